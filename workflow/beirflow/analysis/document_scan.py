@@ -29,20 +29,16 @@ ROWS = 1 << 14
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
-    """Read all documents, some at a time.
+    """Read all documents once, some at a time.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         shown: Ids of the documents whose beginning is wanted, in any order and number.
-        groups: Ids of documents whose lengths are wanted; one that occurs twice counts twice, and one that is not
-            in the corpus not at all.
+        groups: Ids of documents whose lengths are wanted; repeated ids count repeatedly, ids outside the corpus not at all.
 
     Returns:
-        ``title`` and ``text`` by id, in the order of the ids, texts cut where all of them need more room than there is; and
-        histograms of the lengths: of all documents, then of every group.
-
-    Raises:
-        DataError: What is read was changed after it was written.
+        ``title`` and ``text`` by id, in the order of the ids, texts cut if all of them need more room than there is; and
+            histograms of the lengths of all documents, then of every group.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
@@ -75,7 +71,7 @@ def scan_documents(
 
 
 def beginning(text: str, most: int = SNIPPET) -> str:
-    """The beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
+    """Return the beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
     words = " ".join(text.split())
     if len(words) <= most:
         return words

@@ -38,23 +38,9 @@ def pool_unjudged(
     record_path: str,
     job: Job,
 ) -> str:
-    """Write the pool of a corpus.
+    """Write the pool of a corpus and its record; return the number of pairs, in words.
 
-    Args:
-        dataset: Name of the corpus.
-        corpus: Documents, queries and judgements.
-        run_paths: Parquet of the run of every system.
-        means_paths: The ``metrics`` JSON of every system, in the same order.
-        pool_depth: Ranks of each run that are looked at.
-        pool_path: JSON lines to write, as this module says.
-        record_path: JSON to write: depth, systems, grades that the judgements of the corpus use, and counts.
-        job: The job, for the record.
-
-    Returns:
-        The number of pairs, in words.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    The record has the depth, the systems, the grades that the judgements of the corpus use, and counts.
     """
     qrels, means = read_table(corpus.qrels_path), [read_json(path) for path in means_paths]
     runs = [
@@ -86,15 +72,9 @@ def pool_unjudged(
 
 
 def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tuple[str, str]]:
-    """Return the pairs without a judgement in the first ranks of some runs, in an order that says nothing about these.
+    """Return the query and document of unjudged pairs in the first ranks of some runs, in an order that reveals nothing of these.
 
-    Args:
-        runs: Each with ``query_id``, ``doc_id`` and ``rank``.
-        qrels: ``query_id`` and ``doc_id`` of the judgements; queries without any are left out.
-        depth: The ranks.
-
-    Returns:
-        Query and document of each pair, once.
+    Queries without judgements are left out.
     """
     judged = pc.unique(qrels["query_id"])
     first = pa.concat_tables(
@@ -111,7 +91,7 @@ def _digest(*parts: str) -> bytes:
 
 
 def _texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
-    """Title and text of some documents, by id."""
+    """Return title and text of some documents, by id."""
     wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
     with Documents(documents_path, piecewise=True) as file, Progress("read documents", sum(file.sizes), "documents") as progress:
         columns = ["doc_id", "text", "title_bytes"]

@@ -19,11 +19,11 @@ SEED = 20211018
 
 @dataclass(frozen=True)
 class Sample:
-    """Queries that are shown.
+    """Shown queries.
 
     Attributes:
         rows: Numbers of the queries, the worst first by their mean over systems.
-        of: Number of queries that there are.
+        of: Number of all queries.
         how: How they were chosen, in words.
     """
 
@@ -32,19 +32,14 @@ class Sample:
     how: str
 
     def described(self) -> dict[str, Any]:
-        """As it is written in JSON."""
+        """Return the sample without its queries, as in JSON."""
         return {"shown": len(self.rows), "of": self.of, "how": self.how}
 
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:
-    """Choose queries: the worst, those where a system is ahead of another by most, and a random rest; ties are broken at random.
+    """Choose the worst queries, those where a system is furthest ahead of another, and a random rest; ties are broken at random.
 
-    Args:
-        scores: Of every system and query, float64 of shape (systems, queries).
-        measure: Name of the scores.
-
-    Returns:
-        The sample; the same for the same scores.
+    ``scores`` is float64 of shape (systems, queries); the sample is the same for the same scores.
     """
     systems, queries = scores.shape
     shuffled = np.random.default_rng(SEED).permutation(queries)
@@ -67,6 +62,6 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
 
 
 def _leading(lists: Sequence[Sequence[int]], without: set[int]) -> list[int]:
-    """The first ``DIFFERENT`` queries that are not excluded: the first of each list, then the second of each, and so on."""
+    """Return the first ``DIFFERENT`` rows that are not excluded: the first of each list, then the second of each, and so on."""
     in_turn = dict.fromkeys(row for places in zip_longest(*lists) for row in places if row is not None)
     return [row for row in in_turn if row not in without][:DIFFERENT]

@@ -47,16 +47,9 @@ def collect_costs(
     job: Job,
     carbon_intensity: float | None = None,
 ) -> None:
-    """Write what every system cost on every dataset.
+    """Write ``cost.csv`` from the means and the run records of every system on every corpus, both in the same order.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        record_paths: The record of every run, in the same order.
-        rows: By dataset the names of its corpora.
-        costs_path: CSV to write, as this module says.
-        job: The job, which says where Snakemake's benchmarks and counted energy are; memory and energy stay empty where one is
-            missing.
-        carbon_intensity: Grams of CO2 that a kilowatt-hour causes where the jobs ran; None where it is not known.
+    ``rows`` has the corpora of every dataset; ``carbon_intensity`` is in grams of CO2 per kilowatt-hour, None if unknown.
     """
     of_corpus: dict[str, dict[str, dict[str, Any]]] = {}
     for means_path, record_path in zip(means_paths, record_paths, strict=True):
@@ -96,7 +89,7 @@ def _values(made: str | list[str] | None) -> set[str]:
 
 
 def _peak_memory(paths: Iterable[Path]) -> float:
-    """The largest ``max_rss`` of some benchmarks in bytes; not-a-number if one is missing, since it could be the largest."""
+    """Return the largest ``max_rss`` of some benchmarks in bytes; not-a-number if one is missing: it could be the largest."""
     found = []
     for path in paths:
         if not path.is_file():
@@ -121,7 +114,6 @@ def _given(carbon_intensity: float | None) -> float:
 
 
 def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> dict[str, Any]:
-    """Sum up the costs of all corpora of a dataset."""
     row: dict[str, Any] = {}
     for key, first in corpora[0].items():
         values = [corpus[key] for corpus in corpora]

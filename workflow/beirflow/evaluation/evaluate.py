@@ -33,20 +33,9 @@ def evaluate_run(
     means_path: str,
     job: Job,
 ) -> None:
-    """Evaluate one run.
+    """Write every measure of every query, ``query_id`` and a column a measure, and the record of their means.
 
-    Args:
-        system: Name of the system.
-        dataset: Name of the dataset or forum.
-        run_path: Parquet of the run, with its record.
-        qrels_path: Parquet of the judgements, next to its ``corpus.json``.
-        cutoffs: The k of the measures.
-        per_query_path: Parquet to write: ``query_id`` and a column a measure.
-        means_path: The record to write: the means over all judged queries, with counts and times.
-        job: The job, for the record.
-
-    Raises:
-        DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
+    Raise DataError if the run or the judgements are not those that were recorded, or are of another system or corpus.
     """
     start = time.perf_counter()
     run_record_path, corpus_path = str(record_of(run_path)), str(corpus_record(qrels_path))
@@ -86,16 +75,9 @@ def evaluate_run(
 
 
 def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, job: Job) -> None:
-    """Average the forums of a dataset: the plain mean of their means, as the BEIR paper does for CQADupStack.
+    """Write the plain mean of the means of some forums, as the BEIR paper does for CQADupStack; counts and times are sums.
 
-    Args:
-        dataset: Name of the dataset.
-        forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
-        means_path: The record to write, in the same form; counts and times are sums.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file was changed after it was written, or belongs elsewhere.
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
     forums = [read_means(path) for path in forum_paths]
     official = [forum["official_data"] for forum in forums]
@@ -117,6 +99,6 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
 
 
 def _sums(forums: Sequence[Mapping[str, Mapping[str, Any]]], field: str) -> dict[str, Any]:
-    """The sum over forums of each number in a field."""
+    """Return the sum over forums of each number in a field."""
     names = dict.fromkeys(name for forum in forums for name in forum[field])
     return {name: sum(forum[field].get(name, 0) for forum in forums) for name in names}

@@ -8,17 +8,7 @@ from beirflow.files.verified import damaged
 
 
 def read_means(path: str) -> dict[str, Any]:
-    """Read the means of a dataset.
-
-    Args:
-        path: ``metrics/<system>/<dataset>.json``.
-
-    Returns:
-        What ``evaluate_run`` or ``average_forums`` wrote.
-
-    Raises:
-        DataError: The file was changed after it was written, or belongs to another system or dataset.
-    """
+    """Read ``metrics/<system>/<dataset>.json``; raise DataError if it was changed, or belongs to another system or dataset."""
     means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
     found = means["system"], means["dataset"]
     if found != (system, dataset):

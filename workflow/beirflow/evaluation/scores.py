@@ -25,16 +25,9 @@ SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id",
 
 
 def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], scores_path: str, job: Job) -> None:
-    """Write every measure of every query of all systems on all corpora in one file; one corpus at a time is in memory.
+    """Write every measure of every query of all systems on all corpora in one file, with one corpus at a time in memory.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        per_query_paths: The values of every query, in the same order.
-        scores_path: Parquet to write, as this module says.
-        job: The job, for the metadata.
-
-    Raises:
-        DataError: Values are not those that were recorded.
+    Raise DataError if values are not those that were recorded.
     """
     paths = list(zip(means_paths, per_query_paths, strict=True))
     means = [read_json(path) for path in means_paths]
@@ -47,18 +40,9 @@ def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str]
 
 
 def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] | None = None) -> tuple[dict[str, Any], pa.Table]:
-    """Read the values of every query of one system on one corpus, if they are those that were recorded.
+    """Return the means of one system on one corpus, and ``query_id`` and measures of every query, in byte order of the ids.
 
-    Args:
-        means_path: JSON that ``evaluate_run`` wrote.
-        per_query_path: Parquet that it wrote with it.
-        columns: Names of columns; all if None.
-
-    Returns:
-        What the JSON holds; and the table, ``query_id`` and a column a measure, queries in byte order of their ids.
-
-    Raises:
-        DataError: The Parquet was changed after it was written.
+    Raise DataError if the values were changed after they were written.
     """
     means = read_json(means_path)
     check_digest(per_query_path, output_digest(means, per_query_path), means_path)
@@ -66,7 +50,6 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
 
 
 def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
-    """One row a value."""
     names = [name for name in table.column_names if name != "query_id"]
     query, measure = np.arange(table.num_rows, dtype=np.int32), np.arange(len(names), dtype=np.int32)
     indices_of = [

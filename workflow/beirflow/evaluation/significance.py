@@ -62,17 +62,9 @@ def compare_systems(
     comparison_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Compare every two systems on every dataset.
+    """Write ``significance.csv``, every two systems on every dataset; ``rows`` has the corpora of every dataset.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        per_query_paths: The values of every query, in the same order.
-        rows: By dataset the names of its corpora.
-        comparison_path: CSV to write, as this module says.
-        main_measure: A measure that was evaluated.
-
-    Raises:
-        DataError: Values are not those that were recorded, or two systems were evaluated on other queries.
+    Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
     found = [
         {"measure": measure, **row}
@@ -91,7 +83,7 @@ def compare_systems(
 
 
 def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> dict[str, Values]:
-    """By measure that is compared, its values."""
+    """Return the values of every compared measure."""
     values: dict[str, Values] = {}
     queries = dict[str, tuple[str, pa.ChunkedArray]]()
     for means_path, path in zip(means_paths, per_query_paths, strict=True):
@@ -108,7 +100,7 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measu
 
 
 def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int) -> Iterator[dict[str, Any]]:
-    """A row for every two systems on one dataset, of so many datasets."""
+    """Yield a row for every two systems on one of ``datasets`` datasets."""
     systems = list(dict.fromkeys(system for system, _ in values))
     pairs = list(combinations(systems, 2))
     differences = [[values[a, corpus] - values[b, corpus] for corpus in corpora] for a, b in pairs]

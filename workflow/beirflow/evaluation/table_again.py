@@ -5,15 +5,7 @@ from pathlib import Path
 
 
 def table_again(summary: Path, targets: Collection[str]) -> str:
-    """The summary once more, for reading on a terminal.
-
-    Args:
-        summary: ``summary.csv``.
-        targets: What the run was asked for.
-
-    Returns:
-        Blank line, table, and where it is; empty where it was not asked for, or is not there or no table.
-    """
+    """Return the summary once more, for the terminal; empty if it was not a target, or is not there or no table."""
     wanted = any(target == "summary" or Path(target).name == summary.name for target in targets)
     if not (wanted and summary.is_file()):
         return ""

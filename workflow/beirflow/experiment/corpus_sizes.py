@@ -49,16 +49,7 @@ class CorpusSize:
 
 
 def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
-    """The size of a corpus: from its record where it is prepared, else as the catalogue states it, else by its source.
-
-    Args:
-        experiment: Knows the corpora.
-        results: The folder of all results.
-        name: Name of the corpus.
-
-    Returns:
-        Its size.
-    """
+    """Return the size of a corpus: from its record if it is prepared, else as the catalogue states it, else by its source."""
     dataset, made = experiment.datasets[name], _record(results / CORPUS(dataset=name))
     prepared = bool(made)
     stated = experiment.catalogue.words.get(dataset.whole_row)
@@ -85,7 +76,7 @@ def corpus_size(experiment: Experiment, results: Path, name: str) -> CorpusSize:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """The record of a corpus; empty where there is none, or none that can be read: what is wrong with it, others say."""
+    """Return the record of a corpus; empty without a readable one, about which other steps complain."""
     try:
         made = read_json(path)
         return made if {"counts", "characters"} <= made.keys() else {}
@@ -94,7 +85,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _words_of_source(experiment: Experiment, name: str) -> float:
-    """Words of all documents of a dataset of the user's own, by the size of its file; of one on a hub, as others have."""
+    """Return the words of all documents of a user's dataset, by the size of its file; of one on a hub, the default."""
     if isinstance(experiment.datasets[name].form, HubForm):
         return WORDS * (experiment.source_documents(name) or DOCUMENTS)
     folder = Path(experiment.folder(name) or "")

@@ -43,30 +43,30 @@ class Datasets:
 
     @property
     def chosen_rows(self) -> dict[str, list[str]]:
-        """By configured dataset, which is a row of the summary, the names of its corpora: one, or one a forum."""
+        """Return by configured dataset, a row of the summary, the names of its corpora: one, or one a forum."""
         chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
         return {row: [dataset.name for dataset in self.rows[row]] for row in chosen}
 
     @property
     def chosen_datasets(self) -> list[str]:
-        """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
+        """Return the names of the configured corpora: datasets, and forums in place of a dataset that has them."""
         return [name for names in self.chosen_rows.values() for name in names]
 
     @property
     def mteb_datasets(self) -> list[str]:
-        """Names of the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
+        """Return the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
         names = [name for row, corpora in self.chosen_rows.items() for name in dict.fromkeys((row, *corpora))]
         return [name for name in names if name in self.catalogue.mteb]
 
     @property
     def extra_judgements(self) -> dict[str, str]:
-        """By configured corpus, the file of its further judgements."""
+        """Return by configured corpus the file of its further judgements."""
         files: Mapping[str, str] = self.config["extra_judgements"]
         return {name: str(Path(files[name]).expanduser()) for name in self.chosen_datasets if name in files}
 
     @property
     def rows_of_forums(self) -> dict[str, list[str]]:
-        """By dataset that has forums, configured or not, the names of its corpora."""
+        """Return by dataset that has forums, configured or not, the names of its corpora."""
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def folder(self, name: str) -> str | None:
@@ -80,7 +80,7 @@ class Datasets:
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
-        """The files that ``prepare_corpus`` depends on: those of the folder, the archive or file, or the record of a hub."""
+        """Return the inputs of ``prepare_corpus``: files of the folder, the archive or file, or the record of a hub."""
         folder, dataset = self.folder(name), self.datasets[name]
         if isinstance(dataset.form, HubForm):
             return [HUB_DATASET.below(RESULTS).format(dataset=name)]
@@ -91,23 +91,23 @@ class Datasets:
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
-        """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
+        """Return the present states of these files; none of an archive that is downloaded, which is checked by its md5."""
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 
     def documents(self, name: str) -> int | None:
-        """Number of documents that the corpus must have, at most, where it is a sample; None where a hub has it, unstated."""
+        """Return the most documents that the corpus can have, those of a sample; None if a hub has it, unstated."""
         whole, sample = self.source_documents(name), self.datasets[name].sample_documents
         return min(whole, sample) if whole and sample else whole
 
     def source_documents(self, name: str) -> int | None:
-        """Number of documents that its source must have; counted once if nobody states it. None where a hub has it, unstated."""
+        """Return the number of documents of its source, counted once if nobody states it; None if a hub has it, unstated."""
         dataset = self.datasets[name]
         if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
         return _counted(str(self.folder(name)), dataset.forum, dataset.form)
 
     def chunks(self, name: str) -> int:
-        """Number of chunks of the corpus, known before anything is downloaded: one where the documents are not counted."""
+        """Return the number of chunks, known before anything is downloaded: one if the documents are not counted."""
         return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
 
     def archive(self, name: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Datasets:
 
     @property
     def hub_datasets(self) -> list[str]:
-        """Names of all known corpora that are on a hub."""
+        """Return the names of all known corpora that are on a hub."""
         return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
 
     def on_hub(self, name: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Datasets:
         return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
 
     def query_blocks(self, name: str) -> int:
-        """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
+        """Return the number of blocks of a corpus's queries for jobs that score pairs, known beforehand."""
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
         if queries is None and isinstance(dataset.form, HubForm):
@@ -136,14 +136,7 @@ class Datasets:
         return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
-        """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
-
-        Args:
-            name: Name of the corpus.
-
-        Returns:
-            Keyword arguments, all but the paths.
-        """
+        """Return the settings that determine a prepared corpus: arguments of ``prepare_corpus``, all but the paths."""
         dataset, documents = self.datasets[name], self.source_documents(name)
         most = {} if documents else {"most": self.config["chunk_documents"]}
         return {

@@ -9,15 +9,7 @@ from beirflow.runs.family import Reads, System
 
 
 def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
-    """Some systems and all that they need.
-
-    Args:
-        names: The systems.
-        systems: Every known system by name.
-
-    Returns:
-        Their names, and after them those of the systems whose runs they are made from, each once; unknown names are left out.
-    """
+    """Return some systems, and after them those whose runs they are made from, each once; unknown names are left out."""
     found = [name for name in dict.fromkeys(names) if name in systems]
     for name in found:  # which grows meanwhile
         found += [
@@ -27,14 +19,7 @@ def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
 
 
 def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k: int, problems: Problems) -> None:
-    """Note where a system needs one that is not known, or itself, or more of a run than is kept.
-
-    Args:
-        systems: Every known system by name.
-        used: Those that are made.
-        top_k: Documents that runs keep for each query.
-        problems: Where what is wrong is added.
-    """
+    """Check that no system needs an unknown one, or itself, or more documents of a run than are kept."""
     for name, system in systems.items():
         for key, other in _reads(system).systems.items():
             if other not in systems:
@@ -54,17 +39,9 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
 
 
 def check_run_files(origin: str, system: System, datasets: Iterable[str], problems: Problems) -> None:
-    """Note which files of a system are not there: those that hold its runs, or what it adds to documents.
+    """Check that the files of a system exist: those that hold its runs, or what it adds to documents.
 
-    Args:
-        origin: Path of the key of the system.
-        system: The system.
-        datasets: Names of the corpora.
-        problems: Where what is wrong is added.
-
-    Raises:
-        OSError: The disk does not let a file be looked at or read.
-        RuntimeError: A path begins with the home of nobody.
+    Raise OSError if the disk refuses, RuntimeError if a path begins with the home of nobody.
     """
     seen: dict[str, str] = {}
     family = FAMILIES[system.family]
@@ -98,7 +75,7 @@ def _reads(system: System) -> Reads:
 
 
 def _way(start: str, goal: str, systems: Mapping[str, System]) -> list[str]:
-    """Systems of which each needs the next, from one to another; empty if there is no such way."""
+    """Return systems of which each needs the next, from one to another; empty if there is no such way."""
     ways, seen = [[start]], {start}
     for way in ways:  # which grows meanwhile
         if way[-1] == goal:

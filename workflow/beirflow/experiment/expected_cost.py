@@ -29,7 +29,7 @@ JOB_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Part:
-    """Expected cost of one system on one corpus; zeros for what is done.
+    """Expected cost of one system on one corpus; zeros for finished work.
 
     Attributes:
         system: Its name.
@@ -37,9 +37,9 @@ class Part:
         corpus: Name of the corpus.
         tokens: Tokens that a model will read; None in families that read words or nothing.
         jobs: Jobs, without those that prepare the corpus.
-        seconds: Until it is evaluated, one job after another; None where the system has not run here.
-        index: Bytes of what the system stores of the documents.
-        done: Share of the chunks that are encoded or indexed already, 1 where the corpus is evaluated.
+        seconds: Until it is evaluated, one job after another; None if the system has not run here.
+        index: Bytes of the stored representation of the documents.
+        done: Share of the chunks that are encoded or indexed already, 1 if the corpus is evaluated.
     """
 
     system: str
@@ -53,17 +53,7 @@ class Part:
 
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
-    """Return the expected costs of every system that will run on every corpus.
-
-    Args:
-        experiment: The systems and corpora.
-        results: The folder of all results, for what is there.
-        sizes: By corpus, how large it is.
-        rates: By system, how fast it was here.
-
-    Returns:
-        A part a system and corpus, systems that others need included.
-    """
+    """Return the expected costs of every system, needed ones included, on every corpus."""
     found: list[Part] = []
     stored: set[tuple[str, str]] = set()
     for system in experiment.needed_systems:
@@ -88,10 +78,10 @@ def _part(
     stored: bool,
     missing: int,
 ) -> Part:
-    """One part.
+    """Return one part.
 
-    ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant; ``missing``, for how many
-    chunks a model still has to write what is added to documents, or what is trained on.
+    ``stored`` is whether an earlier system stores its representations, such as the vectors of a variant; ``missing`` is the
+    number of chunks for which a model still has to write expansions or training queries.
     """
     settings, family = experiment.settings(system), FAMILIES[experiment.systems[system].family]
     if (results / METRICS(system=system, dataset=size.name)).is_file():
@@ -116,7 +106,7 @@ def _part(
 
 
 def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, str]]) -> int:
-    """For how many chunks of a corpus something is to be made that is added to documents, by names of expansion and corpus."""
+    """Count the chunks of a corpus that lack an expansion, by names of expansion and corpus."""
     return sum(
         not (results / EXPANSION_RECORD(expansion=name, dataset=dataset, chunk=chunk)).is_file()
         for name, dataset in added
@@ -125,16 +115,9 @@ def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, s
 
 
 def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:
-    """The most that will be written and not yet deleted again, by what it is; their sum is never exceeded.
+    """Return the peak of bytes written and not yet deleted, by kind, beyond those there now; their sum is an upper bound.
 
-    Args:
-        experiment: Says what is kept.
-        sizes: By corpus, how large it is.
-        parts: What every system will cost on every corpus.
-        cores: Of the machine: where a job takes all, a chunk is searched before another is encoded.
-
-    Returns:
-        Bytes of archives, corpora, models that are trained, representations, candidates and runs, beyond what is there now.
+    ``cores`` are those of the machine: if a job takes all, a chunk is searched before another is encoded.
     """
     config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
     archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
@@ -152,7 +135,7 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
 
 
 def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
-    """Bytes of models that will be trained, and of the checkpoint of the largest, which holds weights and two moments of each."""
+    """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
     found = [0.0]
     for part in parts:
         if part.done < 1 and part.system in experiment.trained_systems:
@@ -171,7 +154,7 @@ def _rows(experiment: Experiment, part: Part, sizes: Mapping[str, CorpusSize]) -
 
 
 def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
-    """Bytes of vectors, postings and weights that lie on the disk together."""
+    """Return the bytes of vectors, postings and weights that are on the disk together."""
     new = [part for part in parts if part.done < 1]
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
@@ -193,7 +176,7 @@ def _needs_every_chunk(experiment: Experiment, system: str) -> bool:
 
 
 def _stored_by(experiment: Experiment, system: str) -> str:
-    """Return the folder of the representations of a system; its name where it stores none."""
+    """Return the folder of the representations of a system; its name if it stores none."""
     found = experiment.systems[system]
     searched = FAMILIES[found.family].searched(found.settings)
     return searched[0].folder(**experiment.in_paths(system)) if searched else system

@@ -26,13 +26,6 @@ IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}
 
 
 def family_of(entry: Mapping[str, Any]) -> Family:
-    """Return the family of a system.
-
-    Args:
-        entry: Its entry in the catalogue or in the configuration.
-
-    Returns:
-        The family that it names; else the one that a setting implies, and dense where it names a model.
-    """
+    """Return the family that an entry of a system names; else the one that a setting implies, and dense if it names a model."""
     implied = next((family for key, family in IMPLIED.items() if key in entry), DEFAULT)
     return FAMILIES[entry.get("family", implied)]

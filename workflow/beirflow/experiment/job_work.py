@@ -33,16 +33,7 @@ REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family
 
 
 def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
-    """Return the expected work of some jobs.
-
-    Args:
-        experiment: Knows the corpora.
-        results: The folder of all results.
-        jobs: By number of the job, its rule and its wildcards.
-
-    Returns:
-        By number, what is expected.
-    """
+    """Return by number the expected work of some jobs, from their rules and wildcards."""
     names = {wildcards["dataset"] for _, wildcards in jobs.values() if wildcards.get("dataset") in experiment.datasets}
     sizes = {name: corpus_size(experiment, results, name) for name in names}
     top_k = experiment.config["top_k"]

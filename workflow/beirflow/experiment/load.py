@@ -19,17 +19,10 @@ CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:
-    """Check the configuration and join it with the catalogue.
+    """Check the configuration and join it with the catalogue; nothing is read but the catalogue and the presence of files.
 
-    Args:
-        config: What Snakemake read from ``config.yaml`` and from the command line.
-
-    Returns:
-        The experiment; nothing is read or written but the catalogue and the presence of files.
-
-    Raises:
-        ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
-            lists every problem with the key's path, what was found, what is allowed and the nearest name.
+    Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
+    every problem with the key's path, what was found, what is allowed and the nearest name.
     """
     config = with_types(config, "config")
     problems = problems_with(config, "config")
@@ -74,14 +67,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
 
 
 def check_config_files(paths: Iterable[str]) -> None:
-    """Refuse configuration files in which a key stands twice.
-
-    Args:
-        paths: The files.
-
-    Raises:
-        ConfigError: A key does; the message has the file and the lines of each.
-    """
+    """Raise ConfigError if a configuration file has a key twice, with the lines of each."""
     Problems([line for path in paths if Path(path).is_file() for line in repeated_keys(Path(path))]).raise_if_any(CONFIGURATION)
 
 
@@ -90,13 +76,5 @@ def _listed(names: str | list[str]) -> list[str]:
 
 
 def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
-    """List the addresses of an archive.
-
-    Args:
-        config: As for :func:`load_experiment`.
-        archive: Its name.
-
-    Returns:
-        The addresses, in the order in which they are tried.
-    """
+    """Return the addresses of an archive, in the order in which they are tried."""
     return load_experiment(config).urls(archive)

@@ -25,8 +25,8 @@ class Rates:
 
     Attributes:
         seconds: By stage, seconds of a unit of its work, see :func:`work`.
-        corpora: Names of the corpora that were measured.
-        tokens_per_word: Tokens that a model read for each word of the texts; None where that is not known.
+        corpora: Names of the measured corpora.
+        tokens_per_word: Tokens that a model read for each word of the texts; None if unknown.
         stored: Measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored.
     """
 
@@ -37,7 +37,7 @@ class Rates:
 
 
 def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
-    """Words of a document that a system reads, at the mean: no more than its longest text has."""
+    """Return the words of a document that a system reads, at the mean: no more than its longest text has."""
     longest = settings.get("max_length")
     return min(size.words, longest / TOKENS_PER_WORD) if longest else size.words
 
@@ -45,14 +45,8 @@ def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
 def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str, float]:
     """Return the amount of a system's work on a corpus, by stage.
 
-    Args:
-        settings: Those of the system.
-        size: The corpus.
-        top_k: Documents that a run keeps for each query.
-
-    Returns:
-        Units that seconds are proportional to: words, pairs of queries and documents, queries that a model writes, rows of the
-        run, jobs.
+    Seconds are proportional to these units: words, pairs of queries and documents, queries that a model writes, rows of the run,
+    jobs.
     """
     depth = min(settings.get("depth") or 100, size.documents)
     rows = size.queries * min(top_k, size.documents)
@@ -94,16 +88,7 @@ def jobs_of(stage: Stage, size: CorpusSize) -> int:
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
-    """Measure a system's rates in its finished jobs here.
-
-    Args:
-        experiment: Knows systems and corpora.
-        results: The folder of all results, whose runs are looked at.
-        system: Name of the system.
-
-    Returns:
-        Its rates; without corpora where it has not run here.
-    """
+    """Return the rates of a system in its finished jobs here; without corpora if there are none."""
     settings, rates = experiment.settings(system), Rates()
     direct = FAMILIES[experiment.systems[system].family].direct
     seconds: Counter[str] = Counter()
@@ -125,17 +110,7 @@ def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
 
 
 def chunk_records(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> list[Path]:
-    """Return the records of the chunks of a corpus that are encoded or indexed for a system.
-
-    Args:
-        experiment: Knows the paths of the system.
-        results: The folder of all results.
-        system: Name of the system.
-        size: The corpus.
-
-    Returns:
-        The paths of the records that exist.
-    """
+    """Return the existing records of the chunks of a corpus that are encoded or indexed for a system."""
     made = experiment.systems[system]
     patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
     if not patterns:
@@ -146,7 +121,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
 
 
 def _stored(experiment: Experiment, results: Path, system: str) -> float:
-    """Measured bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
+    """Return the bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
     made = experiment.systems[system]
     measured = expected = 0.0
     for name in experiment.datasets:
@@ -165,7 +140,7 @@ def _stored(experiment: Experiment, results: Path, system: str) -> float:
 
 
 def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tuple[str, dict[str, Any], CorpusSize]]:
-    """Corpora on which a system was evaluated here, with what its records say."""
+    """Yield the corpora on which a system was evaluated here, with seconds and tokens of their records."""
     for path in sorted(results.glob(RUN_RECORD(system=system, dataset="*"))):
         means = results / METRICS(system=system, dataset=path.stem)
         if path.stem not in experiment.datasets or not means.is_file():

@@ -11,16 +11,7 @@ SHOWN = 5
 
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
-    """Say what can be asked for.
-
-    Args:
-        experiment: The configuration and what it means.
-        results: The folder of all results.
-        configured: How the configuration was named on the command line, for the command that the text names.
-
-    Returns:
-        Lines, for reading on a terminal; the command in them can be pasted.
-    """
+    """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
     systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
     run = TREC_RUN(system=systems[0], dataset=experiment.rows[rows[0]][0].name)
     targets = {

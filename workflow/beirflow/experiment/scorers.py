@@ -19,18 +19,7 @@ def with_scorers(
     path: str,
     problems: Problems,
 ) -> dict[str, System]:
-    """Give rerankers that name a system in place of a model the model and the settings of that system.
-
-    Args:
-        systems: By name, systems as their entries alone make them.
-        entries: Their entries.
-        known: Systems that are defined elsewhere.
-        path: Path of the key that holds the entries.
-        problems: Where what is wrong is added.
-
-    Returns:
-        By name, the same systems.
-    """
+    """Give rerankers that name a system in place of a model the model and the settings of that system."""
     every = {**known, **systems}
     found = dict(systems)
     for name, system in systems.items():

@@ -16,13 +16,9 @@ from beirflow.training.settings import Training
 
 @cache
 def catalogue_systems() -> Mapping[str, System]:
-    """Read the systems of the catalogue.
+    """Return the systems of the catalogue by name.
 
-    Returns:
-        The systems by name.
-
-    Raises:
-        ConfigError: The file does not follow its schema, or a system names another that it cannot be made from.
+    Raise ConfigError if the file does not follow its schema, or a system names another that it cannot be made from.
     """
     path, problems = CATALOGUE / "systems.yaml", Problems()
     systems = make_systems(read_catalogue(path, "systems"), {}, "systems", problems)
@@ -31,15 +27,7 @@ def catalogue_systems() -> Mapping[str, System]:
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
-    """A system of the catalogue or of the user's own.
-
-    Args:
-        name: Its name.
-        entry: Its entry, which its schema has checked.
-
-    Returns:
-        The system, with the settings of its family.
-    """
+    """Return a system, with the settings of its family, from an entry that its schema has checked."""
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
@@ -50,14 +38,14 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
 
 @cache
 def _instructions() -> dict[str, str]:
-    """By dataset, what its queries are for."""
+    """Return by dataset the instruction for its queries."""
     instructions: dict[str, str] = read_catalogue(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
     return instructions
 
 
 @cache
 def _tasks() -> dict[str, str]:
-    """By dataset and by forum, the name of its task in MTEB."""
+    """Return by dataset and by forum the name of its task in MTEB."""
     datasets: dict[str, Any] = read_catalogue(CATALOGUE / "datasets.yaml", "datasets")["datasets"]
     return {name: task.name for name, task in mteb_tasks(datasets).items()}
 
@@ -65,16 +53,7 @@ def _tasks() -> dict[str, str]:
 def split_entries(
     entries: Mapping[str, Mapping[str, Any]], path: str, problems: Problems
 ) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Split the entries that define several systems.
-
-    Args:
-        entries: By name, entries that their schema has checked.
-        path: Path of the key that holds them.
-        problems: Where what is wrong is added.
-
-    Returns:
-        By name of the entry, the entries of its systems by their names.
-    """
+    """Return, by name of an entry, the entries of the systems that it defines, by their names."""
     split = {name: dict(family_of(entry).split_entry(name, entry)) for name, entry in entries.items()}
     for name, systems in split.items():
         for each in (each for each in systems if each != name):
@@ -89,18 +68,10 @@ def split_entries(
 def make_systems(
     entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
 ) -> dict[str, System]:
-    """Systems from their entries; a variant, or one that is trained, has the settings of the system that it names, and its own.
+    """Return systems by name from entries that their schema has checked; ``known`` are those that are defined elsewhere.
 
-    A reranker may name a system in place of a model.
-
-    Args:
-        entries: By name, entries that their schema has checked.
-        known: Systems that are defined elsewhere.
-        path: Path of the key that holds the entries.
-        problems: Where what is wrong is added.
-
-    Returns:
-        By name, the systems, without variants of what cannot be varied, and without those trained from what cannot be trained.
+    A variant, or one that is trained, has the settings of the system that it names, and its own. A reranker may name a system in
+    place of a model. Variants of what cannot be varied are left out, as are those trained from what cannot be trained.
     """
     entries = {name: entry for systems in split_entries(entries, path, problems).values() for name, entry in systems.items()}
     trained = {name: entry for name, entry in entries.items() if "base" in entry}

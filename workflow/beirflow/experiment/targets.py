@@ -12,17 +12,7 @@ PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(patt
 
 
 def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
-    """The nearest target to one that no rule makes.
-
-    Args:
-        target: What was asked for.
-        results: The folder of all results, as targets name it.
-        experiment: Knows systems and datasets.
-        rules: Names of the rules.
-
-    Returns:
-        ``; did you mean 'x'?``; empty where nothing is near.
-    """
+    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near."""
     folder = f"{PurePath(results)}/"
     if not target.startswith(folder):
         fixed = [pattern.below(str(PurePath(results))) for pattern in PATTERNS if "{" not in pattern]
@@ -36,7 +26,7 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
-    """By name in a pattern, what it may be."""
+    """Return the possible values of each name in a pattern."""
     return {
         "system": list(experiment.systems),
         "dataset": [*experiment.datasets, *experiment.rows_of_forums],
@@ -47,7 +37,7 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
 
 
 def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
-    """A path of a pattern whose names are the nearest that are known; empty where the path is of no such form."""
+    """Return a path of a pattern with the nearest known names; empty if the path is of no such form."""
     names = pattern.names_in(path)
     if names is None:
         return ""

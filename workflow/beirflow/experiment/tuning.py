@@ -14,15 +14,9 @@ Run = tuple[str, Dataset]
 
 
 def runs_needed(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows) -> list[Run]:
-    """The runs that some runs are made from: of other systems, and on the corpora that these are tuned on.
+    """Return some runs and those that they are made from: of other systems, and on the corpora that these are tuned on.
 
-    Args:
-        pairs: The runs.
-        systems: Every known system by name.
-        rows: Every known dataset by name with its corpora.
-
-    Returns:
-        These and all that they need, each once, without what is not known.
+    Each is there once; unknown systems are left out.
     """
     found = list(pairs)
     seen = {(name, corpus.name) for name, corpus in found}
@@ -37,16 +31,7 @@ def runs_needed(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows)
 
 
 def tuning_rows(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows) -> dict[str, tuple[Dataset, ...]]:
-    """The datasets and splits on which systems are tuned for some runs, and for those that these are made from.
-
-    Args:
-        pairs: The runs.
-        systems: Every known system by name.
-        rows: Every known dataset by name with its corpora.
-
-    Returns:
-        Their corpora by name.
-    """
+    """Return the datasets and splits on which systems are tuned for some runs, and for those that these are made from."""
     needed = ((_tuned_on(systems[name]), corpus) for name, corpus in runs_needed(pairs, systems, rows))
     found = [tuning_row(how, corpus, rows) or () for how, corpus in needed if how]
     return {corpora[0].row: corpora for corpora in found if corpora}
@@ -57,7 +42,7 @@ def _tuned_on(system: System) -> TunedOn | None:
 
 
 def tuning_row(how: TunedOn, corpus: Dataset, rows: Rows) -> tuple[Dataset, ...] | None:
-    """The corpora of the dataset on which settings are tuned for a corpus; None if there is no such dataset or split."""
+    """Return the corpora of the dataset on which settings are tuned for a corpus; None without such a dataset or split."""
     if how.split is None:
         of_forum = next((corpora for corpora in rows.values() if how.dataset in [each.name for each in corpora]), None)
         return of_forum or corpora_named(str(how.dataset), rows)
@@ -66,16 +51,7 @@ def tuning_row(how: TunedOn, corpus: Dataset, rows: Rows) -> tuple[Dataset, ...]
 
 
 def tuning_corpus(how: TunedOn, corpus: Dataset, rows: Rows) -> Dataset | None:
-    """The corpus on which settings are tuned for a corpus.
-
-    Args:
-        how: On which split or dataset.
-        corpus: The corpus that is evaluated.
-        rows: Every known dataset by name with its corpora.
-
-    Returns:
-        It, or None if there is no such.
-    """
+    """Return the corpus on which settings are tuned for an evaluated corpus; None if there is no such."""
     corpora = tuning_row(how, corpus, rows) or ()
     if how.split is None:
         return corpora[0] if len(corpora) == 1 else next((each for each in corpora if each.name == how.dataset), None)
@@ -83,14 +59,7 @@ def tuning_corpus(how: TunedOn, corpus: Dataset, rows: Rows) -> Dataset | None:
 
 
 def check_tuning(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows, problems: Problems) -> None:
-    """Note where a system cannot be tuned on what it names, or would be tuned on the queries that are evaluated.
-
-    Args:
-        pairs: All runs that are made.
-        systems: Every known system by name.
-        rows: Every known dataset by name with its corpora.
-        problems: Where what is wrong is added.
-    """
+    """Check that no system is tuned on an unknown dataset, or on the queries that are evaluated."""
     for name, corpus in pairs:
         how = _tuned_on(systems[name])
         if how is None:

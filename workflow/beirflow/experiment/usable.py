@@ -16,15 +16,9 @@ Entries = Mapping[str, Mapping[str, Any]]
 
 
 def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Return a configuration with defaults for keys that it lacks, and harmless values for top-level keys that are wrong.
+    """Return a configuration with defaults for missing keys, and harmless values for wrong keys at the top level.
 
-    Args:
-        config: The configuration.
-        defaults: By key, its value if the configuration has none.
-        problems: What is wrong.
-
-    Returns:
-        The configuration; ``custom`` as it is, unless it is no mapping of mappings.
+    ``custom`` stays as it is, unless it is no mapping of mappings.
     """
     wrong = {key.partition(".")[0] for key in problems.keys} - {"custom"}
     wrong |= {"custom"} if {"custom", "custom.systems", "custom.datasets"} & set(problems.keys) else set()
@@ -34,13 +28,7 @@ def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], p
 def without_wrong_entries(kind: str, entries: Entries, problems: Problems) -> dict[str, Mapping[str, Any]]:
     """Return the entries of ``custom`` that are right, and name none that is wrong, directly or through others.
 
-    Args:
-        kind: ``systems`` or ``datasets``.
-        entries: The entries by name.
-        problems: What is wrong.
-
-    Returns:
-        Those of them that can be used.
+    ``kind`` is ``systems`` or ``datasets``.
     """
     paths = {name: f"custom.{kind}.{name}" for name in entries}
     wrong = {name for name, path in paths.items() for key in problems.keys if key == path or key.startswith(f"{path}.")}

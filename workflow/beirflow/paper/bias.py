@@ -52,19 +52,10 @@ def measure_bias(
     job: Job,
     extra_paths: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the table.
+    """Write ``bias.csv`` from the means and the runs of every system on every corpus, both in the same order.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        run_paths: Parquet of the run of every system on every corpus, in the same order.
-        qrels_paths: By corpus, ``qrels.parquet``.
-        rows: By dataset the names of its corpora.
-        bias_path: CSV to write, as this module says.
-        job: The job, which says where the results are.
-        extra_paths: By corpus, a file of further judgements in TREC form; none if None.
-
-    Raises:
-        DataError: A file is not the one that was evaluated.
+    ``rows`` has the corpora of every dataset, ``extra_paths`` by corpus a file of further judgements. Raise DataError if a file
+    is not the one that was evaluated.
     """
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
     pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
@@ -96,15 +87,7 @@ def _is_pooled(dataset: str, qrels: pa.Table) -> bool:
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
-    """Measure a run on judgements that include irrelevant documents.
-
-    Args:
-        run: With the columns of ``RUN``.
-        qrels: ``query_id``, ``doc_id`` and ``score``.
-
-    Returns:
-        By column of ``bias.csv``, the mean over all judged queries.
-    """
+    """Return by column of ``bias.csv`` the means over all queries of judgements that include irrelevant documents."""
     run = run.filter(pc.is_in(run["query_id"], value_set=pc.unique(qrels["query_id"])))
     first = run.filter(pc.less_equal(run["rank"], CUTOFF))
     holes = first.select(PAIR).join(qrels.select(PAIR), PAIR, join_type="left anti")

@@ -15,17 +15,9 @@ MOST_GRADE = 1000
 
 
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
-    """Read judgements and add them to those of a dataset.
+    """Add judgements from a file to those of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
 
-    Args:
-        path: The file; one that ends in ``.jsonl`` is a pool, see :mod:`beirflow.analysis.pool`.
-        qrels: ``query_id``, ``doc_id`` and ``score`` of the dataset.
-
-    Returns:
-        All judgements, in the columns of ``qrels``.
-
-    Raises:
-        DataError: A line is no judgement, or is about a query that is not judged or a pair that is judged already.
+    Raise DataError if a line is no judgement, or is about a query that is not judged or a pair that is judged already.
     """
     judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
     judgement = _of_pool if path.endswith(".jsonl") else _judgement
@@ -56,7 +48,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
 
 
 def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
-    """Parse a line: its problem, empty if there is none; the pair that it judges; and the grade."""
+    """Return the problem of a line, empty if there is none; the pair that it judges; and the grade."""
     fields = line.split()
     if len(fields) != FIELDS:
         return f"{len(fields)} fields, expected query, a number, document and grade", ("", ""), 0
@@ -68,7 +60,7 @@ def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
 
 
 def _of_pool(line: str) -> tuple[str, tuple[str, str], int]:
-    """The same of a line of a pool."""
+    """Return the same for a line of a pool."""
     try:
         entry = json.loads(line)
         query, document, grade = entry["query_id"], entry["doc_id"], entry["grade"]

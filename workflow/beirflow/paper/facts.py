@@ -74,17 +74,7 @@ class PaperFacts:
 
 @cache
 def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
-    """Read and check the printed values of the paper.
-
-    Args:
-        folder: The catalogue.
-
-    Returns:
-        The facts.
-
-    Raises:
-        ConfigError: A file does not follow its schema.
-    """
+    """Read and check the printed values of the paper; raise ConfigError if a file does not follow its schema."""
     path = folder / "paper.yaml"
     content, catalogue = read_yaml(path), load_catalogue(folder)
     problems_with(content, "paper").raise_if_any(f"catalogue file {path}")

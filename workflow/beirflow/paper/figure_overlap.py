@@ -33,7 +33,7 @@ ALONE = "There are fewer than two datasets: there is no overlap to show."
 
 
 def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
-    """The similarity of every two datasets, in the order of a clustering, so that like stands beside like."""
+    """Draw the similarity of every two datasets, in the order of a clustering, so that similar ones are neighbours."""
     names, matrix = similarities(overlap)
     if len(names) <= 1:
         return words_only(ALONE)
@@ -57,14 +57,14 @@ def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
 
 
 def clustered(matrix: np.ndarray) -> list[int]:
-    """Order the n rows of similarities (n, n), unknown ones 0, so that like is beside like: average linkage of 1 - similarity."""
+    """Order the n rows of similarities (n, n), unknown ones 0, by average linkage of 1 - similarity."""
     distance = 1 - np.nan_to_num(matrix)
     np.fill_diagonal(distance, 0)
     return leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)).tolist()
 
 
 def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
-    """Datasets as points that attract one another by their similarity; shape and colour are the domain."""
+    """Draw datasets as points that attract one another by their similarity; shape and colour are the domain."""
     names, matrix = similarities(overlap)
     if len(names) <= 1:
         return words_only(ALONE)

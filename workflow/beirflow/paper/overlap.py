@@ -31,16 +31,9 @@ COLUMNS = ("dataset_a", "dataset_b", "similarity")
 def measure_overlap(
     *, words_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], overlap_path: str
 ) -> None:
-    """Write the similarity of every two datasets.
+    """Write ``overlap.csv`` from the words of every corpus and their records; ``rows`` has the corpora of every dataset.
 
-    Args:
-        words_paths: The words of every corpus.
-        statistics_paths: Their records, in the same order.
-        rows: By dataset the names of its corpora.
-        overlap_path: CSV to write, as this module says.
-
-    Raises:
-        DataError: Words are not those that were recorded.
+    Raise DataError if words are not those that were recorded.
     """
     statistics = [read_json(path) for path in statistics_paths]
     for path, record, record_path in zip(words_paths, statistics, statistics_paths, strict=True):
@@ -62,15 +55,9 @@ def measure_overlap(
 
 
 def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> Iterator[np.ndarray]:
-    """Align the counts of the same words in all datasets.
+    """Yield the counts of the same words in all datasets, float64 of shape (rows, words), in the order of the words.
 
-    Args:
-        words_paths: The words of every corpus.
-        places: The number of the dataset of every corpus, int64.
-        rows: The number of datasets.
-
-    Yields:
-        float64 of shape (rows, words), in the order of the words.
+    ``places`` has the number of the dataset of every corpus, int64.
     """
     files = [read_words(path) for path in words_paths]
     heads = [next(file, None) for file in files]

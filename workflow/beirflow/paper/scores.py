@@ -11,13 +11,7 @@ NDCG = "NDCG@10"
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of some systems on some datasets.
-
-    Attributes:
-        values: By system and dataset.
-        measure: The measure.
-        in_domain: Datasets that no average or count is over.
-    """
+    """Scores of some systems on some datasets by one measure; no average or count is over the datasets ``in_domain``."""
 
     values: Mapping[tuple[str, str], float]
     measure: str = NDCG
@@ -25,16 +19,16 @@ class Scores:
 
     @property
     def systems(self) -> list[str]:
-        """Their names, in order."""
+        """Return their names, in order."""
         return list(dict.fromkeys(system for system, _ in self.values))
 
     @property
     def datasets(self) -> list[str]:
-        """The names of all datasets, in order."""
+        """Return the names of all datasets, in order."""
         return list(dict.fromkeys(dataset for _, dataset in self.values))
 
     def common(self, *systems: str) -> list[str]:
-        """Datasets, in-domain ones left out, on which all of some systems have a score."""
+        """Return the datasets, in-domain ones left out, on which all of some systems have a score."""
         return [
             name
             for name in self.datasets
@@ -42,7 +36,7 @@ class Scores:
         ]
 
     def above(self, system: str, other: str, among: Iterable[str] | None = None) -> list[str]:
-        """Datasets on which a system scores higher than another; equal scores are not higher."""
+        """Return the datasets on which a system scores higher than another; equal scores are not higher."""
         names = self.common(system, other) if among is None else among
         return [name for name in names if self.values[system, name] > self.values[other, name]]
 
@@ -51,7 +45,7 @@ class Scores:
         return [system for system in self.systems if set(datasets) <= set(self.common(system))]
 
     def mean(self, system: str, datasets: Sequence[str]) -> float:
-        """The plain mean over some datasets."""
+        """Return the plain mean over some datasets."""
         return sum(self.values[system, name] for name in datasets) / len(datasets)
 
     def difference(self, system: str, baseline: str, datasets: Sequence[str]) -> float:
@@ -71,7 +65,7 @@ class Scores:
 
 
 def printed_scores(facts: PaperFacts) -> Scores:
-    """NDCG@10 as the paper prints it, on the datasets in its order."""
+    """Return NDCG@10 as the paper prints it, on the datasets in its order."""
     values = {(system, name): facts.ndcg[system, name] for system in facts.systems for name in facts.datasets}
     return Scores(values, NDCG, facts.in_domain)
 

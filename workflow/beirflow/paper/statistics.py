@@ -38,18 +38,7 @@ def count_corpus(
 ) -> None:
     """Count the documents, queries, judgements and words of a corpus; some documents at a time are in memory.
 
-    Args:
-        dataset: Name of the corpus.
-        documents_path: ``documents.parquet``.
-        queries_path: ``queries.parquet``.
-        qrels_path: ``qrels.parquet``.
-        corpus_path: ``corpus.json``.
-        words_path: Parquet to write.
-        statistics_path: The record to write, as this module says.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    Raise DataError if a file is not the one that was recorded.
     """
     corpus, qrels = read_json(corpus_path), read_table(qrels_path)
     judged = pc.unique(qrels["doc_id"])
@@ -83,16 +72,10 @@ def count_corpus(
 
 
 def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[np.ndarray, np.ndarray, int]:
-    """Read all documents once, and count their words.
+    """Read all documents once, and count their words with ``counter``.
 
-    Args:
-        documents_path: ``documents.parquet``.
-        judged: n ids of documents.
-        counter: Is given every text.
-
-    Returns:
-        Length of every document in words, int64; that of the judged ones, -1 where a document is not there, int64 of shape
-        (n,); and how many documents have a title.
+    Return the length of every document in words, int64; that of the n judged ones, -1 if a document is missing, int64 of shape
+    (n,); and the number of documents with a title.
     """
     lengths, length_of, titles = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64), 0
     with (

@@ -24,11 +24,7 @@ PENDING_WORDS = 1 << 22
 
 
 class WordCounter:
-    """Counter of the words of texts, which holds every different word in memory.
-
-    Args:
-        most: Rows of unsummed counts in memory.
-    """
+    """Counter of the words of texts, which holds every different word in memory, and up to ``most`` rows of unsummed counts."""
 
     def __init__(self, most: int = PENDING_WORDS) -> None:
         self._most = most

@@ -20,13 +20,13 @@ ENTRY = re.compile(r"^@\w+\{([\w-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 @cache
 def citations() -> dict[str, str]:
-    """BibTeX by the name of the dataset, or ``beir``."""
+    """Return BibTeX by the name of the dataset, or ``beir``."""
     text = (CATALOGUE / "citations.bib").read_text(encoding="utf-8")
     return {entry[1]: entry[0] for entry in ENTRY.finditer(text)}
 
 
 def of_catalogue(name: str) -> str | None:
-    """The dataset of the catalogue that is meant, also by the name of another split or a sample of it; None for any other."""
+    """Return the dataset of the catalogue behind a name, which may be of another split or a sample of it; None for any other."""
     for known, corpora in load_catalogue().known_datasets.items():
         splits = "|".join(map(re.escape, corpora[0].other_splits))
         if re.fullmatch(rf"{re.escape(known)}(\.({splits}))?(\.sample-\d+(-\w+)*)?", name):

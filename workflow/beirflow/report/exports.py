@@ -36,15 +36,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, results: Path) -> None:
-    """Write the tables.
-
-    Args:
-        summary_path: ``summary.csv``.
-        comparison_path: ``significance.csv``.
-        systems_path: ``systems.csv``.
-        baseline: System that the others are compared with.
-        results: The folder of the results.
-    """
+    """Write the tables of ``summary.csv``, ``significance.csv`` and ``systems.csv`` into the folder of the results."""
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
     by_measure = {}

@@ -23,7 +23,7 @@ PANELS = (
 
 
 def cost(results: Results) -> Figure:
-    """A panel a kind of cost, a row a dataset, a marker a system."""
+    """Plot four kinds of cost: a panel a kind, a row a dataset, a marker a system."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.6
     figure, panels = small_multiples([""] * len(PANELS), height, sharey=True)

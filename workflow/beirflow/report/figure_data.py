@@ -43,13 +43,13 @@ class Results:
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """The files that the figures show, and what they show of them.
+    """The files that the figures show.
 
     Attributes:
         means_paths: The ``metrics`` JSON of every system on every dataset.
         corpus_means_paths: The same on every corpus.
         per_query_paths: The values of every query on every corpus, in the same order.
-        inspection_paths: What ``inspect_dataset`` wrote of every corpus.
+        inspection_paths: The inspection of every corpus.
         comparison_path: ``significance.csv``.
         costs_path: ``cost.csv``.
         rows: By dataset the names of its corpora.
@@ -69,17 +69,7 @@ class FigureFiles:
 
 
 def read_results(files: FigureFiles) -> Results:
-    """Read what the figures show.
-
-    Args:
-        files: The files.
-
-    Returns:
-        The results.
-
-    Raises:
-        DataError: Values are not those that were recorded.
-    """
+    """Read the results that figures show; raise DataError if values are not those that were recorded."""
     every = [read_json(path) for path in files.means_paths]
     systems = list(dict.fromkeys(means["system"] for means in every))
     of_corpus = {}
@@ -107,5 +97,5 @@ def read_results(files: FigureFiles) -> Results:
 
 
 def _named(lengths: Mapping[str, Any]) -> dict[str, Any]:
-    """The histograms of one corpus by name."""
+    """Return the histograms of one corpus by name."""
     return {"all": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}

@@ -33,14 +33,9 @@ def document_lengths(results: Results) -> Figure:
 
 
 def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
-    """Draw the density over the logarithm of the length, with quartiles; nothing where nothing was counted.
+    """Draw the density over the logarithm of the length in row ``place``, with quartiles; nothing without counts.
 
-    Args:
-        panel: Where to draw.
-        place: The row.
-        edges: Bounds of n bins in words, int64 of shape (n + 1,).
-        counts: What they counted, int64 of shape (n,).
-        colour: Of the violin.
+    ``edges`` are the bounds of n bins in words, int64 of shape (n + 1,), ``counts`` theirs, int64 of shape (n,).
     """
     if not counts.sum():
         return

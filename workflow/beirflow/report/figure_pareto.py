@@ -21,7 +21,7 @@ MILLISECONDS = 1000.0
 
 
 def pareto(results: Results) -> Figure:
-    """A panel a kind of cost, a marker a system; a line leads along those that no other beats."""
+    """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
     table, styles = pareto_table(results.means, results.costs, results.measure), style_of(results.systems)
     figure, panels = small_multiples(["", ""], HEIGHT, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())

@@ -32,7 +32,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def critical_difference(results: Results) -> Figure:
-    """Systems by their average rank, the best at the left; bars join those that the tests do not tell apart."""
+    """Draw systems by their average rank, the best at the left; bars join those that the tests do not separate."""
     table = ranks_table(results.means, results.measure)
     first = table.iloc[0]
     if np.isnan(first["p"]):
@@ -77,7 +77,7 @@ def _said(test: Friedman, datasets: int, measure: str) -> str:
 
 
 def _axis(panel: Axes, systems: int, reach: float) -> None:
-    """The ranks, and above them how far apart two must be."""
+    """Draw the ranks, and above them the critical difference."""
     panel.plot([1, systems], [0, 0], color="black", linewidth=0.8)
     for rank in range(1, systems + 1, -(-systems // MOST_TICKS)):
         panel.plot([rank, rank], [0, 0.04], color="black", linewidth=0.8)
@@ -87,7 +87,7 @@ def _axis(panel: Axes, systems: int, reach: float) -> None:
 
 
 def _names(panel: Axes, systems: Sequence[str], ranks: Sequence[float], top: float, ends: tuple[float, float]) -> None:
-    """The better half by name at the left, the others at the right, those at the ends first, so that no lines cross."""
+    """Write the better half at the left, the others at the right, those at the ends first, so that no lines cross."""
     half = -(-len(systems) // 2)
     for place, (system, rank) in enumerate(zip(systems, ranks, strict=True)):
         left = place < half

@@ -27,7 +27,7 @@ THRESHOLDS = np.arange(1, 101) / 100
 
 
 def ndcg_difference(results: Results) -> Figure:
-    """By system, the difference to the baseline on every dataset, the best first."""
+    """Draw by system the difference to the baseline on every dataset, the best first."""
     others = [system for system in results.systems if system != results.baseline]
     if not others:
         return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
@@ -44,7 +44,7 @@ def ndcg_difference(results: Results) -> Figure:
 
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
-    """Bars with intervals; hatched where the baseline is better, a star where the difference is significant."""
+    """Draw bars with intervals; hatched if the baseline is better, a star if the difference is significant."""
     table = against(results.comparison, results.measure, results.baseline)
     table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
@@ -62,7 +62,7 @@ def _differences(panel: Axes, results: Results, system: str) -> None:
 
 
 def recall_over_k(results: Results) -> Figure:
-    """Recall at every cutoff on every dataset."""
+    """Draw recall at every cutoff on every dataset."""
     styles = style_of(results.systems)
     measures = results.means[results.systems[0], results.datasets[0]]
     cutoffs = sorted(int(name.partition("@")[2]) for name in measures if name.startswith("Recall@"))
@@ -81,7 +81,7 @@ def recall_over_k(results: Results) -> Figure:
 
 
 def ndcg_per_query(results: Results) -> Figure:
-    """The share of queries that reach a value, over the value: a higher curve is better."""
+    """Draw the share of queries that reach a value, over the value: a higher curve is better."""
     styles = style_of(results.systems)
     figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
@@ -100,7 +100,7 @@ def ndcg_per_query(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """The share of unjudged documents in the first ranks against the score that they may lower."""
+    """Draw the share of unjudged documents in the first ranks against the score that they may lower."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
     cutoff = cutoff_of(results.measure)

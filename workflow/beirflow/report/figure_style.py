@@ -87,14 +87,9 @@ plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 
 @contextmanager
 def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
-    """Draw with the settings of this module while the block runs.
+    """Draw with the settings of this module while the block runs; raise DataError if this machine lacks the font family.
 
-    Args:
-        width: Of a figure in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
-        font: A family of fonts of this machine.
-
-    Raises:
-        DataError: There is no such font here.
+    ``width`` is in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
     """
     families = [font, *(name for name in (FONT, "Arial", "Helvetica", "sans-serif") if name != font)]
     try:
@@ -111,12 +106,12 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
 
 
 def full_width() -> float:
-    """Inches of a figure as wide as the style allows."""
+    """Return the inches of a figure as wide as the style allows."""
     return float(mpl.rcParams["figure.figsize"][0])
 
 
 def single_width() -> float:
-    """Inches of a figure with a single panel."""
+    """Return the inches of a figure with a single panel."""
     return min(SINGLE, full_width())
 
 
@@ -133,16 +128,9 @@ def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel for each title, in rows.
+    """Return a figure and its panels, one for each title, in rows; ``height`` and least width of a panel are in inches.
 
-    Args:
-        titles: The titles of the panels.
-        height: Of a panel in inches.
-        least: Of the width of a panel in inches.
-        **options: For ``Figure.subplots``, e.g. ``sharex``.
-
-    Returns:
-        The figure, and the panels in the order of the titles.
+    ``options`` are those of ``Figure.subplots``, e.g. ``sharex``.
     """
     columns = max(1, min(round(full_width() / least), len(titles)))
     rows = -(-len(titles) // columns)
@@ -158,7 +146,7 @@ def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, 
 
 
 def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, lines: bool) -> None:
-    """Say above the panels which system is drawn how; lines only where there are lines."""
+    """Explain the markers of systems above the panels; lines only if there are lines."""
     handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
     figure.legend(
         handles=handles,
@@ -169,23 +157,19 @@ def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, li
 
 
 def below(figure: Figure, text: str) -> None:
-    """Say below the panels what they show, in lines that fit a figure with one column."""
+    """Write text below the panels, in lines that fit a figure with one column."""
     figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=SETTINGS["font.size"])
 
 
 def row_height(systems: Sequence[str]) -> float:
-    """Inches that a row of :func:`dot_rows` needs, so that the markers of many systems do not cover one another."""
+    """Return the inches of a row of :func:`dot_rows`, so that the markers of many systems do not cover one another."""
     return max(0.21, 0.05 * len(systems))
 
 
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
-    """A row for each dataset and in it a marker for each system, a little below one another.
+    """Draw a row for each dataset and in it a marker for each system, a little below one another.
 
-    Args:
-        panel: Where to draw.
-        rows: Names of the datasets, from top to bottom.
-        values: By system, a value for each dataset; not-a-number where there is none.
-        styles: What :func:`style_of` gives.
+    ``values`` has by system a value for each row, not-a-number if there is none; ``styles`` are those of :func:`style_of`.
     """
     for number, (system, numbers) in enumerate(values.items()):
         shift = ((number + 0.5) / len(values) - 0.5) * 0.6
@@ -217,7 +201,7 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
 
 
 def words_only(text: str) -> Figure:
-    """A figure that says in words why there is nothing to draw."""
+    """Return a figure that says in words why there is nothing to draw."""
     figure = Figure(figsize=(single_width(), 0.8), layout="constrained")
     figure.text(0.5, 0.5, fill(text, int(LETTERS * single_width())), ha="center", va="center")
     return figure

@@ -69,14 +69,9 @@ def _query_seconds(costs: pd.DataFrame) -> float:
 
 
 def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
-    """Find the systems on the Pareto front.
+    """Test by system that its cost is known and no other is at least as good for at most as much, and better in one.
 
-    Args:
-        scores: Higher is better; float64 of shape (systems,).
-        costs: Lower is better, not-a-number where not known; float64 of shape (systems,).
-
-    Returns:
-        By system, whether its cost is known and no other is at least as good for at most as much, and better in one.
+    Higher scores and lower costs are better; unknown costs are not-a-number.
     """
     as_good, as_cheap = scores >= scores[:, None], costs <= costs[:, None]
     better = (scores > scores[:, None]) | (costs < costs[:, None])

@@ -21,15 +21,10 @@ FUNCTIONS = {
 
 
 def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures.
+    """Draw all figures as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
 
-    Args:
-        files: The files that they show.
-        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
-        style: Arguments of :func:`~beirflow.report.figure_style.house_style`.
-
-    Raises:
-        DataError: Values are not those that were recorded, or the font is not here.
+    ``style`` has arguments of :func:`~beirflow.report.figure_style.house_style`. Raise DataError if values are not those that
+    were recorded, or the font is missing.
     """
     results = read_results(files)
     write_figure_tables(

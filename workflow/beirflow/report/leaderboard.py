@@ -105,7 +105,7 @@ def _table(
     marks: Marks,
     means: int,
 ) -> Table:
-    """Systems × columns, of which the first are means; if not all are, the system that is highest in the first comes first."""
+    """Return systems × columns, the first of which are means; if not all are, the highest in the first comes first."""
     systems = list(dict.fromkeys(system for system, _ in values))
     if ranked := means < len(labels):
         systems.sort(key=lambda system: -values.get((system, next(iter(labels))), float("-inf")))
@@ -123,7 +123,7 @@ def _table(
 
 
 def _columns(labels: Iterable[str], first: int = 0) -> list[Column]:
-    """Columns of numbers, a line before number ``first``; their headers stand upright where there are many."""
+    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
     names = list(labels)
     upright = " upright" if len(names) > MOST_FLAT else ""
     return [

@@ -104,13 +104,9 @@ def number(value: Any, form: str = ".4f") -> Cell:
 
 
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
-    """Fill a template; what it is filled with is escaped.
+    """Fill a template with escaped values, which it knows as ``report``, and write it with the given scripts joined to one.
 
-    Args:
-        template: Name of a file in ``workflow/report``.
-        path: HTML to write.
-        values: What the template knows as ``report``; one that extends ``page.html.j2`` needs ``title``.
-        scripts: Names of the scripts in ``workflow/report`` that the page holds, as one.
+    Template and scripts are files in ``workflow/report``; a template that extends ``page.html.j2`` needs ``title``.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -123,11 +119,11 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
 
 
 def _own(files: Sequence[str]) -> Markup:
-    """Files of the project, which are not escaped."""
+    """Return files of the project, which are not escaped."""
     return Markup("\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files))  # noqa: S704
 
 
 def _policy(code: Mapping[str, str]) -> str:
-    """The content security policy: nothing from anywhere, but the page's own style and script and images inside it."""
+    """Return the content security policy: only the page's own style and script, and images inside it."""
     allowed = [f"{name}-src 'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for name, text in code.items()]
     return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])

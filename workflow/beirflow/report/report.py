@@ -67,14 +67,7 @@ class ReportFiles:
 
 
 def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Job) -> None:
-    """Write the page, and a record of it and of the other files for reading.
-
-    Args:
-        files: The files that it shows.
-        report_path: HTML to write, and its record, which names all files for reading.
-        baseline: System that the others are compared with.
-        job: The job, for the record.
-    """
+    """Write the page, and a record of it and of all other files for reading."""
     summary = read_named_csv(files.summary_path)
     means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
     manifest = read_json(files.manifest_path)

@@ -101,7 +101,7 @@ def main_measures(summary: pd.DataFrame) -> list[str]:
 
 
 def holes_table(summary: pd.DataFrame) -> Table | None:
-    """Hole@10 of every system on every dataset; None where it was not measured."""
+    """Return Hole@10 of every system on every dataset; None if it was not measured."""
     if HOLES not in summary:
         return None
     systems = list(dict.fromkeys(summary["system"]))
@@ -115,7 +115,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
-    """Every pair of systems on every dataset; None for a single system."""
+    """Return every pair of systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
     names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems", "Higher"))]
@@ -140,7 +140,7 @@ def energy_note(costs: pd.DataFrame) -> str:
 
 
 def cost_table(costs: pd.DataFrame) -> Table:
-    """Time, memory and room on disk of every system on every dataset."""
+    """Return time, memory and disk use of every system on every dataset."""
     columns = [
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
@@ -166,7 +166,7 @@ def _has(costs: pd.DataFrame, key: str) -> bool:
 
 
 def energy_table(costs: pd.DataFrame) -> Table | None:
-    """Energy and emissions of every system on every dataset; None where nobody counted any. Columns without any are left out."""
+    """Return energy and emissions of every system on every dataset, without empty columns; None if nobody counted any."""
     counted = {key: "processor_joules" if key == "processor_share" else key for key in ENERGY}
     shown = [key for key, source in counted.items() if source in costs and (costs[source] > 0).any()]
     columns = [NAME, Column("System", number=False, classes=""), *(Column(ENERGY[key][0]) for key in shown)]
@@ -180,5 +180,5 @@ def energy_table(costs: pd.DataFrame) -> Table | None:
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of a dataset that do not depend on the system, in words."""
+    """Return the counts of a dataset that do not depend on the system."""
     return {name: means["counts"][name] for name in ("documents", "queries", "judgements") if name in means["counts"]}
