@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.corpus_sizes import corpus_size
+from beirflow.experiment.datasets import corpus_size
 from beirflow.experiment.estimate import estimate
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment

@@ -1,11 +1,13 @@
-"""The targets that a run without one tells."""
+"""The targets that a run without one tells, the nearest to an unknown one, and the table of a run with nothing to do."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.evaluation.summary import summarize
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.overview import overview
+from beirflow.experiment.overview import meant, overview, table_again
+from results_writer import write_metrics
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,52 @@ def test_the_configuration_and_the_targets_are_told_in_ten_lines(config: dict[st
 def test_more_datasets_than_can_be_read_are_counted() -> None:
     experiment = load_experiment({"systems": ["bm25"], "datasets": "all"})
     assert " and 10 others)" in overview(experiment=experiment, results=Path("results"))
+
+
+RULES = ["all", "audit", "estimate", "clean_representations", "compare"]
+
+
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [
+        ("results/metrics/contreiver/scifact.json", "results/metrics/contriever/scifact.json"),
+        ("results/metrics/contriever/sciafct.json", "results/metrics/contriever/scifact.json"),
+        ("results/runs/bm26/scifcat.trec.gz", "results/runs/bm25/scifact.trec.gz"),
+        ("results/corpora/cqadupstack-androd/corpus.json", "results/corpora/cqadupstack-android/corpus.json"),
+        ("results/sumary.csv", "results/summary.csv"),
+        ("results/raport.html", "results/report.html"),
+        ("summary.csv", "results/summary.csv"),
+        ("report.html", "results/report.html"),
+        ("esitmate", "estimate"),
+        ("clean_representation", "clean_representations"),
+    ],
+)
+def test_the_nearest_target_is_named(target: str, near: str) -> None:
+    assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
+
+
+@pytest.mark.parametrize(
+    "target", ["results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"]
+)
+def test_nothing_is_named_where_nothing_is_near(target: str) -> None:
+    assert meant(target, "results", load_experiment({}), RULES) == ""
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> tuple[Path, str]:
+    """The summary of one system on two datasets, and the table that was printed."""
+    paths = [write_metrics(tmp_path, "x", name, {"NDCG@10": [0.1, 0.25]}, official_data=None)[0] for name in ("a", "b")]
+    return tmp_path / "summary.csv", summarize(means_paths=paths, summary_path=str(tmp_path / "summary.csv"))
+
+
+@pytest.mark.parametrize("targets", [("summary",), ("results/summary.csv",), ("report", "results/summary.csv")])
+def test_the_table_is_the_one_that_was_printed(summary: tuple[Path, str], targets: tuple[str, ...]) -> None:
+    path, printed = summary
+    assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
+
+
+def test_there_is_none_where_something_else_was_asked_for_or_none_is_there(summary: tuple[Path, str], tmp_path: Path) -> None:
+    assert table_again(summary[0], ["results/runs/x/a.parquet"]) == ""
+    assert table_again(tmp_path / "none.csv", ["summary"]) == ""
+    summary[0].write_text("")
+    assert table_again(summary[0], ["summary"]) == ""

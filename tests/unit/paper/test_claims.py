@@ -8,10 +8,9 @@ from beirflow.analysis.lengths import histogram
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.records import Job, write_record
 from beirflow.paper.claims import OF_A_QUERY, claims, write_claims
-from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence
+from beirflow.paper.evidence import FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence, printed_scores
 from beirflow.paper.facts import load_facts
 from beirflow.paper.findings import FINDINGS
-from beirflow.paper.scores import printed_scores
 from results_writer import write_metrics
 
 FACTS = load_facts()

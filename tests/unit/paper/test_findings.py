@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence
+from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence, Scores, printed_scores
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.findings import FINDINGS
-from beirflow.paper.scores import Scores, printed_scores
 from beirflow.report.leaderboard import HIGHER, LOWER
 
 FACTS = load_facts()

@@ -13,7 +13,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
 from beirflow.paper import overlap
 from beirflow.paper.overlap import measure_overlap, similarities
-from beirflow.paper.words import WordCounter, write_words
+from beirflow.paper.statistics import WordCounter, write_words
 
 TEXTS = {
     "a": ["the cell and the wall", "zebra"],

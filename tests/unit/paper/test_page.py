@@ -13,11 +13,10 @@ from beirflow.paper.bias import COLUMNS as BIAS_COLUMNS
 from beirflow.paper.claims import claims
 from beirflow.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, bins, medians, table_1
 from beirflow.paper.efficiency import efficiency
-from beirflow.paper.evidence import Evidence
+from beirflow.paper.evidence import Evidence, Scores
 from beirflow.paper.facts import load_facts
 from beirflow.paper.page import write_paper
 from beirflow.paper.score_tables import against_baseline, table_2
-from beirflow.paper.scores import Scores
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 from latencies import write_latency
 

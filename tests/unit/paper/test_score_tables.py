@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files.csv_files import read_named_csv
+from beirflow.paper.evidence import NDCG, Scores, printed_scores
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.score_tables import against_baseline, table_2, write_against_baseline, write_tables
-from beirflow.paper.scores import NDCG, Scores, printed_scores
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.registry import SCORE_TABLES
 from results_writer import write_metrics

@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from beirflow.evaluation.ranks import critical_difference as nemenyi
 from beirflow.files.csv_files import read_named_csv
-from beirflow.report.figure_data import Results
-from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_style import house_style
-from beirflow.report.figure_tables import on_front, pareto_table, ranks_table
+from beirflow.report.figure_tables import Results, on_front, pareto_table, ranks_table
+from beirflow.report.figures import pareto
 
 DATASETS = ("a", "b", "c", "d", "e", "f")
 

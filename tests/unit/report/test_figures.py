@@ -15,14 +15,11 @@ from beirflow.evaluation.ranks import Friedman
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_json, write_record
-from beirflow.report.figure_cost import cost
-from beirflow.report.figure_data import FigureFiles, Results, read_results
 from beirflow.report.figure_lengths import document_lengths
-from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import _said, critical_difference
-from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
-from beirflow.report.figures import FUNCTIONS, draw_figures
+from beirflow.report.figure_tables import FigureFiles, Results, read_results
+from beirflow.report.figures import FUNCTIONS, cost, draw_figures, holes, ndcg_difference, ndcg_per_query, pareto, recall_over_k
 from beirflow.report.registry import FIGURE_TABLES, FIGURES
 from results_writer import write_metrics
 

@@ -1,9 +1,24 @@
-"""The tables of the report say what the files say."""
+"""The tables of the report say what the files say, and how datasets are cited."""
+
+import re
 
 import pandas as pd
 import pytest
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Table
-from beirflow.report.tables import cost_table, energy_note, energy_table, holes_table, main_measures, significance_table
+from beirflow.report.tables import (
+    BEIR,
+    bibtex,
+    citations,
+    cost_table,
+    datasets_table,
+    energy_note,
+    energy_table,
+    holes_table,
+    main_measures,
+    of_catalogue,
+    significance_table,
+)
 
 SUMMARY = pd.DataFrame(
     {
@@ -99,3 +114,54 @@ def test_energy_is_in_kilowatt_hours_and_what_is_not_known_of_one_system_says_so
         ["1.0000", "0.0000", "not known", "350.0"],
     ]
     assert "Emissions are those of 350 g of CO₂ a kWh." in energy_note(costs)
+
+
+SUMMARY = pd.DataFrame(
+    {
+        "system": ["a", "a", "b", "a", "a"],
+        "dataset": ["scifact", "mine", "scifact", "nfcorpus.dev.sample-50-seed-7", "mean of 3"],
+        "split": ["test", "test", "test", "dev", None],
+        "documents": [5183, 60, 5183, 3633, 8876],
+        "queries": [300, 18, 300, 50, 368],
+    }
+)
+
+
+def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> None:
+    assert set(citations()) == {BEIR, *load_catalogue().known_datasets}
+    for name, entry in citations().items():
+        assert entry.count("{") == entry.count("}"), name
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+        assert {"author", "title", "year"} <= set(fields), name
+        assert re.fullmatch(r"(19|20)\d\d", fields["year"]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("nfcorpus", "nfcorpus"),
+        ("nfcorpus.dev", "nfcorpus"),
+        ("scifact.sample-50", "scifact"),
+        ("nfcorpus.dev.sample-50-seed-7", "nfcorpus"),
+        ("nfcorpus.mine", None),
+        ("my-nfcorpus", None),
+        ("mean of 3", None),
+    ],
+)
+def test_splits_and_samples_are_of_their_dataset_and_others_are_not(name: str, known: str | None) -> None:
+    assert of_catalogue(name) == known
+
+
+def test_a_dataset_has_one_row_with_its_licence_and_its_entry() -> None:
+    rows = [[cell.text for cell in row] for row in datasets_table(SUMMARY).rows]
+    assert [row[0] for row in rows] == ["scifact", "mine", "nfcorpus.dev.sample-50-seed-7"]
+    assert rows[0][:4] == ["scifact", "test", "5,183", "300"]
+    assert rows[0][-2:] == [load_catalogue().datasets["scifact"][0].licence, "scifact"]
+    assert rows[1][4:] == ["", "", "", ""]
+    assert rows[2][-1] == "nfcorpus"
+
+
+def test_bibtex_has_beir_and_each_dataset_once_and_nothing_for_others() -> None:
+    text = bibtex(SUMMARY["dataset"])
+    assert re.findall(r"^@\w+\{([\w-]+),", text, re.MULTILINE) == ["beir", "scifact", "nfcorpus"]
+    assert bibtex(["mine"]) == ""

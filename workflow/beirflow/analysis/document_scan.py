@@ -1,7 +1,6 @@
 """Read a corpus once: the length of every document, and the beginning of the shown ones."""
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,20 @@ ROOM = 1_000_000
 ROWS = 1 << 14
 """Documents that are read at once."""
 
+WITH_TITLES = ("doc_id", "text", "title_bytes")
+"""Columns from which titles and texts are split."""
+
+
+def document_batches(
+    path: str, columns: Sequence[str], task: str = "read documents", rows: int = ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield columns of all documents of ``documents.parquet``, some rows at a time, and show the progress of the task."""
+    with Documents(path, piecewise=True) as file, Progress(task, sum(file.sizes), "documents") as progress:
+        for chunk in range(len(file.sizes)):
+            for batch in file.batches(chunk, list(columns), rows):
+                yield batch
+                progress.advance(batch.num_rows)
+
 
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
@@ -43,23 +56,15 @@ def scan_documents(
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
     length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, tuple[str, str]]()
-    with (
-        Documents(documents_path, piecewise=True) as file,
-        Progress("read documents", sum(file.sizes), "documents") as progress,
-    ):
-        for batch in chain.from_iterable(
-            file.batches(chunk, ["doc_id", "text", "title_bytes"], ROWS) for chunk in range(len(file.sizes))
-        ):
-            words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
-            all_lengths.append(words)
-            here = pc.is_valid(place).to_numpy(zero_copy_only=False)
-            length_of[place.drop_null().to_numpy()] = words[here]
-            rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-            most = SNIPPET, WHOLE
-            titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
-            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
-            progress.advance(batch.num_rows)
+    for batch in document_batches(documents_path, WITH_TITLES):
+        words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
+        all_lengths.append(words)
+        length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
+        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+        most = SNIPPET, WHOLE
+        titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
+        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
     lengths = [np.concatenate(all_lengths)]
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]

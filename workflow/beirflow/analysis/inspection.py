@@ -99,7 +99,7 @@ def inspect_dataset(
         measure=main_measure,
         depth=DEPTH,
         systems=list(means),
-        sample=sample.described(),
+        sample={"shown": len(sample.rows), "of": sample.of, "how": sample.how},
         queries=entries,
         texts=texts,
         scores=query_scores(

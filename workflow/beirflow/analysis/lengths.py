@@ -44,6 +44,11 @@ def histogram(lengths: np.ndarray) -> dict[str, Any]:
     }
 
 
+def by_name(lengths: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the histograms of an inspection by their names in tables and figures."""
+    return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
+
+
 def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, tuple[list[int], list[int]]]:
     """Add up the histograms of several corpora by name; return edges and counts, over the corpora that have the name."""
     names = dict.fromkeys(name for each in named for name in each)

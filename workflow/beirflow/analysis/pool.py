@@ -8,23 +8,19 @@ in the order of their digests. A filled copy is a file of ``extra_judgements``.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table
+from beirflow.analysis.document_scan import WITH_TITLES, document_batches
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import split_title_and_text
-from beirflow.files.progress import Progress
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 from beirflow.sources.query_lists import for_reading
 
 PAIR = ["query_id", "doc_id"]
-
-ROWS = 1 << 14
-"""Documents that are read at once."""
 
 
 def pool_unjudged(
@@ -93,11 +89,8 @@ def _digest(*parts: str) -> bytes:
 def _texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
     """Return title and text of some documents, by id."""
     wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
-    with Documents(documents_path, piecewise=True) as file, Progress("read documents", sum(file.sizes), "documents") as progress:
-        columns = ["doc_id", "text", "title_bytes"]
-        for batch in chain.from_iterable(file.batches(chunk, columns, ROWS) for chunk in range(len(file.sizes))):
-            rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
-            progress.advance(batch.num_rows)
+    for batch in document_batches(documents_path, WITH_TITLES):
+        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
     return texts

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,6 @@ class Sample:
     rows: list[int]
     of: int
     how: str
-
-    def described(self) -> dict[str, Any]:
-        """Return the sample without its queries, as in JSON."""
-        return {"shown": len(self.rows), "of": self.of, "how": self.how}
 
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:

@@ -58,7 +58,7 @@ def collect_costs(
         corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
     table = pd.DataFrame(
         [
-            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], _given(carbon_intensity))}
+            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], carbon_intensity)}
             for system, found in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
@@ -109,11 +109,7 @@ def _counted(paths: Iterable[Path]) -> dict[str, float]:
     return total
 
 
-def _given(carbon_intensity: float | None) -> float:
-    return np.nan if carbon_intensity is None else carbon_intensity
-
-
-def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> dict[str, Any]:
+def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | None) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for key, first in corpora[0].items():
         values = [corpus[key] for corpus in corpora]
@@ -126,6 +122,6 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> 
         if key == COUNTED[-1]:
             share = row.pop("own_seconds") / (row.pop("busy_seconds") or np.nan)
             row["processor_share"] = float(np.minimum(1.0, share))  # the kernel counts in hundredths of a second
-            row["carbon_intensity"] = carbon_intensity
-            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * carbon_intensity
+            row["carbon_intensity"] = np.nan if carbon_intensity is None else carbon_intensity
+            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * row["carbon_intensity"]
     return row

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import corpus_record, read_table
-from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
+from beirflow.evaluation.scores import read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, read_json, write_record

@@ -1,4 +1,4 @@
-"""Statistics of paired differences: a test, an interval, an effect size.
+"""Statistics of paired differences: tests, intervals, effect sizes, and corrections for the number of tests.
 
 Their sources are named in :mod:`beirflow.evaluation.significance`, which applies them.
 """
@@ -6,6 +6,7 @@ Their sources are named in :mod:`beirflow.evaluation.significance`, which applie
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 DRAWN = 100_000
@@ -99,3 +100,18 @@ def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
     if n < 2 or np.ptp(differences) == 0:
         return np.nan
     return mean / float(np.sqrt(weights @ (differences - mean) ** 2 * n / (n - 1)))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Correct p values for their number by Holm's step-down method; float64 of shape (n,), in the same order, at most 1."""
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
+    return corrected
+
+
+def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
+    """Select the rows of ``significance.csv`` with a baseline on a measure; ``p_holm`` corrects for these alone."""
+    with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
+    table = comparison[(comparison["measure"] == measure) & with_baseline]
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))

@@ -8,6 +8,7 @@ its schema hold JSON under ``beirflow``: ``inputs``, the digest of every file of
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.files.records import Job, output_digest, read_json
-from beirflow.files.verified import check_digest
+from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import atomic_path
 
 NAME = pa.dictionary(pa.int32(), pa.string())
@@ -61,3 +62,12 @@ def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
     columns = [pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())) for indices, values in indices_of]
     values = np.concatenate([table[name].to_numpy() for name in names])
     return pa.Table.from_arrays([*columns, pa.array(values)], schema=SCORES)
+
+
+def read_means(path: str) -> dict[str, Any]:
+    """Read ``metrics/<system>/<dataset>.json``; raise DataError if it was changed, or belongs to another system or dataset."""
+    means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
+    found = means["system"], means["dataset"]
+    if found != (system, dataset):
+        raise damaged(path, f"it belongs to {found[0]} on {found[1]}")
+    return means

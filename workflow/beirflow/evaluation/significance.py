@@ -13,7 +13,7 @@ system there is a header and nothing else.
   (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585).
 - ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset. With the
   signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
-  (:func:`~beirflow.evaluation.corrections.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
+  (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
   too few, a warning says so.
 - The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
@@ -29,9 +29,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from beirflow.evaluation.corrections import holm
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, randomisation_test
+from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError

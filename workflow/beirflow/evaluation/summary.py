@@ -10,7 +10,7 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.means import read_means
+from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.records import ASSUMED
@@ -98,7 +98,8 @@ def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) ->
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    measures = [key for key in rows[0] if "@" in key and not key.startswith(("published_", "difference_", "source_"))]
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
     if assumed := assumptions(row.get(ASSUMED) for row in rows):
         average[ASSUMED] = BETWEEN.join(assumed)
     digests = "".join(row["metrics_sha256"] for row in rows)
@@ -108,10 +109,6 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
 def assumptions(cells: Iterable[Any]) -> list[str]:
     """Return the distinct sentences in some cells of the column ``assumed``, in order of their first mention."""
     return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
-
-
-def _is_measure(column: str) -> bool:
-    return "@" in column and not column.startswith(("published_", "difference_", "source_"))
 
 
 def for_terminal(table: pd.DataFrame) -> str:

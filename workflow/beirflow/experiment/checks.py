@@ -12,11 +12,10 @@ from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.schema import Problems, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
-from beirflow.experiment.dependencies import check_dependencies, check_run_files
+from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.systems import catalogue_systems
-from beirflow.experiment.tuning import check_tuning
 from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST

@@ -1,4 +1,4 @@
-"""The datasets of an experiment for the rules: locations, numbers of documents, chunks."""
+"""The datasets of an experiment for the rules: locations, sizes, chunks."""
 
 import math
 from collections.abc import Mapping
@@ -13,16 +13,30 @@ from beirflow.datasets.document_count import known_documents
 from beirflow.datasets.query_count import count_judged_queries
 from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
-from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
+from beirflow.files.errors import BeirflowError, ConfigError
+from beirflow.files.layout import ARCHIVE, CORPUS, HUB_DATASET, RESULTS
+from beirflow.files.records import read_json
 from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
-from beirflow.sources.forms import Form, HubForm
+from beirflow.sources.forms import HubForm
 
 NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
+
+CHARACTERS_PER_WORD = 7.0
+"""Of English with its spaces, as measured on NFCorpus and SciFact: 6.8 and 7.0."""
+
+UNPACKED = 3.0
+"""Times as large as its archive is a corpus."""
+
+DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100
+"""Assumed sizes of corpora for which nobody states any."""
+
+
+# Counting reads whole files, and rules ask for the same numbers again and again.
+_counted, _judged = cache(known_documents), cache(count_judged_queries)
 
 
 @dataclass(frozen=True)
@@ -161,11 +175,75 @@ class Datasets:
         return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 
-@cache
-def _counted(source: str, forum: str | None, form: Form | None) -> int:
-    return known_documents(source, forum, form)
+@dataclass(frozen=True)
+class CorpusSize:
+    """Size of a corpus.
+
+    Attributes:
+        name: Its name.
+        documents: Number of documents.
+        queries: Number of judged queries, those of a sample only.
+        words: Mean words of a document.
+        query_words: Mean words of a query.
+        chunks: Number of chunks.
+        prepared: Whether it is prepared already.
+        download: Bytes of the archive that has to be downloaded, 0 if none; forums of a dataset share one.
+        archive: Name of that archive, empty if there is none.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    words: float
+    query_words: float
+    chunks: int
+    prepared: bool
+    download: int
+    archive: str
 
 
-@cache
-def _judged(source: str, forum: str | None, split: str, form: Form | None) -> int:
-    return count_judged_queries(source, forum, split, form)
+def corpus_size(datasets: Datasets, results: Path, name: str) -> CorpusSize:
+    """Return the size of a corpus: from its record if it is prepared, else as the catalogue states it, else by its source."""
+    dataset, made = datasets.datasets[name], _record(results / CORPUS(dataset=name))
+    prepared = bool(made)
+    stated = datasets.catalogue.words.get(dataset.whole_row)
+    if made:
+        documents, queries = made["counts"]["documents"], made["counts"]["queries"]
+        words = made["characters"]["mean"] / CHARACTERS_PER_WORD
+    else:
+        documents, queries = datasets.documents(name) or DOCUMENTS, dataset.queries or QUERIES
+        of_source = datasets.source_documents(name) or DOCUMENTS
+        words = stated["documents"] if stated else _words_of_source(datasets, name) / of_source
+    archive = dataset.archive if datasets.folder(name) is None else None
+    needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
+    return CorpusSize(
+        name=name,
+        documents=documents,
+        queries=min(queries, dataset.sample_queries or queries),
+        words=words,
+        query_words=stated["queries"] if stated else QUERY_WORDS,
+        chunks=datasets.chunks(name),
+        prepared=prepared,
+        download=dataset.archive_bytes or 0 if needed else 0,
+        archive=archive or "",
+    )
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return the record of a corpus; empty without a readable one, about which other steps complain."""
+    try:
+        made = read_json(path)
+        return made if {"counts", "characters"} <= made.keys() else {}
+    except (OSError, BeirflowError):
+        return {}
+
+
+def _words_of_source(datasets: Datasets, name: str) -> float:
+    """Return the words of all documents of a user's dataset, by the size of its file; of one on a hub, the default."""
+    if isinstance(datasets.datasets[name].form, HubForm):
+        return WORDS * (datasets.source_documents(name) or DOCUMENTS)
+    folder = Path(datasets.folder(name) or "")
+    if is_archive(folder):
+        forums = len(datasets.rows[datasets.datasets[name].row])
+        return folder.stat().st_size * UNPACKED / CHARACTERS_PER_WORD / forums
+    return Path(datasets.source_files(name)[0]).stat().st_size / CHARACTERS_PER_WORD

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
+from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from beirflow.experiment.corpus_sizes import CorpusSize
+from beirflow.experiment.datasets import CorpusSize
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
@@ -121,16 +121,18 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
     """
     config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
     archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
-    rows = {(part.system, part.corpus): _rows(experiment, part, sizes) for part in parts if part.done < 1}
-    chunked = {key: rows[key] * sizes[key[1]].chunks for key in rows if not _is_direct(experiment, key[0])}
+    kept = {name: float(size.queries * min(config["top_k"], size.documents)) for name, size in sizes.items()}
+    unfinished = [part for part in parts if part.done < 1]
+    merged = [part.corpus for part in unfinished if part.system in experiment.merged_systems]
     return {
         "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
         "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
         + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
         "models": _models(experiment, parts),
         "representations": _representations(experiment, sizes, parts, cores),
-        "candidates": max(chunked.values(), default=0.0) * CANDIDATE_BYTES,
-        "runs": sum(rows.values()) * RUN_BYTES,
+        # Candidates are deleted after the merge, so those of one corpus at a time count.
+        "candidates": max((kept[name] * sizes[name].chunks for name in merged), default=0.0) * CANDIDATE_BYTES,
+        "runs": sum(kept[part.corpus] for part in unfinished) * RUN_BYTES,
     }
 
 
@@ -144,21 +146,17 @@ def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
     return sum(found) + 3 * max(found)
 
 
-def _is_direct(experiment: Experiment, system: str) -> bool:
-    return FAMILIES[experiment.systems[system].family].direct
-
-
-def _rows(experiment: Experiment, part: Part, sizes: Mapping[str, CorpusSize]) -> float:
-    size = sizes[part.corpus]
-    return size.queries * min(experiment.config["top_k"], size.documents)
-
-
 def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
     """Return the bytes of vectors, postings and weights that are on the disk together."""
     new = [part for part in parts if part.done < 1]
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
-    together = {_stored_by(experiment, part.system) for part in parts if _needs_every_chunk(experiment, part.system)}
+    systems = {part.system: experiment.systems[part.system] for part in parts}
+    together = {
+        _stored_by(experiment, name)
+        for name, system in systems.items()
+        if FAMILIES[system.family].needs_every_chunk(system.settings)
+    }
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]
     for part in new:
@@ -168,11 +166,6 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
         else:
             chunks.append(part.index / sizes[part.corpus].chunks)
     return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
-
-
-def _needs_every_chunk(experiment: Experiment, system: str) -> bool:
-    found = experiment.systems[system]
-    return FAMILIES[found.family].needs_every_chunk(found.settings)
 
 
 def _stored_by(experiment: Experiment, system: str) -> str:

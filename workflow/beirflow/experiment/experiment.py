@@ -11,11 +11,10 @@ from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets
-from beirflow.experiment.dependencies import needed
+from beirflow.experiment.dependencies import needed, runs_needed, tuning_corpus
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
-from beirflow.experiment.tuning import runs_needed, tuning_corpus
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import (

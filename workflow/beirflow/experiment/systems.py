@@ -8,10 +8,12 @@ from typing import Any
 from beirflow.catalogue.mteb_tasks import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
-from beirflow.experiment.families import DEFAULT, family_of
-from beirflow.experiment.scorers import with_scorers
+from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.runs.family import System
 from beirflow.training.settings import Training
+
+OWN = ("first", "depth", "below")
+"""Settings of a reranker that its model has no say in."""
 
 
 @cache
@@ -102,3 +104,35 @@ def make_systems(
 def _encodes(system: System) -> bool:
     """Test whether a system has vectors of its own, so that others can begin as it does, or vary it."""
     return system.family == DEFAULT and not system.settings.variant_of
+
+
+def with_scorers(
+    systems: Mapping[str, System],
+    entries: Mapping[str, Mapping[str, Any]],
+    known: Mapping[str, System],
+    path: str,
+    problems: Problems,
+) -> dict[str, System]:
+    """Give rerankers that name a system in place of a model the model and the settings of that system."""
+    every = {**known, **systems}
+    found = dict(systems)
+    for name, system in systems.items():
+        family = FAMILIES[system.family]
+        other = every.get(family.scored_by(system.settings) or "")
+        if other is None:
+            continue
+        key = f"{path}.{name}"
+        if not (scorer := _scorer(other)):
+            able = [each for each in every if _scorer(every[each])]
+            allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
+            problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
+            continue
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+            wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
+            problems.add(f"{key}.{setting}", entries[name][setting], wrong)
+        found[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+    return found
+
+
+def _scorer(system: System) -> Mapping[str, Any]:
+    return FAMILIES[system.family].scorer(system.settings)

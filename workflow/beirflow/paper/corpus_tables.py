@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.analysis.lengths import added_up, median
+from beirflow.analysis.lengths import added_up, by_name, median
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.facts import PaperFacts, load_facts
@@ -80,8 +80,11 @@ def write_length_tables(
     *, inspection_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], folder: str
 ) -> None:
     """Write the tables of lengths from inspections and statistics of corpora; ``rows`` has the corpora of every dataset."""
-    retrieved = {record["dataset"]: _retrieved(record["lengths"]) for record in map(read_json, inspection_paths)}
-    judged = {record["dataset"]: _by_grade(record["lengths"]) for record in map(read_json, statistics_paths)}
+    retrieved = {record["dataset"]: by_name(record["lengths"]) for record in map(read_json, inspection_paths)}
+    judged = {
+        record["dataset"]: {f"grade {name}": each for name, each in record["lengths"].items() if name != "all"}
+        for record in map(read_json, statistics_paths)
+    }
     of_retrieved = {row: [retrieved[name] for name in names] for row, names in rows.items()}
     of_judged = {row: [judged[name] for name in names] for row, names in rows.items()}
     graded = {
@@ -92,14 +95,6 @@ def write_length_tables(
     tables = {name: bins(histograms) for name, histograms in by_row.items()} | {MEDIANS: medians(by_row, systems)}
     for name, table in tables.items():
         write_csv(table, Path(folder, f"{name}.csv"))
-
-
-def _retrieved(lengths: Mapping[str, Any]) -> Named:
-    return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
-
-
-def _by_grade(lengths: Named) -> Named:
-    return {f"grade {name}": histogram for name, histogram in lengths.items() if name != "all"}
 
 
 def bins(by_row: Mapping[str, Sequence[Named]]) -> pd.DataFrame:

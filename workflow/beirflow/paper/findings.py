@@ -32,13 +32,12 @@ from beirflow.paper.evidence import (
     Evidence,
     conclude,
     counts_above_bm25,
-    datasets,
     is_or_are,
-    listed,
     without_datasets,
     without_systems,
 )
 from beirflow.paper.facts import BM25
+from beirflow.report.pages import counted, listed
 
 NEARLY_ALL = 16 / 18
 """The text, section 5, paragraph 4: "almost all (16/18) datasets"."""
@@ -123,8 +122,8 @@ def in_domain_order(evidence: Evidence) -> Conclusion:
     reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
     low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
     sentence = (
-        f"The order of {len(systems)} systems on the training data and in the mean of {datasets(len(names))} has Kendall's tau "
-        f"{tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
+        f"The order of {len(systems)} systems on the training data and in the mean of {counted(len(names), 'dataset')} has "
+        f"Kendall's tau {tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
     )
     return conclude(
         None if low < NOTICEABLE <= high else high < NOTICEABLE,
@@ -162,9 +161,8 @@ def bm25_elsewhere(evidence: Evidence) -> Conclusion:
     if not names:
         return without_datasets("any but the training data")
     below = [system for system in others if evidence.scores.mean(system, names) < evidence.scores.mean(BM25, names)]
-    sentence = (
-        f"In the mean of {datasets(len(names))}, BM25 is above {len(below)} of {len(others)} others: {evidence.labels(below)}."
-    )
+    over, share = counted(len(names), "dataset"), f"{len(below)} of {len(others)} others"
+    sentence = f"In the mean of {over}, BM25 is above {share}: {evidence.labels(below)}."
     return conclude(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
 
 

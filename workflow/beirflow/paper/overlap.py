@@ -2,7 +2,7 @@
 
 The frequency of a word is its count over that of all words of the dataset; the similarity of two datasets is the sum over all
 words of the smaller frequency, over the sum of the larger. Since frequencies sum to 1, the latter is 2 less the former. Words
-are those of :mod:`beirflow.paper.words`, in documents and their titles; the forums of a dataset count together.
+are those of :mod:`beirflow.paper.statistics`, in documents and their titles; the forums of a dataset count together.
 
 ``overlap.csv`` has a row a pair of datasets, in their order: ``dataset_a``, ``dataset_b``, ``similarity``.
 
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest
-from beirflow.paper.words import read_words
+from beirflow.paper.statistics import read_words
 
 BLOCK = 1 << 16
 """Number of words compared at once; 8 bytes each for every dataset."""
@@ -75,12 +75,3 @@ def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> 
             yield block
         for number in current:
             heads[number] = next(files[number], None)
-
-
-def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Return the n names in ``overlap.csv`` in order, and a matrix, float64 of shape (n, n) with ones in the diagonal."""
-    names = list(dict.fromkeys([*overlap["dataset_a"], *overlap["dataset_b"]]))
-    matrix = np.eye(len(names))
-    for a, b, value in overlap.itertuples(index=False):
-        matrix[names.index(a), names.index(b)] = matrix[names.index(b), names.index(a)] = value
-    return names, matrix

@@ -14,8 +14,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.paper.corpus_tables import MEDIANS, NUMBERS
 from beirflow.paper.efficiency import GIGABYTE
 from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
-from beirflow.report.pages import Cell, Column, Notes, Table, number, write_page
-from beirflow.report.reading_files import record_files_for_reading
+from beirflow.report.pages import Cell, Column, Notes, Table, number, record_files_for_reading, write_page
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 
 PRINTED, HERE = "printed ", "here "

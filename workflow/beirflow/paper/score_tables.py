@@ -22,8 +22,8 @@ from typing import Any
 import pandas as pd
 
 from beirflow.files.csv_files import read_named_csv, write_csv
+from beirflow.paper.evidence import NDCG, Scores, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
-from beirflow.paper.scores import NDCG, Scores, printed_scores, read_scores
 from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
 from beirflow.report.registry import SCORE_TABLES
 

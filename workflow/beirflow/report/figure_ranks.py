@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Friedman, alike
-from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import below, full_width, words_only
-from beirflow.report.figure_tables import ranks_table
+from beirflow.report.figure_tables import Results, ranks_table
 
 ROW, BAR = 0.17, 0.07
 """Inches from a name to the next, and from a bar that joins systems to the next."""

@@ -1,4 +1,4 @@
-"""The style of figures, and their files: the same bytes for the same numbers.
+"""The style of figures, the parts that several share, and their files: the same bytes for the same numbers.
 
 No meaning hangs on colour alone: every system has a marker and a line of its own too, and the colours (Okabe and Ito 2008) can
 be told apart by people who see few. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the
@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 from matplotlib.axes import Axes
@@ -75,6 +76,15 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+
+VIOLIN = 0.42
+"""Most that a violin reaches up and down; rows are 1 apart."""
+
+Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]
+"""By name, the edges and counts of a histogram of lengths in words."""
+
+WORDS = "words of all documents, of the relevant ones, and of the first 10 hits of each system"
+"""Lengths in a figure of an inspection."""
 
 UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -180,6 +190,56 @@ def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[flo
     panel.grid(visible=False, axis="y")
     for row in range(0, len(rows), 2):
         panel.axhspan(row - 0.5, row + 0.5, color="#f5f5f5", linewidth=0, zorder=0)
+
+
+def name_rows(panel: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a panel from top to bottom."""
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.4, -0.6)
+    panel.grid(visible=False, axis="y")
+
+
+def violin_panels(
+    lengths: Mapping[str, Lengths], systems: Sequence[str], what: str, row: float, least: float = PANEL
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of document lengths and its panels: a panel a dataset, a violin a name in rows of some inches.
+
+    Systems have colours, other names are grey; ``what`` says below the panels which lengths these are.
+    """
+    names = list(dict.fromkeys(name for kinds in lengths.values() for name in kinds))
+    styles = style_of(systems)
+    figure, panels = small_multiples(list(lengths), row * len(names) + 0.5, least, sharex=True, sharey=True)
+    for kinds, panel in zip(lengths.values(), panels, strict=True):
+        for name, (edges, counts) in kinds.items():
+            violin(panel, names.index(name), np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter(plain)
+        name_rows(panel, names)
+    below(figure, f"{what}; white: median and middle half")
+    return figure, panels
+
+
+def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
+    """Draw the density over the logarithm of the length in row ``place``, with quartiles; nothing without counts.
+
+    ``edges`` are the bounds of n bins in words, int64 of shape (n + 1,), ``counts`` theirs, int64 of shape (n,).
+    """
+    if not counts.sum():
+        return
+    bounds = np.maximum(edges[: len(counts) + 1].astype(np.float64), 0.5)
+    density = counts / np.log(bounds[1:] / bounds[:-1])
+    width = VIOLIN * density / density.max()
+    used = np.flatnonzero(counts)
+    part = slice(used[0], used[-1] + 1)
+    middle = np.sqrt(bounds[1:] * bounds[:-1])[part]
+    outline = np.concatenate([[bounds[part][0]], middle, [bounds[part.stop]]])
+    width = np.concatenate([[0], width[part], [0]])
+    panel.fill_between(outline, place - width, place + width, color=colour, linewidth=0.4, alpha=0.85)
+    low, median, high = np.interp(
+        np.array([0.25, 0.5, 0.75]) * counts.sum(), np.concatenate([[0], np.cumsum(counts)]), np.log(bounds)
+    )
+    panel.plot(np.exp([low, high]), [place, place], color="white", linewidth=1.6, solid_capstyle="butt")
+    panel.plot([np.exp(median)], [place], marker="o", color="white", markeredgecolor="black", markeredgewidth=0.5, markersize=3.2)
 
 
 def bytes_unit(largest: float) -> tuple[str, float]:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
-from beirflow.evaluation.corrections import against
+from beirflow.evaluation.paired_tests import against
 from beirflow.evaluation.summary import BETWEEN, assumptions
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.evaluation.means import read_means
+from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json

@@ -15,6 +15,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, write_record
 from beirflow.files.writing import atomic_path
 
 TEMPLATES = Path(__file__).parents[2] / "report"
@@ -103,6 +105,16 @@ def number(value: Any, form: str = ".4f") -> Cell:
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
+
+
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
     """Fill a template with escaped values, which it knows as ``report``, and write it with the given scripts joined to one.
 
@@ -127,3 +139,9 @@ def _policy(code: Mapping[str, str]) -> str:
     """Return the content security policy: only the page's own style and script, and images inside it."""
     allowed = [f"{name}-src 'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for name, text in code.items()]
     return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])
+
+
+def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
+    """Record the files for reading, the manifest of the results that they were made from, and further facts."""
+    outputs = {path: file_digest(path) for path in paths}
+    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)

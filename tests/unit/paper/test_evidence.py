@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from beirflow.paper.scores import Scores
+from beirflow.paper.evidence import Scores
 
 SCORES = Scores({("a", "x"): 0.5, ("a", "y"): 0.4, ("a", "in"): 0.1, ("b", "x"): 0.5, ("b", "in"): 0.9}, in_domain=["in"])
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.job_work import STAGES, START, job_work
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.measured_rates import STAGES, START, job_work
 from beirflow.jobs.code_version import entrances
 
 
