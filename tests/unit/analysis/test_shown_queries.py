@@ -8,7 +8,7 @@ from beirflow.analysis.shown_queries import SHOWN, WORST, choose_queries
 def test_of_a_small_dataset_all_queries_are_shown_the_worst_first() -> None:
     sample = choose_queries(np.array([[0.5, 0.0, 1.0], [0.5, 0.6, 1.0]]), "NDCG@10")
     assert sample.rows == [1, 0, 2]
-    assert sample.described() == {"shown": 3, "of": 3, "how": "all queries"}
+    assert (sample.of, sample.how) == (3, "all queries")
 
 
 def test_of_a_large_one_the_worst_those_where_one_system_leads_and_a_random_rest() -> None:

@@ -20,20 +20,18 @@ from results_writer import write_metrics, write_run
 # Of the query q: h1 and h2 are holes, r2 (grade 2) and r1 (grade 1) are relevant, n is not, and m (grade 1) is not found.
 RANKED = {"q": ["h1", "r1", "n", "h2", "r2"], "unjudged": ["h1"]}
 JUDGED = {"query_id": ["q", "q", "q", "q", "p"], "doc_id": ["r1", "n", "r2", "m", "x"], "score": [1, -1, 2, 1, 1]}
-QRELS = pa.table(JUDGED, schema=pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())]))
+SCHEMA = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())])
+QRELS = pa.table(JUDGED, schema=SCHEMA)
+TWO = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [1, 0]}, schema=SCHEMA)
 IDEAL = 2 / log2(2) + 1 / log2(3) + 1 / log2(4)
-
-
-def run_table(folder: Path) -> pa.Table:
-    write_run(folder / "run.parquet", RANKED)
-    return pq.read_table(folder / "run.parquet")
 
 
 ROWS = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
 
 
 def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None:
-    found = of_pooled(run_table(tmp_path), QRELS)
+    write_run(tmp_path / "run.parquet", RANKED)
+    found = of_pooled(pq.read_table(tmp_path / "run.parquet"), QRELS)
     assert found["unjudged"] == 2 / 20
     assert found["ndcg_condensed"] == pytest.approx((1 / log2(2) + 2 / log2(4)) / IDEAL / 2)
     with_holes = 1 / log2(2) + 1 / log2(3) + 1 / log2(5) + 2 / log2(6)
@@ -81,17 +79,12 @@ def test_printed_values_stand_beside_the_systems_that_stand_for_those_of_the_pap
 
 def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1]})
-    run = tmp_path / "runs/bm25/trec-covid.parquet"
+    run, qrels = tmp_path / "runs/bm25/trec-covid.parquet", tmp_path / "trec-covid/qrels.parquet"
     write_run(run, {"q": ["d1"]})
+    means = {"means_paths": [str(tmp_path / "metrics/bm25/trec-covid.json")], "rows": {"trec-covid": ["trec-covid"]}}
+    paths = {"run_paths": [str(run)], "qrels_paths": {"trec-covid": str(qrels)}, "bias_path": str(tmp_path / "again.csv")}
     with pytest.raises(DataError, match="sha256"):
-        measure_bias(
-            means_paths=[str(tmp_path / "metrics/bm25/trec-covid.json")],
-            run_paths=[str(run)],
-            qrels_paths={"trec-covid": str(tmp_path / "trec-covid/qrels.parquet")},
-            rows={"trec-covid": ["trec-covid"]},
-            bias_path=str(tmp_path / "again.csv"),
-            job=Job(tmp_path),
-        )
+        measure_bias(**means, **paths, job=Job(tmp_path))
 
 
 def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) -> None:
@@ -115,18 +108,12 @@ def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
     assert table.loc[(name, "bm25"), "hole"] == 0.1
 
 
-SCHEMA = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())])
-QRELS = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [1, 0]}, schema=SCHEMA)
-
-
 def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
     (tmp_path / "more").write_text("q1 0 b 2\n\nq2\t0\tdöc -1\n", encoding="utf-8")
-    table = read_extra(str(tmp_path / "more"), QRELS)
+    table = read_extra(str(tmp_path / "more"), TWO)
     assert table.schema == SCHEMA
-    assert table.slice(2).to_pylist() == [
-        {"query_id": "q1", "doc_id": "b", "score": 2},
-        {"query_id": "q2", "doc_id": "döc", "score": -1},
-    ]
+    added = [{"query_id": "q1", "doc_id": "b", "score": 2}, {"query_id": "q2", "doc_id": "döc", "score": -1}]
+    assert table.slice(2).to_pylist() == added
 
 
 @pytest.mark.parametrize(
@@ -134,10 +121,7 @@ def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
     [
         ("q1 0 c", "line 2: 3 fields"),
         ("q1 0 c 1 more", "5 fields"),
-        ("q1 0 c 1.0", "the grade '1.0'"),
-        ("q1 0 c 1001", "the grade '1001'"),
-        ("q1 0 c ²", "the grade '²'"),
-        ("q1 0 c --1", "the grade '--1'"),
+        *((f"q1 0 c {grade}", f"the grade '{grade}'") for grade in ("1.0", "1001", "²", "--1")),
         ("q9 0 c 1", "the query 'q9' has no judgements"),
         ("q1 0 a 1", "'a' is judged for the query 'q1' already"),
         ("q2 0 c 1", "'c' is judged for the query 'q2' already"),
@@ -146,19 +130,13 @@ def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
 def test_what_is_no_judgement_is_refused(tmp_path: Path, line: str, problem: str) -> None:
     (tmp_path / "more").write_text(f"q2 0 c 1\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=problem):
-        read_extra(str(tmp_path / "more"), QRELS)
+        read_extra(str(tmp_path / "more"), TWO)
 
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="not text in UTF-8"):
-        read_extra(str(tmp_path / "more"), QRELS)
-
-
-def test_a_filled_pool_is_read_as_judgements(tmp_path: Path) -> None:
-    (tmp_path / "pool.jsonl").write_text('{"query_id": "q1", "query": "?", "doc_id": "\u2028 b", "grade": 2}\n', encoding="utf-8")
-    table = read_extra(str(tmp_path / "pool.jsonl"), QRELS)
-    assert table.slice(2).to_pylist() == [{"query_id": "q1", "doc_id": "\u2028 b", "score": 2}]
+        read_extra(str(tmp_path / "more"), TWO)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +151,13 @@ def test_a_filled_pool_is_read_as_judgements(tmp_path: Path) -> None:
         ('{"query_id": "q1", "doc_id": "a", "grade": 1}', "is judged for the query 'q1' already"),
     ],
 )
-def test_a_pool_that_was_filled_in_by_half_or_wrongly_is_refused(tmp_path: Path, line: str, problem: str) -> None:
-    (tmp_path / "pool.jsonl").write_text(f'{{"query_id": "q2", "doc_id": "c", "grade": 1}}\n{line}\n', encoding="utf-8")
+def test_a_filled_pool_is_read_as_judgements_and_one_that_was_filled_in_wrongly_refused(
+    tmp_path: Path, line: str, problem: str
+) -> None:
+    first = '{"query_id": "q2", "query": "?", "doc_id": "\u2028 c", "grade": 2}\n'
+    (tmp_path / "pool.jsonl").write_text(first, encoding="utf-8")
+    added = read_extra(str(tmp_path / "pool.jsonl"), TWO).slice(2).to_pylist()
+    assert added == [{"query_id": "q2", "doc_id": "\u2028 c", "score": 2}]
+    (tmp_path / "pool.jsonl").write_text(f"{first}{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=problem):
-        read_extra(str(tmp_path / "pool.jsonl"), QRELS)
+        read_extra(str(tmp_path / "pool.jsonl"), TWO)

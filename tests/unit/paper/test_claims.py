@@ -30,28 +30,21 @@ def test_every_finding_has_a_verdict_here_and_on_the_printed_values() -> None:
 
 def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: Path) -> None:
     values = {"bm25": 0.4, "tas-b": 0.3, "ance": 0.5, "mine": 0.9}
-    means = [
-        write_metrics(tmp_path, system, name, {"NDCG@10": [value]})[0]
-        for system, value in values.items()
-        for name in ("x-a", "x-b", "x")
-    ]
+    means = [write_metrics(tmp_path, system, "x", {"NDCG@10": [value]})[0] for system, value in values.items()]
     lengths = {"tas-b": [3, 5, 7], "ance": [30, 50, 70], "bm25": [9], "mine": [1]}
     for name in ("x-a", "x-b"):
         found = {"retrieved": {system: histogram(pd.array(words).to_numpy()) for system, words in lengths.items()}}
         write_record(tmp_path / f"{name}.json", Job(tmp_path), inputs={}, outputs={}, dataset=name, lengths=found)
-    costs = pd.DataFrame(
-        [{"system": system, "dataset": "x", "queries": 10, **dict.fromkeys(OF_A_QUERY, 1.0)} for system in values]
-    )
-    costs.to_csv(tmp_path / "cost.csv", index=False)
+    costs = [{"system": system, "dataset": "x", "queries": 10, **dict.fromkeys(OF_A_QUERY, 1.0)} for system in values]
+    pd.DataFrame(costs).to_csv(tmp_path / "cost.csv", index=False)
     row = {"dataset": "x", "measure": "NDCG@10", "system_a": "ance", "system_b": "bm25", "difference": 0.1, "p": 0.01}
     pd.DataFrame([row]).to_csv(tmp_path / "significance.csv", index=False)
+    names = {"costs_path": "cost.csv", "comparison_path": "significance.csv", "claims_path": "claims.csv"}
     write_claims(
-        means_paths=[path for path in means if path.endswith("/x.json")],
+        means_paths=means,
         inspection_paths=[str(tmp_path / f"{name}.json") for name in ("x-a", "x-b")],
-        costs_path=str(tmp_path / "cost.csv"),
-        comparison_path=str(tmp_path / "significance.csv"),
         rows={"x": ["x-a", "x-b"]},
-        claims_path=str(tmp_path / "claims.csv"),
+        **{key: str(tmp_path / name) for key, name in names.items()},
     )
     here = read_named_csv(str(tmp_path / "claims.csv")).query("source == 'here'").set_index("finding")
     assert here.loc["1c", "sentence"].startswith("In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B. For a verdict,")

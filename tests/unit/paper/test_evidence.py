@@ -12,9 +12,7 @@ def test_what_is_shared_leaves_the_training_data_out() -> None:
     assert SCORES.common("a") == ["x", "y"]
     assert SCORES.common("a", "b") == ["x"]
     assert SCORES.common("a", "nobody") == []
-
-
-def test_equal_scores_are_not_higher() -> None:
+    # Equal scores are not higher.
     assert SCORES.above("a", "b") == []
     assert SCORES.above("b", "a", ["in"]) == ["in"]
 

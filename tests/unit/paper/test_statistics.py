@@ -41,32 +41,15 @@ def count_again(folder: Path) -> dict[str, Any]:
 
 def test_documents_queries_and_judgements_are_counted(tmp_path: Path) -> None:
     found = count(tmp_path)
-    assert found["counts"] == {
-        "documents": 5,
-        "titles": 0,
-        "queries": 2,
-        "judgements": 4,
-        "relevant": 3,
-        "document_words": 4 + 2 + 0 + 300 + 1,
-        "query_words": 5,
-        "words": 307,
-        "different_words": 6,
-    }
+    expected = {"documents": 5, "titles": 0, "queries": 2, "judgements": 4, "relevant": 3, "query_words": 5}
+    assert found["counts"] == expected | {"document_words": 4 + 2 + 0 + 300 + 1, "words": 307, "different_words": 6}
     assert found["grades"] == {"0": 1, "1": 2, "2": 1}
-    words = {
-        word: n for _, part in read_words(tmp_path / "words.parquet") for word, n in zip(*part.to_pydict().values(), strict=True)
-    }
+    parts = [part.to_pydict() for _, part in read_words(tmp_path / "words.parquet")]
+    words = {word: n for part in parts for word, n in zip(*part.values(), strict=True)}
     assert words == {"a": 2, "b": 2, "c": 1, "d": 1, "one": 1, "x": 300}
-
-
-def test_lengths_of_judged_documents_are_by_grade_without_those_that_are_not_there(tmp_path: Path) -> None:
-    lengths = count(tmp_path)["lengths"]
-    assert {name: (each["n"], each["mean"]) for name, each in lengths.items()} == {
-        "all": (5, 307 / 5),
-        "0": (1, 300.0),
-        "1": (1, 2.0),
-        "2": (1, 4.0),
-    }
+    # Lengths of judged documents are by grade, without those of documents that are not there.
+    lengths = {name: (each["n"], each["mean"]) for name, each in found["lengths"].items()}
+    assert lengths == {"all": (5, 307 / 5), "0": (1, 300.0), "1": (1, 2.0), "2": (1, 4.0)}
 
 
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
@@ -77,21 +60,15 @@ def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
         count_again(tmp_path)
 
 
-TEXTS = [
-    "The cell, the CELL and the cell's wall",
-    "",
-    " … — ",
-    "Straße straße ÉCOLE école 42 4.2 naïve_naïve",
-    "日本語 のテキスト cell",
-    "zebra z " * 50,
-]
+TEXTS = ["The cell, the CELL and the cell's wall", "", " … — ", "Straße straße ÉCOLE école 42 4.2 naïve_naïve"]
+TEXTS += ["日本語 のテキスト cell", "zebra z " * 50]
 
 
 def plain(texts: list[str]) -> dict[str, int]:
     return dict(Counter(word for text in texts for word in re.split(r"[\W_]+", text.lower()) if word))
 
 
-@pytest.mark.parametrize("most", [1, 3, 7, 1 << 20])
+@pytest.mark.parametrize("most", [1, 7, 1 << 20])
 def test_counts_are_those_of_a_plain_implementation(tmp_path: Path, most: int) -> None:
     counter = WordCounter(most)
     for start in range(0, 3 * len(TEXTS), 2):

@@ -34,25 +34,21 @@ def test_datasets_come_in_the_order_of_the_configuration_and_forums_after_theirs
     assert found["datasets"][2]["measures"]["tas-b"] == means["measures"]
 
 
-def test_queries_are_on_the_page_as_they_are_in_their_file(files: ReportFiles) -> None:
-    page = files.write().read_text(encoding="utf-8")
-    packed = dict(re.findall(r'data-dataset="([^"]*)">([^<]*)<', page))
-    assert list(packed) == ["forums-a", "forums-b", "scifact"]
-    for name, text in packed.items():
-        assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"inspection/{name}.json").read_bytes()
-
-
-def test_what_hits_match_is_on_the_page_and_in_its_record(files: ReportFiles) -> None:
-    page = files.write().read_text(encoding="utf-8")
-    packed = dict(re.findall(r'data-matches="([^"]*)">([^<]*)<', page))
-    assert list(packed) == [f"tas-b/{name}" for name in ("forums-a", "forums-b", "scifact")]
+def test_queries_and_the_matches_of_hits_are_on_the_page_as_in_their_files_and_in_its_record(files: ReportFiles) -> None:
+    page, names = files.write().read_text(encoding="utf-8"), ["forums-a", "forums-b", "scifact"]
     recorded = json.loads((files.folder / "report.json").read_text())["outputs"]
-    for name, text in packed.items():
-        assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"matches/{name}.json").read_bytes()
-        assert f"matches/{name}.json" in recorded
+    for key, folder, expected in (
+        ("dataset", "inspection", names),
+        ("matches", "matches", [f"tas-b/{name}" for name in names]),
+    ):
+        packed = dict(re.findall(rf'data-{key}="([^"]*)">([^<]*)<', page))
+        assert list(packed) == expected
+        for name, text in packed.items():
+            assert gzip.decompress(base64.b64decode(text)) == (files.folder / f"{folder}/{name}.json").read_bytes()
+            assert f"{folder}/{name}.json" in recorded
 
 
-def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -> None:
+def test_every_figure_is_on_the_page_with_words_and_a_link_and_what_made_the_results(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
     for name, figure in FIGURES.items():
         svg = base64.b64encode((files.folder / f"figures/{name}.svg").read_bytes()).decode()
@@ -60,18 +56,8 @@ def test_every_figure_is_on_the_page_with_words_and_a_link(files: ReportFiles) -
         assert f"<b>{figure.title}.</b>" in page
         assert f'<a href="figures/{name}.pdf">' in page
         assert (f'<a href="figures/{name}.csv">' in page) == (name in ("pareto", "critical_difference"))
-
-
-def test_the_page_says_what_made_the_results(files: ReportFiles) -> None:
-    page = files.write().read_text(encoding="utf-8")
-    shown = [
-        "Written 2026-01-02.",
-        "2026-01-02T03:04:05",
-        "commit c0ffee, with changes",
-        "3.11.7 on Linux",
-        "torch 2.13.0",
-        "5" * 64,
-    ]
+    shown = ["Written 2026-01-02.", "2026-01-02T03:04:05", "commit c0ffee, with changes", "3.11.7 on Linux", "torch 2.13.0"]
+    shown.append("5" * 64)
     assert [text for text in shown if text not in page] == []
     assert "scipy" not in page.split("<details")[0]
     assert f"sha256 {file_digest(files.folder / 'manifest.json')}" in page

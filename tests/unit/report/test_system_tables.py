@@ -40,6 +40,11 @@ def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_it
     prompts = ["“query: ” (its files say ask: )", "nothing"]
     assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents"]
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", ""]
+    every = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}
+    assert every["revision"] == ["all", REVISION, "configuration", ""]
+    assert every["pooling"] == ["all", "cls", "configuration", "mean"]
+    assert every["max_length of queries"][2] == "files of the model"
+    assert every["dim"] == ["all", "384", "record of the run", ""]
 
 
 def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
@@ -61,11 +66,3 @@ def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_s
         ["s0", "query_prefix", "arguana", "arguana: ", "configuration", ""],
         ["s0", "query_prefix", "scifact", "scifact: ", "configuration", ""],
     ]
-
-
-def test_every_setting_names_who_says_it() -> None:
-    rows = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}
-    assert rows["revision"] == ["all", REVISION, "configuration", ""]
-    assert rows["pooling"] == ["all", "cls", "configuration", "mean"]
-    assert rows["max_length of queries"][2] == "files of the model"
-    assert rows["dim"] == ["all", "384", "record of the run", ""]
