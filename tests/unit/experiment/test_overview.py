@@ -21,16 +21,12 @@ def test_the_configuration_and_the_targets_are_told_in_ten_lines(config: dict[st
     text = overview(experiment=load_experiment(config), results=Path("results"), configured=" --configfile my.yaml")
     lines = text.splitlines()
     assert says in lines[0]
+    assert (" and 10 others)" in lines[0]) == (config["datasets"] == "all")
     assert len(lines) <= 10
     assert lines[1] == "  snakemake --cores all --configfile my.yaml -- summary"
     names = [line.split()[0] for line in lines[2:-1]]
     assert names[:4] == ["estimate", "summary", "report", "paper"]
     assert all(len(line) <= 100 for line in lines[2:])
-
-
-def test_more_datasets_than_can_be_read_are_counted() -> None:
-    experiment = load_experiment({"systems": ["bm25"], "datasets": "all"})
-    assert " and 10 others)" in overview(experiment=experiment, results=Path("results"))
 
 
 RULES = ["all", "audit", "estimate", "clean_representations", "compare"]
@@ -55,28 +51,18 @@ def test_the_nearest_target_is_named(target: str, near: str) -> None:
     assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
 
 
-@pytest.mark.parametrize(
-    "target", ["results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"]
-)
-def test_nothing_is_named_where_nothing_is_near(target: str) -> None:
-    assert meant(target, "results", load_experiment({}), RULES) == ""
+def test_nothing_is_named_where_nothing_is_near() -> None:
+    for target in ("results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"):
+        assert meant(target, "results", load_experiment({}), RULES) == ""
 
 
-@pytest.fixture
-def summary(tmp_path: Path) -> tuple[Path, str]:
-    """The summary of one system on two datasets, and the table that was printed."""
+def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targets_or_without_a_summary(tmp_path: Path) -> None:
     paths = [write_metrics(tmp_path, "x", name, {"NDCG@10": [0.1, 0.25]}, official_data=None)[0] for name in ("a", "b")]
-    return tmp_path / "summary.csv", summarize(means_paths=paths, summary_path=str(tmp_path / "summary.csv"))
-
-
-@pytest.mark.parametrize("targets", [("summary",), ("results/summary.csv",), ("report", "results/summary.csv")])
-def test_the_table_is_the_one_that_was_printed(summary: tuple[Path, str], targets: tuple[str, ...]) -> None:
-    path, printed = summary
-    assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
-
-
-def test_there_is_none_where_something_else_was_asked_for_or_none_is_there(summary: tuple[Path, str], tmp_path: Path) -> None:
-    assert table_again(summary[0], ["results/runs/x/a.parquet"]) == ""
+    path = tmp_path / "summary.csv"
+    printed = summarize(means_paths=paths, summary_path=str(path))
+    for targets in (["summary"], ["results/summary.csv"], ["report", "results/summary.csv"]):
+        assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
+    assert table_again(path, ["results/runs/x/a.parquet"]) == ""
     assert table_again(tmp_path / "none.csv", ["summary"]) == ""
-    summary[0].write_text("")
-    assert table_again(summary[0], ["summary"]) == ""
+    path.write_text("")
+    assert table_again(path, ["summary"]) == ""
