@@ -1,7 +1,9 @@
-"""The manifest names what the summary was made from, by digest."""
+"""The manifest names what the summary was made from, by digest; and the main measure."""
 
 from pathlib import Path
 
+import pytest
+from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import write_manifest
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
@@ -34,3 +36,13 @@ def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwo
     assert manifest["systems"]["contriever"]["settings"]["revision"]
     forums = [corpus["name"] for corpus in manifest["datasets"]["cqadupstack"]]
     assert forums[:2] == ["cqadupstack-android", "cqadupstack-english"]
+
+
+@pytest.mark.parametrize(("cutoffs", "cutoff"), [([1, 10, 100], 10), ([1, 20], 1), ([5, 15], 5), ([100], 100), ([8, 11], 11)])
+def test_the_main_measure_is_ndcg_at_10_or_at_the_nearest_cutoff(cutoffs: list[int], cutoff: int) -> None:
+    assert main_measure({"cutoffs": cutoffs}) == f"NDCG@{cutoff}"
+    assert cutoff_of(main_measure({"cutoffs": cutoffs, "main_measure": None})) == cutoff
+
+
+def test_a_configured_measure_is_the_main_one() -> None:
+    assert main_measure({"cutoffs": [10, 100], "main_measure": "Recall@100"}) == "Recall@100"

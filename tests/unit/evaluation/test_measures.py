@@ -22,39 +22,27 @@ NAMES = ["NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1",
 RUN: Run = {"q": {"d4": 6.0, "d1": 5.0, "d2": 4.0, "d3": 3.0, "d5": 2.0, "d6": 1.0}}
 QRELS: Qrels = {"q": {"d1": 2, "d3": 0, "d5": 1, "d7": 3}, "other": {"d2": 1}}
 
+IDEAL = 3 / log2(2) + 2 / log2(3) + 1 / log2(4)
+
 BY_HAND = {
-    "NDCG@1": 0.0,
-    "NDCG@3": (2 / log2(3)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
-    "NDCG@5": (2 / log2(3) + 1 / log2(6)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
-    "NDCG@10": (2 / log2(3) + 1 / log2(6)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
+    "NDCG@3": (2 / log2(3)) / IDEAL,
+    "NDCG@10": (2 / log2(3) + 1 / log2(6)) / IDEAL,
     "NDCG_exp@3": ((2**2 - 1) / log2(3)) / ((2**3 - 1) + (2**2 - 1) / log2(3) + (2**1 - 1) / log2(4)),
     "NDCG_exp@10": ((2**2 - 1) / log2(3) + (2**1 - 1) / log2(6)) / (7 + 3 / log2(3) + 1 / log2(4)),
-    "MAP@1": 0.0,
-    "MAP@3": (1 / 2) / 3,
     "MAP@5": (1 / 2 + 2 / 5) / 3,
-    "MAP@10": (1 / 2 + 2 / 5) / 3,
-    "Recall@1": 0 / 3,
-    "Recall@3": 1 / 3,
     "Recall@10": 2 / 3,
-    "P@3": 1 / 3,
     "P@5": 2 / 5,
-    "P@10": 2 / 10,
     "MRR@1": 0.0,
     "MRR@3": 1 / 2,
-    "MRR@10": 1 / 2,
     "R_cap@1": 0 / min(3, 1),
     "R_cap@3": 1 / min(3, 3),
     "R_cap@5": 2 / min(3, 5),
-    "Hole@1": 1 / 1,
     "Hole@3": 1 / 3,
-    "Hole@5": 1 / 5,
     "Hole@10": 2 / 10,
     "Accuracy@1": 0.0,
     "Accuracy@3": 1.0,
     "F1@1": 0.0,
-    "F1@3": 2 * (1 / 3) * (1 / 3) / (1 / 3 + 1 / 3),
     "F1@5": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
-    "F1@10": 2 * (2 / 10) * (2 / 3) / (2 / 10 + 2 / 3),
 }
 
 
@@ -70,9 +58,8 @@ def measured(run: Run, qrels: Qrels, cutoffs: tuple[int, ...] = (1, 3, 5, 10)) -
     return measure(table(run, pa.float32()), table(qrels, pa.int32()), cutoffs).set_index("query_id")
 
 
-@pytest.mark.parametrize(("name", "expected"), BY_HAND.items())
-def test_a_measure_is_what_its_formula_says(name: str, expected: float) -> None:
-    assert measured(RUN, QRELS).loc["q", name] == pytest.approx(expected, abs=1e-12)
+def test_a_measure_is_what_its_formula_says() -> None:
+    assert measured(RUN, QRELS).loc["q", list(BY_HAND)].to_dict() == pytest.approx(BY_HAND, abs=1e-12)
 
 
 def test_columns_are_named_as_beir_prints_them_and_rows_are_the_judged_queries() -> None:

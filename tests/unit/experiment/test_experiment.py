@@ -62,6 +62,10 @@ def dataset(**entry: Any) -> dict[str, Any]:
     return {"custom": {"datasets": {"x": entry}}}
 
 
+LABELLED = {"path": "/no/such.jsonl", "form": "labelled", "labels": {"good": 2, "bad": 0}}
+NANO = {"hub": "zeta-alpha-ai/NanoNFCorpus", "revision": "0" * 39 + "a"}
+
+
 def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_without_one() -> None:
     shipped = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     experiment = load_experiment(shipped)
@@ -178,6 +182,37 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             for url in ("http://", "http://a b", "http://a.b\n", "ftp://a.b", "http:///x")
         ),
         ({"data_dir": "/no/such/folder"}, ["data_dir: found '/no/such/folder'", "existing folder", "null"]),
+        *(
+            ({"pathvars": {"results": folder}}, ["pathvars.results: found"])
+            for folder in ("~/x", "/", ".", "./", "..", ".git", ".snakemake/x", "workflow", "./workflow/x", "a\0")
+        ),
+        *(
+            (dataset(**LABELLED | keys), [f"custom.datasets.x.{found}"])
+            for keys, found in (
+                ({"split": "dev"}, "split: found 'dev'"),
+                ({"forums": ["a"]}, "forums: found ['a']"),
+                ({"labels": {True: 1}}, "labels: found True"),
+                ({"labels": {"good": 1.5}}, "labels.good: found 1.5"),
+                ({"fields": {"titel": "t"}}, "fields.titel: found 'titel'"),
+                ({"form": "beir"}, "labels: found {'good': 2, 'bad': 0}"),
+            )
+        ),
+        ({"datasets": ["x"], **dataset(**LABELLED)}, ["custom.datasets.x.path: found '/no/such.jsonl'", "expected a file"]),
+        *(
+            (dataset(**{**NANO, **keys}), [f"custom.datasets.x.{part}" if i == 0 else part for i, part in enumerate(parts)])
+            for keys, *parts in (
+                ({"revision": "main"}, "revision: found 'main'", "40 lowercase hex"),
+                ({"revision": "0" * 39}, "revision", "40 lowercase hex"),
+                ({"hub": "NanoNFCorpus"}, "hub: found 'NanoNFCorpus'", "zeta-alpha-ai/NanoNFCorpus"),
+                ({"hub": "../a/b"}, "hub"),
+                ({"path": "/data"}, "path: found '/data'", "remove the key"),
+                ({"forums": ["a"]}, "forums", "remove the key"),
+                ({"qrels": {"hub": "a/b"}}, "qrels.revision", "required"),
+                ({"subset": "../de"}, "subset"),
+            )
+        ),
+        (dataset(hub="a/b"), ["custom.datasets.x.revision: found None; this key is required"]),
+        (dataset(path="/data", subset="de"), ["'hub' is a dependency of 'subset'"]),
     ],
     ids=str,
 )
@@ -567,11 +602,6 @@ def test_an_archive_is_known_by_its_name_in_any_case_and_a_folder_is_none(mine: 
     assert [experiment.documents(name) for name in datasets] == [3, 3]
 
 
-@pytest.mark.parametrize("folder", ["~/x", "/", ".", "./", "..", ".git", ".snakemake/x", "workflow", "./workflow/x", "a\0"])
-def test_results_cannot_be_written_where_other_things_are(folder: str) -> None:
-    assert only_problem({"pathvars": {"results": folder}}).startswith("pathvars.results: found")
-
-
 @pytest.mark.parametrize("folder", ["results/mine", "/data/x", "../elsewhere", "workflows", "a b"])
 def test_results_may_be_written_elsewhere(folder: str) -> None:
     assert load_experiment({"pathvars": {"results": folder}}).config["pathvars"] == {"results": folder}
@@ -618,7 +648,7 @@ def test_a_path_that_is_not_there_is_said_in_full_and_once(tmp_path: Path, monke
 def labelled(path: Path, **more: Any) -> dict[str, Any]:
     """Labelled documents as a dataset of the user's own."""
     path.write_text('{"query": "a", "data": [{"id": 1, "summary": "b", "answer": "good"}, {"summary": "c", "answer": "bad"}]}\n')
-    return {"path": str(path), "form": "labelled", "labels": {"good": 2, "bad": 0}, **more}
+    return {**LABELLED, "path": str(path), **more}
 
 
 def test_a_file_of_labelled_documents_is_a_dataset(tmp_path: Path) -> None:
@@ -627,23 +657,6 @@ def test_a_file_of_labelled_documents_is_a_dataset(tmp_path: Path) -> None:
     assert experiment.source_files("mine") == [str(tmp_path / "mine.jsonl")]
     assert experiment.corpus_settings("mine")["form"]["labels"] == (("good", 2), ("bad", 0))
     assert experiment.corpus_settings("mine")["form"]["text"] == "summary"
-
-
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        ({"split": "dev"}, ["custom.datasets.x.split: found 'dev'", "one set of judgements"]),
-        ({"forums": ["a"]}, ["custom.datasets.x.forums: found ['a']"]),
-        ({"labels": {True: 1}}, ["custom.datasets.x.labels: found True", "string"]),
-        ({"labels": {"good": 1.5}}, ["custom.datasets.x.labels.good: found 1.5", "integer"]),
-        ({"fields": {"titel": "t"}}, ["custom.datasets.x.fields.titel", "did you mean 'title'?"]),
-        ({"form": "beir"}, ["custom.datasets.x.labels: found {'good': 2, 'bad': 0}", "form: labelled"]),
-        ({"path": "/no/such.jsonl"}, ["custom.datasets.x.path: found '/no/such.jsonl'", "expected a file"]),
-    ],
-    ids=str,
-)
-def test_what_labelled_documents_cannot_have_is_named(tmp_path: Path, keys: dict[str, Any], expected: list[str]) -> None:
-    only_problem({"datasets": ["x"], **dataset(**(labelled(tmp_path / "mine.jsonl") | keys))}, *expected)
 
 
 def test_what_nobody_may_hand_out_is_used_from_data_dir_alone(tmp_path: Path) -> None:
@@ -657,9 +670,6 @@ def test_what_nobody_may_hand_out_is_used_from_data_dir_alone(tmp_path: Path) ->
     with pytest.raises(ConfigError, match="bioasq may not be redistributed"):
         experiment.source_files("bioasq")
     only_problem({"custom": {"datasets": {"signal1m": {"path": str(folder)}}}}, "another dataset or forum has this name")
-
-
-NANO = {"hub": "zeta-alpha-ai/NanoNFCorpus", "revision": "0" * 39 + "a"}
 
 
 def test_a_dataset_on_a_hub_is_known_by_its_revision_before_it_is_fetched(tmp_path: Path) -> None:
@@ -678,29 +688,6 @@ def test_a_dataset_on_a_hub_is_known_by_its_revision_before_it_is_fetched(tmp_pa
     assert experiment.hub_datasets == ["nano", "large"]
     others = load_experiment({"datasets": ["nano.train", "nano.sample-3"], "custom": {"datasets": {"nano": NANO}}})
     assert [others.datasets[name].split for name in others.chosen_datasets] == ["train", "test"]
-
-
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        ({"revision": "main"}, ["custom.datasets.x.revision: found 'main'", "40 lowercase hex"]),
-        ({"revision": "0" * 39}, ["custom.datasets.x.revision", "40 lowercase hex"]),
-        ({"hub": "NanoNFCorpus"}, ["custom.datasets.x.hub: found 'NanoNFCorpus'", "zeta-alpha-ai/NanoNFCorpus"]),
-        ({"hub": "../a/b"}, ["custom.datasets.x.hub"]),
-        ({"path": "/data"}, ["custom.datasets.x.path: found '/data'", "remove the key"]),
-        ({"forums": ["a"]}, ["custom.datasets.x.forums", "remove the key"]),
-        ({"qrels": {"hub": "a/b"}}, ["custom.datasets.x.qrels.revision", "required"]),
-        ({"subset": "../de"}, ["custom.datasets.x.subset"]),
-    ],
-    ids=str,
-)
-def test_what_a_dataset_on_a_hub_cannot_have_is_named(keys: dict[str, Any], expected: list[str]) -> None:
-    only_problem({"datasets": ["x"], **dataset(**{**NANO, **keys})}, *expected)
-
-
-def test_a_hub_needs_a_revision_and_a_revision_a_hub() -> None:
-    only_problem(dataset(hub="a/b"), "custom.datasets.x.revision: found None; this key is required")
-    only_problem(dataset(path="/data", subset="de"), "'hub' is a dependency of 'subset'")
 
 
 def samples(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Each finding of the paper holds in its own values, fails where results say the opposite, and names what is missing."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -154,3 +155,24 @@ def test_counts_are_beside_those_that_are_significant() -> None:
     marks = {("bm25+ce", "nq"): HIGHER, ("bm25+ce", "arguana"): LOWER, ("bm25+ce", "scifact"): HIGHER}
     judged = BY_NUMBER["4a"].judge(replace(PRINTED, significant=marks))
     assert judged.sentence.endswith("The difference is significant for BM25+CE on 2 above and 1 below.")
+
+
+SCORES = Scores({("a", "x"): 0.5, ("a", "y"): 0.4, ("a", "in"): 0.1, ("b", "x"): 0.5, ("b", "in"): 0.9}, in_domain=["in"])
+
+
+def test_what_is_shared_leaves_the_training_data_out() -> None:
+    assert SCORES.common("a") == ["x", "y"]
+    assert SCORES.common("a", "b") == ["x"]
+    assert SCORES.common("a", "nobody") == []
+    # Equal scores are not higher.
+    assert SCORES.above("a", "b") == []
+    assert SCORES.above("b", "a", ["in"]) == ["in"]
+
+
+def test_a_difference_is_a_share_of_the_mean_of_the_baseline() -> None:
+    assert SCORES.difference("b", "a", ["in"]) == pytest.approx(0.9 / 0.1 - 1)
+    assert math.isnan(SCORES.difference("b", "a", []))
+
+
+def test_systems_are_seen_under_the_names_that_they_stand_for() -> None:
+    assert SCORES.named({"BM25": "b", "none": "c"}).values == {("BM25", "x"): 0.5, ("BM25", "in"): 0.9}

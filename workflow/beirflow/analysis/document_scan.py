@@ -12,20 +12,11 @@ from beirflow.datasets.corpus_files import Documents
 from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.progress import Progress
 
-SNIPPET = 240
-"""Characters of a text that are shown at first."""
-
-WHOLE = 8000
-"""Characters of a text that are kept at most."""
-
-ROOM = 1_000_000
-"""Characters of all texts that are kept of a corpus, where that leaves each a snippet: a page holds them all."""
-
-ROWS = 1 << 14
-"""Documents that are read at once."""
-
-WITH_TITLES = ("doc_id", "text", "title_bytes")
-"""Columns from which titles and texts are split."""
+SNIPPET = 240  # characters of a text that a page shows at first
+WHOLE = 8000  # most characters of a text
+ROOM = 1_000_000  # characters of all texts of a corpus, beyond a snippet of each: a page holds them all
+ROWS = 1 << 14  # documents in memory at once
+WITH_TITLES = ("doc_id", "text", "title_bytes")  # columns from which titles and texts are split
 
 
 def document_batches(
@@ -69,6 +60,7 @@ def scan_documents(
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]
         lengths.append(of_group[of_group >= 0])
+    # All texts share the room of a page, but none has less than a snippet.
     room = max(SNIPPET, ROOM // max(1, len(texts)))
     shown = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
     ordered = {doc_id: {"title": title, "text": beginning(text, room)} for doc_id, (title, text) in shown.items()}

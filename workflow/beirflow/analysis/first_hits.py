@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.verified import check_digest
 
-RUN_ROWS = 1 << 18
-"""Rows of a run that are read at once."""
+RUN_ROWS = 1 << 18  # rows of a run in memory at once
 
 
 @dataclass(frozen=True)

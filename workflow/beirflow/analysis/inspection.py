@@ -33,11 +33,8 @@ from beirflow.evaluation.scores import read_per_query
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.sources.query_lists import for_reading
 
-DEPTH = 10
-"""Hits of a query that are shown, and whose lengths are counted."""
-
-JUDGED = 20
-"""Judged documents of a query that are shown."""
+DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
+JUDGED = 20  # judged documents of a query that are shown
 
 
 def inspect_dataset(
@@ -139,6 +136,7 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
         ],
         "hits": {
             system: [
+                # The shortest decimal of a float32; the same number as float64 would have digits that mean nothing.
                 {"doc_id": doc_id, "score": float(str(np.float32(score))), "grade": grades.get(doc_id)}
                 for doc_id, (_, score) in list(found.items())[:DEPTH]
             ]

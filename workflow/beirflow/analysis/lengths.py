@@ -32,6 +32,7 @@ def histogram(lengths: np.ndarray) -> dict[str, Any]:
     It has ``edges`` and ``counts`` without the empty bins at the end, ``quantiles`` by percent, ``mean`` and ``n``; quantiles and
     mean are None if n is 0.
     """
+    # Longer texts count in the last bin.
     counts, _ = np.histogram(np.minimum(lengths, EDGES[-1] - 1), bins=EDGES)
     used = int(np.max(np.flatnonzero(counts), initial=0)) + 1
     found = np.quantile(lengths, np.array(QUANTILES) / 100).tolist() if len(lengths) else [None] * len(QUANTILES)

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from beirflow.postings.analyzer import analyze, analyze_all
 
-WORD = re.compile(r"[^\W_]+")
-"""Words that a page may mark: letters and digits."""
+WORD = re.compile(r"[^\W_]+")  # letters and digits, which a page may mark
 
 
 def matched_words(query: str, texts: Iterable[str]) -> list[str]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from beirflow.analysis.document_scan import beginning
 
-LISTED = 10
-"""Queries that are listed where one system is ahead of another; the page lists as many."""
+LISTED = 10  # queries in the list of two systems, as many as on the page
 
 
 def query_scores(
@@ -51,5 +50,6 @@ def ahead(first: np.ndarray, second: np.ndarray, later: np.ndarray) -> list[int]
     number.
     """
     difference = first - second
+    # The last key of lexsort is the first one; it is stable, so that equal queries stay in order.
     order = np.lexsort((later, -difference))[:LISTED]
     return [int(row) for row in order if difference[row] > 0]

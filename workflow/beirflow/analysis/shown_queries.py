@@ -37,6 +37,7 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
     ``scores`` is float64 of shape (systems, queries); the sample is the same for the same scores.
     """
     systems, queries = scores.shape
+    # A stable sort of shuffled queries breaks ties at random.
     shuffled = np.random.default_rng(SEED).permutation(queries)
     mean = scores.mean(axis=0)
     worst_first = shuffled[np.argsort(mean[shuffled], kind="stable")]

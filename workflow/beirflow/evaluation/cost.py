@@ -31,11 +31,8 @@ from beirflow.files.records import Job, read_json
 
 STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
-MEBIBYTE = 1 << 20
-"""Snakemake's ``max_rss`` is in these."""
-
-COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")
-"""Columns that are counted while a job runs."""
+MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
+COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")  # columns of counters, read while a job runs
 
 
 def collect_costs(
@@ -117,6 +114,7 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | No
             row[key] = ", ".join(sorted(str(name) for name in set().union(*values) if name))
         else:
             row[key] = np.max(values) if key == "peak_memory_bytes" else sum(values)
+        # Ratios of sums, and not sums of ratios.
         if key == "seconds":
             row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
         if key == COUNTED[-1]:

@@ -18,8 +18,7 @@ from beirflow.files.records import Job, assumed_in, check_inputs, output_digest,
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 
-CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
-"""Counts of a corpus that the means repeat."""
+CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")  # counts of a corpus, repeated
 
 
 def evaluate_run(
@@ -40,6 +39,7 @@ def evaluate_run(
     start = time.perf_counter()
     run_record_path, corpus_path = str(record_of(run_path)), str(corpus_record(qrels_path))
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
+    # A run depends on documents and queries, and not on the judgements.
     sources = {name: digest for name, digest in corpus["outputs"].items() if Path(name).name != Path(QRELS).name}
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
@@ -91,6 +91,7 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
         system=forums[0]["system"],
         dataset=dataset,
         split=forums[0]["split"],
+        # One forum of other data bars the comparison; None is unknown.
         official_data=False if False in official else True if all(official) else None,
         measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
         forums=[forum["dataset"] for forum in forums],

@@ -26,20 +26,11 @@ from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
 from beirflow.runs.family import System, system_of
 
-MOST_QUERIES = 200
-"""That are measured, drawn from all."""
-
-SEED = 0
-"""Of the draw."""
-
-WARM_UP = 10
-"""Of these queries that are answered once before anything is measured."""
-
-MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}
-"""After which no further query begins."""
-
-LEAST_QUERIES = 5
-"""That are measured however long they take."""
+MOST_QUERIES = 200  # drawn from all queries
+SEED = 0  # of that draw
+WARM_UP = 10  # queries answered once before the measurement
+MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}  # after which no further query begins
+LEAST_QUERIES = 5  # measured regardless of the time limit
 
 PERCENTILES = (50, 95)
 
@@ -106,6 +97,7 @@ def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
 def time_answers(answer: Answer, queries: Sequence[str], clock: Callable[[], float] = time.perf_counter) -> list[float]:
     """Return the seconds of each query, answered one at a time after a warm-up; fewer than all if they take long."""
     start = clock()
+    # Caches fill and models load what they need at the first queries.
     for query in queries[:WARM_UP]:
         answer(query)
         if clock() - start > MOST_SECONDS["warm up"]:
@@ -207,6 +199,7 @@ def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -
         opened = asking.opener(hardware.on, top_k)(system)
         with silence():
             seconds = time_answers(opened.answer, asking.texts)
+    # No other class is common to the errors of all devices that lack memory.
     except RuntimeError as error:
         if "out of memory" not in str(error):
             raise

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-MAIN_MEASURE = "NDCG@10"
-"""The one of the BEIR paper."""
+MAIN_MEASURE = "NDCG@10"  # of the BEIR paper
 
 
 def main_measure(configuration: Mapping[str, Any]) -> str:

@@ -69,6 +69,7 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     query_ids = query_ids.take(pc.sort_indices(query_ids))
     shape = (len(query_ids), depth)
     run_query, qrel_query = (_number(table["query_id"], query_ids) for table in (run, qrels))
+    # Other queries are dropped first: a run may have many.
     of_judged_query = np.flatnonzero(run_query >= 0)
     run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
     run_query = run_query[of_judged_query]
@@ -85,6 +86,7 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     retrieved[run_query, ranks - 1] = True
     judged[run_query, ranks - 1] = run_doc >= 0
     some = np.flatnonzero(run_doc >= 0)
+    # A pair of query and document is one number, int64 since a product of two int32 may not fit into one.
     judgement = _find(run_query[some] * len(judged_docs) + run_doc[some], among=qrel_query * len(judged_docs) + qrel_doc)
     some, judgement = some[judgement >= 0], judgement[judgement >= 0]
     grades[run_query[some], ranks[some] - 1] = judgements[judgement]

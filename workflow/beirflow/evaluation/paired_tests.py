@@ -10,15 +10,11 @@ import pandas as pd
 from scipy import stats
 
 DRAWN = 100_000
-EXACT = 16
-"""Differences up to which all signs are tried: 65,536."""
+EXACT = 16  # differences up to which all signs are tried: 65,536
 
 SEED = 20211018
-BLOCK = 1 << 22
-"""Signs that are drawn at once; 8 bytes each."""
-
-ROUNDING = 1e-12
-"""Two sums of the same numbers in another order differ by less, if their values are at most 1."""
+BLOCK = 1 << 22  # signs drawn at once, of 8 bytes each
+ROUNDING = 1e-12  # above the difference of two sums of the same numbers in another order, for values of at most 1
 
 
 def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarray:
@@ -34,6 +30,7 @@ def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarra
     """
     p = np.empty(differences.shape[1])
     few = np.count_nonzero(differences, axis=0) <= EXACT
+    # The differences of two pairs are not 0 on different queries, so each pair has signs of its own.
     for pair in np.flatnonzero(few):
         column = differences[:, pair]
         numbers = column[column != 0]
@@ -41,6 +38,7 @@ def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarra
         p[pair] = _as_large(positive.astype(np.float64), numbers[:, None])[0] / len(positive)
     if not few.all():
         many = differences[:, ~few]
+        # The observed signs count among the drawn ones, so that p is never 0.
         p[~few] = (sum(_as_large(positive, many) for positive in _drawn_signs(len(many), drawn)) + 1) / (drawn + 1)
     return p
 
@@ -57,6 +55,7 @@ def _drawn_signs(queries: int, drawn: int) -> Iterator[np.ndarray]:
 def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
     """Count by pair how often the absolute sum under some signs is at least the observed one."""
     total = differences.sum(axis=0)
+    # Positive minus negative differences are twice the positive ones less all.
     found: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
     return found
 
@@ -106,6 +105,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     """Correct p values for their number by Holm's step-down method; float64 of shape (n,), in the same order, at most 1."""
     order = np.argsort(p, kind="stable")
     corrected = np.empty(len(p))
+    # The running maximum keeps a larger p from being corrected to a smaller one.
     corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
     return corrected
 

@@ -19,8 +19,7 @@ LEVEL = 0.05
 FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 5
 """Of two systems every dataset is a win or a loss; on fewer datasets F rejects more often than ``LEVEL`` (19 % for 3 by 3)."""
 
-ROUNDING = 1e-9
-"""Chi-square is below its maximum by less only if it is the maximum."""
+ROUNDING = 1e-9  # chi-square is below its maximum by less only if it is the maximum
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,10 @@ def friedman(scores: np.ndarray) -> Friedman | None:
     if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS or (scores == scores[0]).all():
         return None
     reach = critical_difference(systems, datasets)
+    # Ranks ascend with values, and the best system has rank 1.
     chi_square = float(stats.friedmanchisquare(*-scores).statistic)
     rest = datasets * (systems - 1) - chi_square
+    # Every dataset ranks alike: F is infinite, and the probability of one order on all datasets is exact.
     if rest < ROUNDING:
         orders = factorial(systems) / prod(factorial(count) for count in np.unique(scores[:, 0], return_counts=True)[1].tolist())
         return Friedman(np.inf, float(orders ** (1 - datasets)), reach)

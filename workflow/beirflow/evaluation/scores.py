@@ -37,6 +37,7 @@ def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str]
     with atomic_path(scores_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for means_path, per_query_path in paths:
             table = _long(*read_per_query(means_path, per_query_path)).replace_schema_metadata(schema.metadata)
+            # One row group, so that a reader can skip to a system and corpus.
             writer.write_table(table, row_group_size=max(1, table.num_rows))
 
 

@@ -39,8 +39,7 @@ COLUMNS = (
     *("dataset", "measure", "system_a", "system_b", "queries", "mean_a", "mean_b"),
     *("difference", "low", "high", "p", "p_holm", "effect_size"),
 )
-ALSO = "Recall@100"
-"""What is tested beside the main measure, where it was measured."""
+ALSO = "Recall@100"  # tested as well, where it was measured
 
 LEVEL = 0.05
 
@@ -77,6 +76,7 @@ def compare_systems(
     for name, pairs in table.groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
+        # The least p of so few signs, times the number of comparisons with a baseline.
         if 2.0 ** (1 - queries) * others >= LEVEL:
             log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
 
@@ -105,6 +105,7 @@ def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int
     differences = [[values[a, corpus] - values[b, corpus] for corpus in corpora] for a, b in pairs]
     if not pairs:
         return
+    # A query counts 1 / (forums × queries of its forum).
     weights = np.concatenate([np.full(len(part), 1 / (len(corpora) * len(part))) for part in differences[0]])
     flat = np.array([np.concatenate(parts) for parts in differences]).T
     p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))

@@ -18,8 +18,7 @@ from beirflow.files.records import ASSUMED
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
-BETWEEN = "; "
-"""Separates the assumptions of a row, sentences without a semicolon."""
+BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
@@ -68,6 +67,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         row[f"source_{name}"] = reference.source if reference else None
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
+    # A system that indexes nothing has no speed, rather than an infinite one.
     seconds = means["seconds"]
     row |= _of_an_index(means["counts"], seconds)
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
@@ -142,6 +142,7 @@ def for_terminal(table: pd.DataFrame) -> str:
 def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
     short = {name: name.partition(" (")[0] for name in names if name.startswith("mean of ")}
+    # Two means of as many datasets would have one name.
     if len(set(short.values())) < len(short):
         short = {}
     members = {label: name.removeprefix(f"{label} (").removesuffix(")") for name, label in short.items() if name != label}

@@ -29,32 +29,15 @@ from beirflow.files.records import ASSUMED, Job, read_json
 
 COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
 
-CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"
-"""Origins of the value of a setting."""
-
-TRUNCATED = "truncated_"
-"""Prefix of the counts of texts that were cut."""
-
-PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
-"""By kind of text, the setting that says what is written before it."""
-
-SCORERS = ("dense", "late")
-"""Settings of a reranker that hold those of the system whose scores it takes."""
-
-OF_ALL_DATASETS = ("instructions", "tasks")
-"""Settings that have an entry for each dataset; what was used of them is recorded."""
-
-ADDED = ("expansion", "weights", "train", *SCORERS)
-"""Settings that have settings of their own, all of which are named."""
-
-LOSSES = 10
-"""Number of shown means of the losses of a training."""
-
-MADE = ("precision", "device", "lossy", ASSUMED)
-"""Facts in the record of a run that belong to the system; ``cost.csv`` and the run have the rest."""
-
-Values = dict[str, Any]
-"""Values by setting."""
+CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"  # origins of a value
+TRUNCATED = "truncated_"  # prefix of the counts of cut texts
+PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}  # by kind of text, the setting of its prompt
+SCORERS = ("dense", "late")  # settings of a reranker that hold a whole system, which scores for it
+OF_ALL_DATASETS = ("instructions", "tasks")  # settings with an entry for each dataset; records have the used one
+ADDED = ("expansion", "weights", "train", *SCORERS)  # settings with settings of their own, all of which are named
+LOSSES = 10  # number of shown means of the losses of a training
+MADE = ("precision", "device", "lossy", ASSUMED)  # facts of a run about its system; ``cost.csv`` has the rest
+Values = dict[str, Any]  # by setting
 
 
 class Fact(NamedTuple):
@@ -224,11 +207,13 @@ def _setting(name: str) -> str:
 def _joined(facts: Sequence[Fact], corpora: int) -> list[Fact]:
     """Return one fact if all corpora have the same value; counts, which are sums, stay apart."""
     first = facts[0]
+    # A value on only some of the corpora is not that of all.
     alike = len(facts) == corpora and all(fact.value == first.value and fact.said_by == first.said_by for fact in facts)
     return [first._replace(dataset="")] if alike and not first.setting.startswith(TRUNCATED) else list(facts)
 
 
 def _digest(files: Mapping[str, str]) -> str:
     """Return one digest of all files of a model."""
+    # The lines of sha256sum, so that a user can compute the same.
     lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files, key=str.encode))
     return hashlib.sha256(lines.encode()).hexdigest()

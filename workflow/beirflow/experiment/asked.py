@@ -14,6 +14,7 @@ from beirflow.jobs.code_version import code_of
 def corpus_of(experiment: Experiment) -> str:
     """Return the corpus whose queries are asked; one with candidates of its own only if there is no other."""
     known = {name: experiment.datasets[name].form for name in experiment.chosen_datasets}
+    # Queries with candidates of their own are answered from these, which tells little about a search.
     searched = [name for name, form in known.items() if not (form and form.own_candidates)]
     return asked_corpus({name: experiment.documents(name) or 0 for name in searched or known})
 

@@ -25,14 +25,9 @@ NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
 
-CHARACTERS_PER_WORD = 7.0
-"""Of English with its spaces, as measured on NFCorpus and SciFact: 6.8 and 7.0."""
-
-UNPACKED = 3.0
-"""Times as large as its archive is a corpus."""
-
-DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100
-"""Assumed sizes of corpora for which nobody states any."""
+CHARACTERS_PER_WORD = 7.0  # English with its spaces: 6.8 on NFCorpus, 7.0 on SciFact
+UNPACKED = 3.0  # size of a corpus relative to its archive
+DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100  # assumed if nobody states the size of a corpus
 
 
 # Counting reads whole files, and rules ask for the same numbers again and again.
@@ -143,6 +138,7 @@ class Datasets:
         """Return the number of blocks of a corpus's queries for jobs that score pairs, known beforehand."""
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
+        # A hub is not asked before the job that fetches it.
         if queries is None and isinstance(dataset.form, HubForm):
             return 1
         if queries is None:

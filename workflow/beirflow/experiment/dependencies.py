@@ -10,8 +10,7 @@ from beirflow.catalogue.schema import Problems, nearest
 from beirflow.experiment.families import FAMILIES
 from beirflow.runs.family import Reads, System, TunedOn
 
-Run = tuple[str, Dataset]
-"""A system by its name, on a corpus."""
+Run = tuple[str, Dataset]  # a system by its name, on a corpus
 
 
 def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
@@ -127,6 +126,7 @@ def tuning_row(how: TunedOn, corpus: Dataset, rows: Rows) -> tuple[Dataset, ...]
         of_forum = next((corpora for corpora in rows.values() if how.dataset in [each.name for each in corpora]), None)
         return of_forum or corpora_named(str(how.dataset), rows)
     usual = rows[corpus.whole_row]
+    # The usual split has the name of its dataset.
     return usual if how.split == usual[0].split else corpora_named(f"{corpus.whole_row}.{how.split}", rows)
 
 

@@ -49,6 +49,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 
 def _download(sizes: Iterable[CorpusSize]) -> int:
+    # Forums of a dataset share an archive.
     return sum({size.archive: size.download for size in sizes}.values())
 
 

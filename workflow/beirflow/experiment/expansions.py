@@ -10,8 +10,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_state
 from beirflow.runs.family import System
 
-GIVEN = "given"
-"""In place of a kind: expansions that are read from files."""
+GIVEN = "given"  # in place of a kind: read from files
 
 
 class Expansions:

@@ -7,24 +7,14 @@ from pathlib import Path
 from beirflow.experiment.datasets import CorpusSize
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
+from beirflow.experiment.measured_rates import START, Rates, chunk_records, jobs, work
 from beirflow.files.layout import EXPANSION_RECORD, METRICS
 from beirflow.runs.family import TOKENS_PER_WORD
 
-CORPUS_BYTES = 4.0
-"""Of a prepared corpus for each word, as measured on NFCorpus and SciFact: 3.7 and 3.9."""
-
-MODEL_BYTES = 5e8
-"""Of an encoder that is not here yet."""
-
-CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
-"""Of a document of a query, before and after the merge."""
-
-SPILL_BYTES = 7.0
-"""Of a text that is being prepared, for each word."""
-
-JOB_SECONDS = 2.0
-"""Until a job begins its work."""
+CORPUS_BYTES = 4.0  # of a prepared corpus for each word: 3.7 on NFCorpus, 3.9 on SciFact
+MODEL_BYTES = 5e8  # of an encoder that is not here yet
+CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0  # of a document of a query, before and after the merge
+SPILL_BYTES = 7.0  # of a text during its preparation, for each word
 
 
 @dataclass(frozen=True)
@@ -91,13 +81,14 @@ def _part(
         done = 1.0
     fresh = 1 - done
     if experiment.reuses(system) and (other := experiment.shared_with(size.name, system)):
+        # Texts that another dataset has too are not encoded again.
         fresh *= max(0.0, 1 - (experiment.documents(other) or 0) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     missing = missing if fresh else 0
     shares = {"index": fresh, "expand": missing / size.chunks}
     left = {stage: amount * shares.get(stage, 1.0) for stage, amount in units.items()}
     steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored) + missing
-    seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * JOB_SECONDS
+    seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * START
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     tokens = sum(left[kind] for kind in family.read_by_model) * per_word if family.read_by_model else None
     made = experiment.systems[system].settings
@@ -125,6 +116,7 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
     unfinished = [part for part in parts if part.done < 1]
     merged = [part.corpus for part in unfinished if part.system in experiment.merged_systems]
     return {
+        # An archive is deleted once its corpora are prepared, while the next is downloaded.
         "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
         "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
         + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
@@ -165,6 +157,7 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
             whole += part.index
         else:
             chunks.append(part.index / sizes[part.corpus].chunks)
+    # Chunks of the jobs at work, and the one that is written next.
     return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
 
 

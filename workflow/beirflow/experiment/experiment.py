@@ -28,8 +28,7 @@ from beirflow.files.layout import (
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
 
-MOST_THREADS = 8
-"""Of a job that encodes or searches."""
+MOST_THREADS = 8  # of a job that encodes or searches
 
 
 @dataclass(frozen=True)
@@ -282,4 +281,5 @@ class Experiment(Datasets):
         gpus, cores = limits.get("gpu"), limits.get("_cores")
         if self.config["device"] == "cpu" or gpus is None:
             return MOST_THREADS, None
+        # An executor of a cluster has no ``_cores``.
         return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1

@@ -17,12 +17,10 @@ FAMILIES: dict[str, Family] = {
     family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE)
 }
 
-DEFAULT = DENSE.name
-"""The family of a system that names a model and no family."""
+DEFAULT = DENSE.name  # the family of a system that names a model and no family
 
 
-IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}
-"""Families of systems that name none, by the setting that only these have."""
+IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}  # by the setting that only their systems have
 
 
 def family_of(entry: Mapping[str, Any]) -> Family:

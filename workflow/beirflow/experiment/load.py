@@ -17,8 +17,7 @@ from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries
 
-CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
-"""Name of the configuration in messages."""
+CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
@@ -102,6 +101,7 @@ def without_wrong_entries(kind: str, entries: Entries, problems: Problems) -> di
     """
     paths = {name: f"custom.{kind}.{name}" for name in entries}
     wrong = {name for name, path in paths.items() for key in problems.keys if key == path or key.startswith(f"{path}.")}
+    # An entry that names a wrong one is wrong too, and so on.
     while more := {name for name, entry in entries.items() if name not in wrong and not wrong.isdisjoint(_strings(entry))}:
         wrong |= more
     return {name: entry for name, entry in entries.items() if name not in wrong}

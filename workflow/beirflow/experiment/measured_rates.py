@@ -16,11 +16,8 @@ from beirflow.jobs.overall import Expected
 from beirflow.runs.family import TOKENS_PER_WORD, Family, Stage
 from beirflow.training.settings import Training
 
-BESIDES = ("fuse", "rerank", "evaluate")
-"""Stages of a system that is made from the runs of others; its records repeat the other stages of these."""
-
-START = 2.0
-"""Fixed start-up time of a job, in seconds."""
+BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other runs, whose records repeat these runs' stages
+START = 2.0  # fixed start-up time of a job, in seconds
 
 SHARED = (
     Stage("prepare_corpus", word=3e-7),
@@ -36,8 +33,7 @@ SHARED = (
 STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
 """By rule."""
 
-REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}
-"""Rules whose jobs turn documents into what is searched."""
+REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
 
 
 @dataclass

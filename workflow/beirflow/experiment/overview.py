@@ -8,8 +8,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.files import layout
 from beirflow.files.layout import PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
 
-SHOWN = 5
-"""Names of systems or datasets in the text."""
+SHOWN = 5  # names of systems or datasets in the text
 
 PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
 

@@ -12,8 +12,7 @@ from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.runs.family import System
 from beirflow.training.settings import Training
 
-OWN = ("first", "depth", "below")
-"""Settings of a reranker that its model has no say in."""
+OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
 
 
 @cache

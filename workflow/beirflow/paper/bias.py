@@ -34,8 +34,7 @@ from beirflow.runs.run_file import read_run
 CUTOFF = 10
 OF_POOLED = ("unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant")
 PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annotated": "after"}
-STUDIED = "trec-covid"
-"""The dataset of the paper's table."""
+STUDIED = "trec-covid"  # the dataset of the paper's table
 
 RANDOM_ZEROS = "scidocs"
 """The dataset whose irrelevant documents are 25 random ones a query, as the paper says, and no pool that somebody judged."""
@@ -48,8 +47,7 @@ FIELDS = 4
 
 A_GRADE = re.compile(r"-?[0-9]{1,4}")
 
-MOST_GRADE = 1000
-"""Highest grade, as for the judgements of a dataset."""
+MOST_GRADE = 1000  # as for the judgements of a dataset
 
 
 def measure_bias(
@@ -131,6 +129,7 @@ def _bpref(run: pa.Table, qrels: pa.Table) -> float:
         judgements.setdefault(query, {})[document] = max(grade, 0)
     ranked: dict[str, dict[str, float]] = {}
     for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
+        # By rank, since trec_eval orders equal scores by a rule of its own.
         ranked.setdefault(query, {})[document] = -float(rank)
     values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
     return sum(query["bpref"] for query in values.values()) / len(judgements)

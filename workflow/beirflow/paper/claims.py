@@ -23,8 +23,7 @@ from beirflow.report.leaderboard import significance_marks
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "numbers", "datasets")
 
-OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")
-"""Columns of ``cost.csv``: stages that every query goes through."""
+OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")  # stages that every query goes through
 
 
 def write_claims(

@@ -35,14 +35,9 @@ STATISTICS = ("dataset", "task", "domain", "titles", "relevancy", *NUMBERS, *(f"
 
 RETRIEVED, JUDGED, MEDIANS = paper_tables("tabulate_lengths")
 
-BINS = ("dataset", "of", "from", "to", "documents")
-"""Columns of a table of histograms."""
-
-GRADES = 2
-"""Minimum number of grades of a dataset whose lengths are shown by grade."""
-
-Named = Mapping[str, Mapping[str, Any]]
-"""Histograms of :func:`~beirflow.analysis.lengths.histogram` by name."""
+BINS = ("dataset", "of", "from", "to", "documents")  # columns of a table of histograms
+GRADES = 2  # least number of grades of a dataset whose lengths are shown by grade
+Named = Mapping[str, Mapping[str, Any]]  # by name what ``histogram`` returns
 
 
 def write_table_1(*, statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], table_path: str) -> None:
@@ -64,6 +59,7 @@ def _row(name: str, corpora: Sequence[Mapping[str, Any]], facts: PaperFacts) -> 
     if not corpora:
         return row | {"note": facts.absence(name)}
     total = {key: sum(corpus["counts"][key] for corpus in corpora) for key in corpora[0]["counts"]}
+    # Irrelevant is a level even if nothing is judged so.
     levels = len({0, *(int(grade) for corpus in corpora for grade in corpus["grades"] if int(grade) >= 0)})
     return row | {
         "titles": total["titles"] / total["documents"],

@@ -10,8 +10,7 @@ from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.schema import CATALOGUE, problems_with, read_yaml
 from beirflow.files.digests import file_digest
 
-BM25 = "bm25-multifield"
-"""The baseline of the paper, by its name in ``published.yaml``."""
+BM25 = "bm25-multifield"  # the paper's baseline, by its name in ``published.yaml``
 
 
 @dataclass(frozen=True)

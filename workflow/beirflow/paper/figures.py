@@ -33,17 +33,10 @@ from beirflow.report.registry import PAPER_FIGURES
 
 NOT_SYSTEMS = ("all documents", "relevant")
 
-CELL = 0.3
-"""Inches of a cell of the heat map."""
-
-MOST_CELLS = 10
-"""Datasets up to which a cell has two decimals, and no more."""
-
-DARK = 0.55
-"""From which similarity on the number in a cell is white."""
-
-LINED = 1 / 3
-"""Share of the pairs that have a line: the most alike."""
+CELL = 0.3  # inches of a cell of the heat map
+MOST_CELLS = 10  # datasets up to which a cell has room for two decimals
+DARK = 0.55  # similarity from which on the number in a cell is white
+LINED = 1 / 3  # share of the pairs that have a line: the most alike
 
 SEED = 20211018
 OWN = "of your own"

@@ -22,8 +22,7 @@ from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest
 from beirflow.paper.statistics import read_words
 
-BLOCK = 1 << 16
-"""Number of words compared at once; 8 bytes each for every dataset."""
+BLOCK = 1 << 16  # words compared at once, of 8 bytes each for every dataset
 
 COLUMNS = ("dataset_a", "dataset_b", "similarity")
 
@@ -44,6 +43,7 @@ def measure_overlap(
     of_row = np.array([sum(totals[name] for name in names) for names in rows.values()], np.float64)
     smaller = np.zeros((len(rows), len(rows)))
     for words in _side_by_side(words_paths, places, len(rows)):
+        # A dataset without words has frequencies of 0, and no similarity below.
         frequencies = words / np.maximum(of_row, 1)[:, None]
         for place, own in enumerate(frequencies):
             smaller[place] += np.minimum(own, frequencies).sum(axis=1)
@@ -62,6 +62,7 @@ def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> 
     files = [read_words(path) for path in words_paths]
     heads = [next(file, None) for file in files]
     while firsts := [head[0] for head in heads if head]:
+        # Files have a part for each first byte; those with the least one come first.
         current = [number for number, head in enumerate(heads) if head and head[0] == min(firsts)]
         parts = [head[1] for number, head in enumerate(heads) if head and number in current]
         different = pc.unique(pa.chunked_array([chunk for part in parts for chunk in part["word"].chunks]))

@@ -17,8 +17,7 @@ from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
 from beirflow.report.pages import Cell, Column, Notes, Table, number, record_files_for_reading, write_page
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 
-PRINTED, HERE = "printed ", "here "
-"""Prefixes of the columns of table 2."""
+PRINTED, HERE = "printed ", "here "  # prefixes of the columns of table 2
 
 
 class Shown(NamedTuple):
@@ -124,8 +123,7 @@ WHOLE = (
 )
 """Parts that are missing whatever is configured."""
 
-Record = Mapping[Any, Any]
-"""A row of a CSV."""
+Record = Mapping[Any, Any]  # a row of a CSV
 
 
 def write_paper(

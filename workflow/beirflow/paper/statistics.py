@@ -27,8 +27,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
 
-ROWS = 1 << 13
-"""Number of documents read at once."""
+ROWS = 1 << 13  # documents in memory at once
 
 WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64())])
 
@@ -50,6 +49,7 @@ class WordCounter:
         counts = pc.value_counts(pc.list_flatten(pc.split_pattern_regex(pc.utf8_lower(texts), NO_WORD)))
         block = pa.Table.from_arrays([counts.field("values").cast(pa.large_string()), counts.field("counts")], schema=WORDS)
         self._pending.append(block.filter(pc.greater(pc.binary_length(block["word"]), 0)))
+        # Words repeat from text to text, so that their sums take less memory than the parts.
         if sum(table.num_rows for table in self._pending) > self._most:
             self._sum()
 

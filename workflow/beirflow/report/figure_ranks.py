@@ -10,20 +10,11 @@ from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Fr
 from beirflow.report.figure_style import below, full_width, words_only
 from beirflow.report.figure_tables import Results, ranks_table
 
-ROW, BAR = 0.17, 0.07
-"""Inches from a name to the next, and from a bar that joins systems to the next."""
-
-ABOVE = 0.3
-"""Inches from the axis to the critical difference above it."""
-
-BELOW = 0.6
-"""Inches below the last name, for what the tests found."""
-
-LETTER, LEAST = 0.067, 3.0
-"""Inches of a letter of a name, and the least of the axis between the names."""
-
-EDGE = 0.03
-"""Share of the axis by which the lines to the names exceed it."""
+ROW, BAR = 0.17, 0.07  # inches from name to name, and from bar to bar
+ABOVE = 0.3  # inches from the axis to the critical difference above it
+BELOW = 0.6  # inches below the last name, for the results of the tests
+LETTER, LEAST = 0.067, 3.0  # inches of a letter of a name, and the least of the axis between the names
+EDGE = 0.03  # share of the axis by which the lines to the names exceed it
 
 MOST_TICKS = 12
 

@@ -24,17 +24,10 @@ from beirflow.catalogue.schema import nearest
 from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
 
-WIDTH, FONT = 7.2, "DejaVu Sans"
-"""Width of a figure in inches, that of a page with two columns, and its font, which comes with matplotlib."""
-
-SINGLE = 4.32
-"""Most inches of a figure with a single panel."""
-
-LETTERS = 17.6
-"""Characters that fit below an inch of a figure."""
-
-PANEL, HALF = 1.8, 3.6
-"""Least inches of a panel where there are many, which is that of an entry of the legend, and of one where there are two."""
+WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
+SINGLE = 4.32  # most inches of a figure with a single panel
+LETTERS = 17.6  # characters that fit below an inch of a figure
+PANEL, HALF = 1.8, 3.6  # least inches of one of many panels, or of an entry of the legend, and of one of two panels
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
@@ -67,18 +60,19 @@ SETTINGS: Any = {
     "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "figure.facecolor": "white",
+    # Text stays text; ids of elements, random otherwise, follow from the content; fonts are TrueType for publishers.
     "svg.fonttype": "none",
     "svg.hashsalt": "beirflow",
     "pdf.fonttype": 42,
 }
 
+# The same numbers give the same bytes on every day and with every version.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-VIOLIN = 0.42
-"""Most that a violin reaches up and down; rows are 1 apart."""
+VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
 
 Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]
 """By name, the edges and counts of a histogram of lengths in words."""
@@ -88,8 +82,7 @@ WORDS = "words of all documents, of the relevant ones, and of the first 10 hits 
 
 UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
-WIDE = 30
-"""Factor between the largest and the smallest value from which an axis is logarithmic."""
+WIDE = 30  # an axis is logarithmic from this factor between its largest and smallest value
 
 plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 """Numbers as people write them, on an axis that is logarithmic."""
@@ -110,6 +103,7 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
             f"figure_font: {font!r} is not among the {len(fonts)} families of fonts of this machine{nearest(font, fonts)}"
         ) from None
     with mpl.rc_context():
+        # A matplotlibrc of the user must not change a byte.
         mpl.rcdefaults()
         mpl.rcParams.update({**SETTINGS, "figure.figsize": (width, width), "font.sans-serif": families})
         yield
@@ -227,6 +221,7 @@ def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colou
     if not counts.sum():
         return
     bounds = np.maximum(edges[: len(counts) + 1].astype(np.float64), 0.5)
+    # Bins are wider the longer the texts are, so counts are divided by their width on the axis.
     density = counts / np.log(bounds[1:] / bounds[:-1])
     width = VIOLIN * density / density.max()
     used = np.flatnonzero(counts)

@@ -25,8 +25,7 @@ from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 
-OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")
-"""Stages of a query, once everything is indexed."""
+OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a query, once everything is indexed
 
 FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
 """By kind of cost, the column of its Pareto front."""
@@ -52,6 +51,7 @@ def pareto_table(means: Means, costs: pd.DataFrame, measure: str) -> pd.DataFram
     table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
     of_system = [costs[costs["system"] == system] for system in systems]
     table["seconds_per_query"] = [_query_seconds(part) / part["queries"].sum() for part in of_system]
+    # The size is unknown if that of any dataset is.
     table["index_bytes"] = [part["index_bytes"].sum(skipna=False) for part in of_system]
     for cost, column in FRONTS.items():
         table[column] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
@@ -78,6 +78,7 @@ def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
     """
     as_good, as_cheap = scores >= scores[:, None], costs <= costs[:, None]
     better = (scores > scores[:, None]) | (costs < costs[:, None])
+    # Comparisons with not-a-number are false, so an unknown cost beats no other.
     beaten = (as_good & as_cheap & better).any(axis=1)
     return [bool(value) for value in ~beaten & ~np.isnan(costs)]
 

@@ -43,8 +43,7 @@ COSTS = (
 )
 """Column of ``cost.csv``, and the label below the panel."""
 
-THRESHOLDS = np.arange(1, 101) / 100
-"""Values at which the distribution over queries is drawn."""
+THRESHOLDS = np.arange(1, 101) / 100  # at which the distribution over queries is drawn
 
 
 def ndcg_difference(results: Results) -> Figure:

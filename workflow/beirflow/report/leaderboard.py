@@ -18,11 +18,8 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
-KINDS = {"task": "Means by task", "domain": "Means by domain"}
-"""Groups of datasets, with the titles of their tables."""
-
-Marks = Mapping[tuple[str, str], str]
-"""By system and dataset, how it differs from the baseline."""
+KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
+Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
 def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
@@ -112,6 +109,7 @@ def _table(
     several, rows = len(systems) > 1, [[Cell(system)] for system in systems]
     for column in labels:
         of_column = [values.get((system, column), float("nan")) for system in systems]
+        # Not-a-number differs from itself.
         known = [value for value in of_column if value == value]
         for row, system, value in zip(rows, systems, of_column, strict=True):
             plain = number(value)

@@ -23,11 +23,8 @@ from beirflow.files.writing import atomic_path
 MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
 """By measure of ours, its name in MTEB."""
 
-MAIN = "NDCG@10"
-"""MTEB's main score of retrieval."""
-
-LANGUAGES = {"English": "eng-Latn"}
-"""The languages of the catalogue, as MTEB calls them."""
+MAIN = "NDCG@10"  # MTEB's main score of retrieval
+LANGUAGES = {"English": "eng-Latn"}  # by name in the catalogue, the code in MTEB
 
 
 def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequence[str], result_path: str) -> None:

@@ -21,8 +21,7 @@ from beirflow.files.writing import atomic_path
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 
-HEATS = 6
-"""Shades that say how near a number is to the best of its column; the style has one for each."""
+HEATS = 6  # shades of a column by nearness to its best number; the style has one for each
 
 
 @dataclass(frozen=True)
@@ -120,6 +119,7 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
 
     Template and scripts are files in ``workflow/report``; a template that extends ``page.html.j2`` needs ``title``.
     """
+    # A name that the values lack is an error, and not a gap on the page.
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -18,11 +18,8 @@ OF_ITS_OWN = (
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
-FOUND = ("tuned_on", "lossy", ASSUMED)
-"""Settings in records alone that decide over scores."""
-
-SHOWN_OF_A_REVISION = 10
-"""Digits; the table of all settings has them all."""
+FOUND = ("tuned_on", "lossy", ASSUMED)  # settings in records alone that decide over scores
+SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
 
 
 def systems_table(settings: pd.DataFrame) -> Table:

@@ -15,8 +15,7 @@ from beirflow.report.pages import Cell, Column, Notes, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
 FIRST = "number group"
-MOST_FLAT = 6
-"""Columns from which on their headers stand upright, so that a table of many fits a page."""
+MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
 
 HOLES = "Hole@10"
 MEBIBYTE = 1 << 20
@@ -63,8 +62,7 @@ ENERGY: dict[str, tuple[str, str, float]] = {
 }
 """Columns of energy in ``cost.csv``, likewise."""
 
-RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
-"""Columns of ``cost.csv`` that are left out where no system has such a stage."""
+RARE = ("expand_seconds", "train_seconds", "rerank_seconds")  # left out if no system has such a stage
 
 NOT_COUNTED = (
     "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
@@ -76,11 +74,8 @@ COUNTED = (
     " meanwhile; near 1, the energy is that of the jobs."
 )
 
-COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
-"""Columns of ``cost.csv`` that hold words, which come first, and their headers."""
-
-BEIR = "beir"
-"""The benchmark among the citations, which are by dataset otherwise."""
+COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
+BEIR = "beir"  # among the citations, which are by dataset otherwise
 
 ENTRY = re.compile(r"^@\w+\{([\w-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
