@@ -110,7 +110,7 @@ RANKED = {"q1": ["d3", "d1", "d2"], "q2": ["d1"], "q3": [f"d{number}" for number
 
 
 @pytest.mark.parametrize("rows", [4, 1000])
-def test_the_first_ranks_of_all_queries_and_all_ranks_of_the_sample(
+def test_first_ranks_are_of_all_queries_and_all_ranks_of_a_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     monkeypatch.setattr(first_hits, "RUN_ROWS", rows)

@@ -32,19 +32,21 @@ def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() 
     assert experiment.needed_systems == ["deeper", "fused", "bm25", "bm25-multifield"]
     assert experiment.first_stages("deeper") == ["fused", "bm25", "bm25-multifield"]
     assert load(systems, "bm25").needed_systems == ["bm25"]
-
-
-def test_runs_of_systems_that_read_runs_are_not_merged() -> None:
+    # Runs of systems that read runs are not merged.
     experiment = load({"fused": FUSED, "theirs": {"run": "/no/{dataset}"}, "mine": {"family": "lexical"}}, "mine")
     assert not {"fused", "theirs"} & set(experiment.merged_systems)
     assert {"mine", "bm25", "contriever"} <= set(experiment.merged_systems)
     assert experiment.systems["theirs"].family == "run"
 
 
-def test_a_system_that_is_not_known_is_named_with_the_nearest_even_where_it_is_not_chosen() -> None:
+def test_a_system_that_is_not_known_is_named_where_it_is_not_chosen_and_one_that_is_needed_must_be_possible() -> None:
     (problem,) = problems_of({"fused": {**FUSED, "of": ["bm25", "bm25-multifeild"]}}, "bm25")
     assert problem.startswith("custom.systems.fused.of.1: found 'bm25-multifeild'; allowed are contriever,")
     assert problem.endswith("did you mean 'bm25-multifield'?")
+    systems = {"fused": {**FUSED, "of": ["bm25", "dense"]}, "dense": {"model": "/no/model"}}
+    (problem,) = problems_of(systems, "fused")
+    assert problem.startswith("custom.systems.dense.model: found '/no/model'; nothing is there")
+    assert load(systems, "bm25").chosen_systems == ["bm25"]
 
 
 def test_circles_are_shown() -> None:
@@ -54,13 +56,6 @@ def test_circles_are_shown() -> None:
     assert [line.partition(";")[0] for line in found] == expected
     assert "no system can need its own run, but b needs c needs b; name another" in found[0]
     assert "but d needs d;" in found[2]
-
-
-def test_a_system_that_is_needed_must_be_possible_too() -> None:
-    systems = {"fused": {**FUSED, "of": ["bm25", "dense"]}, "dense": {"model": "/no/model"}}
-    (problem,) = problems_of(systems, "fused")
-    assert problem.startswith("custom.systems.dense.model: found '/no/model'; nothing is there")
-    assert load(systems, "bm25").chosen_systems == ["bm25"]
 
 
 @pytest.mark.parametrize(
@@ -113,19 +108,12 @@ def test_a_run_has_no_other_names_in_braces_no_settings_of_other_families_and_a_
     assert any("custom.systems.theirs.run" in line for line in found)
 
 
-@pytest.mark.parametrize(
-    "system",
-    [
-        {"run": "~nobody-here/{dataset}.trec"},
-        {"run": f"/{'x' * 5000}"},
-        {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}},
-    ],
-    ids=str,
-)
-def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words(system: dict[str, Any]) -> None:
-    (problem,) = problems_of({"theirs": system})
-    assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
-    assert problem.endswith("let the user who runs this read it, or name another")
+def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words() -> None:
+    added = {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}}
+    for system in ({"run": "~nobody-here/{dataset}.trec"}, {"run": f"/{'x' * 5000}"}, added):
+        (problem,) = problems_of({"theirs": system})
+        assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
+        assert problem.endswith("let the user who runs this read it, or name another")
 
 
 PAIR = ["bm25", "bm25-multifield"]
@@ -197,22 +185,18 @@ def test_a_first_stage_that_is_tuned_too_is_tuned_for_each_corpus() -> None:
     assert on == {"nfcorpus", "nfcorpus.train", "scifact", "scifact.train"}
 
 
-@pytest.mark.parametrize(
-    ("tune", "dataset"),
-    [
-        ({"split": "test"}, "nfcorpus"),
-        ({"split": "test"}, "nfcorpus.sample-20"),
-        ({"dataset": "nfcorpus"}, "nfcorpus"),
-        ({"dataset": "nfcorpus.sample-20"}, "nfcorpus"),
-        ({"dataset": "nfcorpus"}, "nfcorpus.sample-20-seed-2"),
-    ],
-    ids=str,
-)
-def test_nothing_is_tuned_on_queries_that_are_evaluated(tune: dict[str, Any], dataset: str) -> None:
-    (problem,) = untunable({"fused": fusion(**tune)}, dataset, *(["scifact"] if "dataset" in tune else []))
-    assert problem.startswith(f"custom.systems.fused.weights.tune.{next(iter(tune))}: found ")
-    said = f"fused would be tuned for {dataset} on the queries that are evaluated; name another split or dataset"
-    assert problem.endswith(said)
+def test_nothing_is_tuned_on_queries_that_are_evaluated() -> None:
+    for key, on, dataset in (
+        ("split", "test", "nfcorpus"),
+        ("split", "test", "nfcorpus.sample-20"),
+        ("dataset", "nfcorpus", "nfcorpus"),
+        ("dataset", "nfcorpus.sample-20", "nfcorpus"),
+        ("dataset", "nfcorpus", "nfcorpus.sample-20-seed-2"),
+    ):
+        (problem,) = untunable({"fused": fusion(**{key: on})}, dataset, *(["scifact"] if key == "dataset" else []))
+        assert problem.startswith(f"custom.systems.fused.weights.tune.{key}: found ")
+        said = f"fused would be tuned for {dataset} on the queries that are evaluated; name another split or dataset"
+        assert problem.endswith(said)
 
 
 @pytest.mark.parametrize(

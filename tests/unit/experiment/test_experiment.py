@@ -1,6 +1,5 @@
 """The configuration: what it means, and what is said when it means nothing."""
 
-import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -80,8 +79,7 @@ def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_with
 
 def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:
     systems = ["contriever-msmarco", "all-minilm-l6-v2"]
-    assert load_experiment({"systems": systems}).baseline == "contriever-msmarco"
-    assert load_experiment({"systems": systems, "baseline": "all-minilm-l6-v2"}).baseline == "all-minilm-l6-v2"
+    assert [load_experiment({"systems": systems, "baseline": name}).baseline for name in (None, systems[1])] == systems
 
 
 def test_further_judgements_are_of_a_corpus_and_there(tmp_path: Path) -> None:
@@ -289,9 +287,9 @@ def test_a_dataset_cannot_have_a_name_of_the_catalogue_or_of_a_forum(name: str, 
     assert problem.startswith(f"custom.datasets.{name}: found {name!r}; another dataset or forum has this name")
 
 
-def test_a_system_cannot_have_a_name_of_the_catalogue(tiny_bert: Path) -> None:
-    problem = only_problem({"custom": {"systems": {"contriever": {"model": str(tiny_bert)}}}})
-    assert problem.startswith("custom.systems.contriever: found 'contriever'; the catalogue has a system of this name")
+def test_a_system_cannot_have_a_name_of_the_catalogue() -> None:
+    said = "custom.systems.contriever: found 'contriever'; the catalogue has a system of this name"
+    only_problem({"custom": {"systems": {"contriever": {"family": "lexical"}}}}, said)
 
 
 def keys_of(config: dict[str, Any]) -> list[str]:
@@ -369,13 +367,10 @@ def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, t
     counts = {name: experiment.documents(name) for name in experiment.chosen_datasets}
     assert counts == {"mine": len(DOCUMENTS), "packed": len(DOCUMENTS), "stated": 7, "with-f": len(DOCUMENTS)}
     assert experiment.source_files("packed") == [str(archive)]
-
-
-@pytest.mark.parametrize(("documents", "size"), [(1, 5), (5, 5), (6, 5), (10, 5), (11, 5), (7, 1)])
-def test_chunks_are_as_many_as_the_documents_need(mine: Path, documents: int, size: int) -> None:
-    experiment = with_datasets({"mine": {"path": str(mine), "documents": documents}}, chunk_documents=size)
-    assert experiment.chunks("mine") == math.ceil(documents / size)
-    assert experiment.corpus_settings("mine")["chunks"] == math.ceil(documents / size)
+    # Chunks are as many as the documents need.
+    for documents, chunks in ((1, 1), (5, 1), (6, 2), (10, 2), (11, 3)):
+        experiment = with_datasets({"mine": {"path": str(mine), "documents": documents}}, chunk_documents=5)
+        assert experiment.chunks("mine") == experiment.corpus_settings("mine")["chunks"] == chunks
 
 
 def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host() -> None:
@@ -430,55 +425,37 @@ def test_only_dense_systems_are_computed_from_a_graph(family: dict[str, Any]) ->
         load_experiment({"systems": ["bm25", "x"], "datasets": ["nq"], **own})
 
 
-SHARING = "custom.datasets.mine.shares_texts_with"
-
-
-@pytest.mark.parametrize(
-    ("chosen", "other"),
-    [(["fever", "climate-fever"], "fever"), (["climate-fever", "fever"], "fever"), (["climate-fever"], None), (["fever"], None)],
-)
-def test_texts_are_shared_where_both_datasets_are_configured(chosen: list[str], other: str | None) -> None:
-    experiment = load_experiment({"datasets": chosen})
-    assert [experiment.shared_with(name) for name in ("climate-fever", "fever")] == [other, None]
-    everything = load_experiment({})
-    assert [name for name in everything.datasets if everything.shared_with(name)] == ["climate-fever"]
-
-
 OWN = {"own": {"encoder": "mine:Encoder", "similarity": "dot"}}
 
 
-@pytest.fixture
-def own_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text("class Encoder: ...")
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.usefixtures("own_class")
-def test_a_class_that_may_be_told_the_dataset_encodes_equal_texts_of_two_datasets_twice() -> None:
-    config = {"datasets": ["fever", "climate-fever"], "custom": {"systems": OWN}, "systems": ["own", "contriever"]}
-    shared = [load_experiment(config).shared_with("climate-fever", name) for name in ("contriever", "own")]
-    assert shared == ["fever", None]
-
-
-@pytest.mark.usefixtures("own_class")
-def test_a_class_is_told_the_task_of_mteb_or_the_name_of_the_dataset(mine: Path) -> None:
-    datasets = {"mine": {"path": str(mine)}}
+def test_a_class_is_told_the_task_of_mteb_or_the_name_of_the_dataset(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mine.parent / "mine.py").write_text("class Encoder: ...")
+    monkeypatch.chdir(mine.parent)
     chosen = ["fiqa", "msmarco", "cqadupstack", "nfcorpus.dev", "mine"]
     systems = {**OWN, "scored": {"family": "rerank", "first": "bm25", "model": "own"}}
-    experiment = load_experiment({"datasets": chosen, "custom": {"systems": systems, "datasets": datasets}, "systems": "scored"})
+    custom = {"systems": systems, "datasets": {"mine": {"path": str(mine)}}}
+    experiment = load_experiment({"datasets": chosen, "custom": custom, "systems": "scored"})
     expected = {"fiqa": "FiQA2018", "msmarco": "MSMARCO", "nfcorpus.dev": "NFCorpus", "mine": "mine"}
     expected["cqadupstack-android"] = "CQADupstackAndroidRetrieval"
-    for dataset, task in expected.items():
-        encoder = experiment.encoding("own", dataset)["encoder"]
+    for name, task in expected.items():
+        encoder = experiment.encoding("own", name)["encoder"]
         assert ("tasks" in encoder, encoder["task"]) == (False, task)
-        assert experiment.settings_on("scored", dataset)["dense"]["task"] == task
-    assert load_experiment({"systems": "contriever"}).encoding("contriever", "fiqa")["encoder"]["task"] is None
+        assert experiment.settings_on("scored", name)["dense"]["task"] == task
+    # It may have other vectors for equal texts of two datasets, then.
+    config = {"datasets": ["fever", "climate-fever"], "custom": {"systems": OWN}, "systems": ["own", "contriever"]}
+    experiment = load_experiment(config)
+    assert [experiment.shared_with("climate-fever", name) for name in ("contriever", "own")] == ["fever", None]
+    assert experiment.encoding("contriever", "fever")["encoder"]["task"] is None
 
 
-def test_a_dataset_of_ones_own_shares_its_texts_with_any_that_is_configured(mine: Path) -> None:
+def test_texts_are_shared_where_both_datasets_are_configured(mine: Path) -> None:
     shares = {"mine": {"shares_texts_with": "yours"}, "yours": {}, "theirs": {"shares_texts_with": "fever"}}
     custom = {"datasets": {name: {"path": str(mine), **entry} for name, entry in shares.items()}}
     for chosen, expected in (
+        ("all", {"climate-fever": "fever"}),
+        (["climate-fever", "fever"], {"climate-fever": "fever"}),
+        (["climate-fever"], {}),
+        (["fever"], {}),
         (["mine", "yours"], {"mine": "yours"}),
         (["mine", "theirs"], {}),
         (["theirs", "fever", "mine"], {"theirs": "fever"}),
@@ -501,7 +478,7 @@ def test_a_dataset_of_ones_own_shares_its_texts_with_any_that_is_configured(mine
 def test_a_dataset_that_texts_cannot_be_shared_with_is_refused(mine: Path, other: str, expected: list[str]) -> None:
     datasets = {"mine": {"path": str(mine), "shares_texts_with": other}, "yours": {"path": str(mine)}}
     problem = only_problem({"custom": {"datasets": datasets}}, *expected)
-    assert problem.startswith(f"{SHARING}: found {other!r}; ")
+    assert problem.startswith(f"custom.datasets.mine.shares_texts_with: found {other!r}; ")
     allowed = problem.partition("allowed are ")[2].partition(";")[0].split(", ")
     assert not {"mine", "cqadupstack", "climate-fever"} & set(allowed)
 
@@ -511,23 +488,19 @@ def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
     assert problem.startswith("custom.datasets.x.shares_texts_with: found 'fever'; x has forums, each with texts of its own")
 
 
-@pytest.mark.parametrize(
-    ("device", "limits", "threads", "places"),
-    [
-        ("auto", {"_cores": 16}, 8, None),
-        ("auto", {"_cores": None, "_nodes": 200}, 8, None),
-        ("auto", {"_cores": 16, "gpu": 1}, 8, 1),
-        ("cuda", {"_cores": 16, "gpu": 4}, 4, 1),
-        ("auto", {"_cores": 2, "gpu": 4}, 1, 1),
-        ("auto", {"gpu": 4}, 2, 1),
-        ("auto", {"_cores": 4, "gpu": 0}, 4, 1),
-        ("cpu", {"_cores": 16, "gpu": 4}, 8, None),
-    ],
-)
-def test_jobs_share_the_cores_where_gpus_are_limited(
-    device: str, limits: dict[str, int], threads: int, places: int | None
-) -> None:
-    assert load_experiment({"device": device}).gpu_share(limits) == (threads, places)
+def test_jobs_share_cores_where_gpus_are_limited() -> None:
+    auto, cpu = (load_experiment({"device": device}) for device in ("auto", "cpu"))
+    for limits, share in (
+        ({"_cores": 16}, (8, None)),
+        ({"_cores": None, "_nodes": 200}, (8, None)),
+        ({"_cores": 16, "gpu": 1}, (8, 1)),
+        ({"_cores": 16, "gpu": 4}, (4, 1)),
+        ({"_cores": 2, "gpu": 4}, (1, 1)),
+        ({"gpu": 4}, (2, 1)),
+        ({"_cores": 4, "gpu": 0}, (4, 1)),
+    ):
+        assert auto.gpu_share(limits) == share
+    assert cpu.gpu_share({"_cores": 16, "gpu": 4}) == (8, None)
 
 
 @contextmanager
@@ -585,14 +558,11 @@ def test_a_run_or_an_expansion_that_may_not_be_read_is_said_before_anything_runs
     assert str(path) in problem
 
 
-@pytest.mark.parametrize(("path", "says"), [("~nobody-here/nf", "home directory"), ("/" + "x" * 5000, "File name too long")])
-def test_a_path_that_names_nothing_that_can_be_looked_at_is_an_error_in_words(path: str, says: str) -> None:
-    assert only_problem({"datasets": ["x"], **dataset(path=path)}, says).startswith("custom.datasets.x.path: found")
-
-
-@pytest.mark.parametrize("name", ["{x}", "<results>"])
-def test_a_path_in_which_snakemake_would_see_a_wildcard_is_refused(tmp_path: Path, name: str) -> None:
-    only_problem({"datasets": ["x"], **dataset(path=str(write_dataset(tmp_path / name)))}, "Snakemake interprets")
+def test_a_path_that_cannot_be_looked_at_or_has_a_wildcard_of_snakemake_is_refused_in_words(tmp_path: Path) -> None:
+    for path, says in (("~nobody-here/nf", "home directory"), ("/" + "x" * 5000, "File name too long")):
+        assert only_problem({"datasets": ["x"], **dataset(path=path)}, says).startswith("custom.datasets.x.path: found")
+    for name in ("{x}", "<results>"):
+        only_problem({"datasets": ["x"], **dataset(path=str(write_dataset(tmp_path / name)))}, "Snakemake interprets")
 
 
 def test_an_archive_is_known_by_its_name_in_any_case_and_a_folder_is_none(mine: Path, tmp_path: Path) -> None:
@@ -607,24 +577,22 @@ def test_results_may_be_written_elsewhere(folder: str) -> None:
     assert load_experiment({"pathvars": {"results": folder}}).config["pathvars"] == {"results": folder}
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
+def test_words_of_a_command_line_have_the_types_of_a_file() -> None:
+    for said, expected in (
         ({"cutoffs": "5,10"}, {"cutoffs": [5, 10]}),
         ({"cutoffs": ["5", "10"]}, {"cutoffs": [5, 10]}),
         ({"cutoffs": "10"}, {"cutoffs": [10]}),
         ({"cutoffs": 10}, {"cutoffs": [10]}),
         ({"systems": "bm25, contriever"}, {"systems": ["bm25", "contriever"]}),
         ({"datasets": "scifact,nfcorpus"}, {"datasets": ["scifact", "nfcorpus"]}),
-        ({"top_k": "2000"}, {"top_k": 2000}),
-        ({"token_budget": "4096"}, {"token_budget": 4096}),
-        ({"figure_width": "3.3"}, {"figure_width": 3.3}),
+        (
+            {"top_k": "2000", "token_budget": "4096", "figure_width": "3.3"},
+            {"top_k": 2000, "token_budget": 4096, "figure_width": 3.3},
+        ),
         ({"keep_representations": "false", "keep_archives": "True"}, {"keep_representations": False, "keep_archives": True}),
-    ],
-)
-def test_words_of_a_command_line_have_the_types_of_a_file(said: dict[str, Any], expected: dict[str, Any]) -> None:
-    config = load_experiment(said).config
-    assert {key: config[key] for key in expected} == expected
+    ):
+        config = load_experiment(said).config
+        assert {key: config[key] for key in expected} == expected
 
 
 def test_a_key_that_stands_twice_is_refused_with_its_lines(tmp_path: Path) -> None:

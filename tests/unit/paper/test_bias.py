@@ -151,9 +151,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
         ('{"query_id": "q1", "doc_id": "a", "grade": 1}', "is judged for the query 'q1' already"),
     ],
 )
-def test_a_filled_pool_is_read_as_judgements_and_one_that_was_filled_in_wrongly_refused(
-    tmp_path: Path, line: str, problem: str
-) -> None:
+def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path, line: str, problem: str) -> None:
     first = '{"query_id": "q2", "query": "?", "doc_id": "\u2028 c", "grade": 2}\n'
     (tmp_path / "pool.jsonl").write_text(first, encoding="utf-8")
     added = read_extra(str(tmp_path / "pool.jsonl"), TWO).slice(2).to_pylist()

@@ -80,9 +80,7 @@ def test_bins_are_histograms_again(tables: dict[str, pd.DataFrame]) -> None:
     assert "mine" not in found["s"]
 
 
-def test_only_datasets_with_several_grades_are_shown_by_grade_and_medians_are_beside_the_printed_ones(
-    tables: dict[str, pd.DataFrame],
-) -> None:
+def test_several_grades_are_shown_apart_and_medians_are_beside_the_printed_ones(tables: dict[str, pd.DataFrame]) -> None:
     by_grade = tables["lengths-judged"][["dataset", "of"]].drop_duplicates().values.tolist()
     assert by_grade == [["trec-covid", "grade 0"], ["trec-covid", "grade 2"]]
     medians = tables["lengths-medians"].set_index(["dataset", "of"])

@@ -26,9 +26,7 @@ def table(tmp_path: Path) -> pd.DataFrame:
     return pd.read_csv(written).set_index("system")
 
 
-def test_every_system_of_the_paper_is_marked_as_quoted_elsewhere_and_ours_have_medians_and_percentiles(
-    table: pd.DataFrame,
-) -> None:
+def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(table: pd.DataFrame) -> None:
     quoted = table[table["source"] == QUOTED]
     assert set(quoted.index) == {FACTS.label(name) for name in FACTS.systems}
     assert set(quoted["documents"]) == {1_000_000}

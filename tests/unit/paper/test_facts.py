@@ -11,10 +11,7 @@ def test_every_system_has_a_printed_value_on_every_dataset_and_these_have_task_a
     assert facts.not_public == ["bioasq", "signal1m", "trec-news", "robust04"]
     assert facts.ndcg["bm25+ce", "robust04"] == 0.475
     assert [name for name, entry in facts.datasets.items() if not {"task", "domain", "label"} <= set(entry)] == []
-
-
-def test_table_6_repeats_table_2() -> None:
-    facts = load_facts()
+    # Table 6 repeats table 2.
     before = {name: entry["trec_covid"]["before"] for name, entry in facts.systems.items() if "trec_covid" in entry}
     assert before == {name: facts.ndcg[name, "trec-covid"] for name in before}
     assert len(before) == 9
@@ -27,9 +24,7 @@ def test_the_system_that_stands_for_bm25_is_the_nearest_that_is_here() -> None:
         (["tas-b"], None),
     ):
         assert load_facts().standing(configured).get("bm25-multifield") == expected
-
-
-def test_values_are_barred_for_the_measures_that_the_reason_is_about() -> None:
+    # Values are barred for the measures that the reason is about.
     facts = load_facts()
     assert "100 relevant" in facts.reason("trec-covid", "Recall@100")
     assert facts.reason("trec-covid", "NDCG@10") == facts.reason("scifact", "Recall@100") == ""

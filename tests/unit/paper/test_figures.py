@@ -54,22 +54,22 @@ def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path
 
 
 def test_what_is_missing_is_said_in_words() -> None:
+    none = pd.DataFrame(columns=["source"])
     with house_style():
-        for figure in (length_figure(LENGTHS[:0], "words"), against_baseline_figure(pd.DataFrame(columns=["source"]))):
-            assert figure.axes == []
-            assert "There is no" in figure.texts[0].get_text()
+        missing = [length_figure(LENGTHS[:0], "words"), against_baseline_figure(none)]
+        alone = [overlap_heatmap(OVERLAP[:0]), overlap_graph(OVERLAP[:0], load_facts())]
+    assert all(figure.axes == [] for figure in missing + alone)
+    assert all("There is no" in figure.texts[0].get_text() for figure in missing)
 
 
-def test_bars_are_as_long_as_the_counts() -> None:
+def test_bars_are_as_long_as_the_counts_and_lengths_of_a_kind_are_a_violin() -> None:
     table = against_baseline(Scores({}), {}, "bm25", load_facts())
     with house_style():
         (panel,) = against_baseline_figure(table).axes
     widths = {(round(bar.get_y() + bar.get_height() / 2), bar.get_width()) for bar in panel.patches if bar.get_width()}
     last = len(table) - 1
     assert {(last, 16), (last, -2), (0, -18)} <= widths
-
-
-def test_lengths_of_a_kind_are_a_violin() -> None:
+    # Lengths of a kind are a violin.
     with house_style():
         (panel,) = length_figure(LENGTHS, "words").axes
     assert [label.get_text() for label in panel.get_yticklabels()] == ["grade 0", "grade 1"]
@@ -110,8 +110,3 @@ def test_like_datasets_are_near_in_the_graph_and_domains_have_shapes() -> None:
     lines = {line.get_label(): line.get_marker() for line in figure.axes[0].lines if not line.get_label().startswith("_")}
     assert set(lines) == {"Scientific", "Bio-Medical", "Wikipedia", OWN}
     assert len(set(lines.values())) == 4
-
-
-def test_a_single_dataset_has_no_overlap() -> None:
-    with house_style():
-        assert overlap_heatmap(OVERLAP[:0]).axes == overlap_graph(OVERLAP[:0], load_facts()).axes == []

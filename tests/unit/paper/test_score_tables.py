@@ -113,11 +113,6 @@ def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path
     assert len(computed) == 19 + 2
     for system, ours in names.items():
         assert table.loc[computed, f"here {ours}"].tolist() == table.loc[computed, f"printed {FACTS.label(system)}"].tolist()
-    ours = Scores(
-        {(system, name): table.loc[name, f"here {names[system]}"] for system, name in PRINTED.values}, NDCG, FACTS.in_domain
-    )
-    counts = {system: len(ours.above(system, BM25)) for system in FACTS.systems}
-    assert (counts["bm25+ce"], counts["colbert"], counts["doct5query"]) == (16, 9, 12)  # the paper says 11 of the last
     best = table.loc[FACTS.zero_shot, "best_printed"].value_counts()
     assert best.to_dict() == {"BM25+CE": 15, "GenQ": 1, "BM25": 1, "ColBERT": 1}
 
