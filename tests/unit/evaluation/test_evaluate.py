@@ -91,23 +91,17 @@ def test_the_means_say_of_what_they_are_and_from_what(tmp_path: Path) -> None:
     assert evaluated(tmp_path)[1]["outputs"] == means["outputs"]
 
 
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [({}, []), ({"assumed": "one"}, ["one"]), ({"assumed": ["two", "one"], "precision": "float32"}, ["one", "two"])],
-)
-def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path, made: dict[str, Any], expected: list[str]) -> None:
-    arguments = prepare(tmp_path, RUN_ROWS, **made)
-    call(evaluate_run, **arguments)
-    assert read_json(arguments["means_path"])["assumed"] == expected
+def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path) -> None:
+    for made, expected in (({}, []), ({"assumed": "one"}, ["one"]), ({"assumed": ["two", "one"]}, ["one", "two"])):
+        arguments = prepare(tmp_path, RUN_ROWS, **made)
+        call(evaluate_run, **arguments)
+        assert read_json(arguments["means_path"])["assumed"] == expected
 
 
-def test_a_run_without_results_is_0_for_all_queries(tmp_path: Path) -> None:
+def test_queries_without_results_are_0_and_those_without_judgements_change_nothing(tmp_path: Path) -> None:
     _, means = evaluated(tmp_path, [])
     assert set(means["measures"].values()) == {0.0}
     assert (means["counts"]["retrieved"], means["counts"]["queries_without_results"]) == (0, 4)
-
-
-def test_queries_without_judgements_change_neither_measures_nor_counts_of_queries(tmp_path: Path) -> None:
     _, expected = evaluated(tmp_path)
     _, means = evaluated(tmp_path, [*RUN_ROWS, ("stranger", "d1", 1.0, 1)])
     assert means["measures"] == expected["measures"]
@@ -121,7 +115,7 @@ def refused(arguments: dict[str, Any], match: str) -> str:
     return str(caught.value)
 
 
-def test_a_run_or_judgements_that_were_changed_afterwards_are_refused(tmp_path: Path) -> None:
+def test_a_run_or_judgements_that_were_changed_or_are_of_another_system_or_corpus_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
     record = record_of(arguments["run_path"]).read_bytes()
     prepare(tmp_path, RUN_ROWS[:-1])
@@ -131,14 +125,9 @@ def test_a_run_or_judgements_that_were_changed_afterwards_are_refused(tmp_path: 
     arguments = prepare(tmp_path, RUN_ROWS)
     pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
     refused(arguments, f"^{arguments['qrels_path']}: sha256 .*damaged or replaced")
-
-
-@pytest.mark.parametrize(
-    ("changes", "what"), [({"system": "other"}, "system other"), ({"documents": "older"}, "documents.parquet older")]
-)
-def test_a_run_of_another_system_or_corpus_is_refused(tmp_path: Path, changes: dict[str, str], what: str) -> None:
-    arguments = prepare(tmp_path, RUN_ROWS, **changes)
-    refused(arguments, f"^{record_of(arguments['run_path'])}: it was made from the .*{what}, but")
+    for changes, what in (({"system": "other"}, "system other"), ({"documents": "older"}, "documents.parquet older")):
+        arguments = prepare(tmp_path, RUN_ROWS, **changes)
+        refused(arguments, f"^{record_of(arguments['run_path'])}: it was made from the .*{what}, but")
 
 
 def write_means(path: str, official: bool | None, **values: Any) -> None:
@@ -174,10 +163,10 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize(("official", "together"), [([True, True], True), ([True, None], None), ([None, False], False)])
-def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path, official: list[bool], together: bool) -> None:
+def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
-    for path, value in zip(paths, official, strict=True):
-        write_means(path, value, measures={}, counts={}, seconds={}, assumed=[])
-    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
-    assert read_json(tmp_path / "stack.json")["official_data"] is together
+    for official, together in (([True, True], True), ([True, None], None), ([None, False], False)):
+        for path, value in zip(paths, official, strict=True):
+            write_means(path, value, measures={}, counts={}, seconds={}, assumed=[])
+        average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
+        assert read_json(tmp_path / "stack.json")["official_data"] is together

@@ -87,18 +87,9 @@ def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict
     entries = {"bm25": stated("lexical", asdict(SETTINGS)), **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
-    call(
-        measure_latency,
-        system=system,
-        systems=entries,
-        dataset=DATASET,
-        top_k=10,
-        precision="auto",
-        device="auto",
-        token_budget="auto",
-        output_path=str(path),
-        job=Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de"),
-    )
+    asked = {"system": system, "systems": entries, "dataset": DATASET, "top_k": 10, "output_path": str(path)}
+    job = Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de")
+    call(measure_latency, **asked, **dict.fromkeys(("precision", "device", "token_budget"), "auto"), job=job)
     return read_json(path)
 
 

@@ -138,9 +138,7 @@ def test_weights_that_were_tuned_are_named_with_what_they_were_tuned_on(tmp_path
     found = described(tmp_path, settings, tuned=tuned)
     assert found["weights", ""] == ["0.5, 0.5", "record", ""]
     assert found["tuned_on", ""] == ["a.dev: NDCG@10 0.3457 of 9 queries, the best of 3 weights", "record", ""]
-
-
-def test_a_family_without_models_has_its_settings(tmp_path: Path) -> None:
+    # A family without models has its settings.
     settings = {"family": "lexical", "name": "s", "k1": 0.9, "fields": ("title", "text"), "instructions": {}}
     values = {name: value for (name, _), (value, *_) in described(tmp_path, settings).items()}
     assert values == {"family": "lexical", "k1": "0.9", "fields": "title, text"}
@@ -151,9 +149,7 @@ def test_results_that_were_really_made_are_described(results_once: Made, tmp_pat
     names, systems_path = experiment.chosen_systems, str(tmp_path / "systems.csv")
     describe_systems(
         systems={name: {"family": experiment.systems[name].family, **experiment.settings(name)} for name in names},
-        record_paths=[
-            f"{results_once.results}/runs/{name}/{corpus}.json" for name in names for corpus in experiment.chosen_datasets
-        ],
+        record_paths=[f"{results_once.results}/runs/{name}/{each}.json" for name in names for each in experiment.chosen_datasets],
         systems_path=systems_path,
         job=Job(results_once.results),
     )
@@ -173,9 +169,7 @@ def test_what_is_added_to_documents_is_described_with_its_model(tmp_path: Path) 
     assert found["expansion", ""][:2] == ["model m, queries 40", "configuration"]
     assert not [setting for setting, _ in found if setting == "weights"]
     assert found["model_sha256", ""][0] == hashlib.sha256(f"{'c' * 64}  model.safetensors\n".encode()).hexdigest()
-
-
-def test_the_system_that_a_reranker_scores_with_is_named_without_its_model(tmp_path: Path) -> None:
+    # The system that a reranker scores with is named without its model.
     dense = {"name": "mini", "model": "a/b", "pooling": "mean", "query_prefix": "", "dimensions": None, "instructions": {}}
     settings = {"family": "rerank", "model": "a/b", "first": "bm25", "dense": dense}
     assert Results(tmp_path).described(**settings)["dense", ""][0] == "name mini, pooling mean"

@@ -124,7 +124,7 @@ def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp
 
 
 def test_late_interaction_stores_a_vector_for_each_token(tmp_path: Path) -> None:
-    """8.8 million passages of 56 words: 1.3 tokens a word, 128 dimensions of 2 bytes."""
+    # 8.8 million passages of 56 words: 1.3 tokens a word, 128 dimensions of 2 bytes.
     config = {"systems": "colbertv2", "datasets": "msmarco"}
     assert disk_of(config, tmp_path)["representations"] == pytest.approx(8_841_823 * 56 * 1.3 * 256, rel=0.02)
     write_record(tmp_path / "tokens/colbertv2/msmarco/chunk-0.json", Job(tmp_path), inputs={}, outputs={}, rows=1)

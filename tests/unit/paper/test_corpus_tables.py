@@ -33,16 +33,14 @@ def test_a_corpus_stands_beside_what_is_printed_of_it() -> None:
     assert np.isnan(row["printed_documents"])
 
 
-def test_what_is_not_here_is_empty_and_named() -> None:
+def test_what_is_not_here_is_empty_and_named(tmp_path: Path) -> None:
     table = table_1({}, FACTS).set_index("dataset")
     assert table.loc["nq", "note"] == "not evaluated here"
     private = ["not public, so it needs a copy of one's own", "Bio-Medical", 14914602]
     assert table.loc["bioasq", ["note", "domain", "printed_documents"]].tolist() == private
     assert table["documents"].isna().all()
     assert table["printed_queries"].notna().all()
-
-
-def test_the_table_is_written_from_the_records_of_all_corpora(tmp_path: Path) -> None:
+    # The table is written from the records of all corpora.
     for name in ("a", "b"):
         write_record(tmp_path / f"{name}.json", Job(tmp_path), inputs={}, outputs={}, dataset=f"own-{name}", **corpus())
     paths = [str(tmp_path / f"{name}.json") for name in ("a", "b")]

@@ -42,13 +42,10 @@ def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -
     return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table)
 
 
-def test_who_is_beaten_is_not_on_the_front() -> None:
+def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:
     scores, prices = np.array([0.5, 0.4, 0.6, 0.5, 0.9]), np.array([1.0, 2.0, 3.0, 1.0, np.nan])
     assert on_front(scores, prices) == [True, False, True, True, False]
     assert on_front(np.array([0.5, 0.5]), np.array([2.0, 1.0])) == [False, True]
-
-
-def test_seconds_are_those_of_queries_and_what_is_not_known_stays_unknown() -> None:
     table = costs(
         x=[{"queries_seconds": 2.0, "rerank_seconds": 1.0}, {"queries": 30, "devices": "NVIDIA H100, cpu"}],
         imported=[{"search_seconds": np.nan, "index_bytes": np.nan}, {}],
@@ -74,7 +71,7 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
     assert len(size.lines) == 3
 
 
-def test_ranks_come_with_groups_and_tests() -> None:
+def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
     table = ranks_table(means(ORDERED), "NDCG@10")
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
@@ -82,9 +79,7 @@ def test_ranks_come_with_groups_and_tests() -> None:
     assert table["p"].tolist() == pytest.approx([6.0**-5] * 3)
     assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
     assert table["groups"].tolist() == ["a", "a b", "b"]
-
-
-def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
+    # Too few have ranks and no tests.
     table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10")
     table.to_csv(tmp_path / "table.csv", index=False)
     read = read_named_csv(str(tmp_path / "table.csv"))

@@ -83,9 +83,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
     assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
     assert published_table(SUMMARY, "MAP@3", Sources()) is None
-
-
-def test_published_scores_of_colbert_say_that_they_are_of_candidates_of_an_index() -> None:
+    # Those of ColBERT say that they are of candidates of an index.
     summary = pd.DataFrame({"system": ["colbert"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.671]})
     sources = Sources()
     published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "paper"}), "NDCG@10", sources)

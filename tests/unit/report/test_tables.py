@@ -3,7 +3,6 @@
 import re
 
 import pandas as pd
-import pytest
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Table
 from beirflow.report.tables import (
@@ -44,12 +43,9 @@ def test_holes_have_a_row_a_dataset_where_they_were_measured() -> None:
     assert holes_table(SUMMARY.drop(columns="Hole@10")) is None
 
 
-@pytest.mark.parametrize(
-    ("measures", "expected"),
-    [(["MAP@3", "P@3"], ["MAP@3"]), (["MAP@100", "Recall@100"], ["MAP@100", "Recall@100"]), (["NDCG@10"], ["NDCG@10"])],
-)
-def test_what_has_a_table_of_its_own(measures: list[str], expected: list[str]) -> None:
-    assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == expected
+def test_what_has_a_table_of_its_own() -> None:
+    for measures, number in ((["MAP@3", "P@3"], 1), (["MAP@100", "Recall@100"], 2), (["NDCG@10"], 1)):
+        assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
 
 
 def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defined() -> None:
