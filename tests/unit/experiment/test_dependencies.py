@@ -1,5 +1,7 @@
 """Systems that need the runs of others, or are tuned: what is needed and on which corpora, and what cannot be."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +10,22 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 
-FUSED = {"family": "fusion", "of": ["bm25", "bm25-multifield"]}
+PAIR = ["bm25", "bm25-multifield"]
+FUSED = {"family": "fusion", "of": PAIR}
 
 
 def config(systems: dict[str, Any], *chosen: str, **more: Any) -> dict[str, Any]:
     return {"systems": list(chosen or systems), "datasets": ["scifact"], "custom": {"systems": systems}} | more
 
 
-def problems_of(*arguments: Any, **more: Any) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load_experiment(config(*arguments, **more))
-    return [line.strip() for line in str(caught.value).splitlines()[1:]]
-
-
 def load(*arguments: Any, **more: Any) -> Experiment:
     return load_experiment(config(*arguments, **more))
+
+
+def problems_of(*arguments: Any, load: Callable[..., Experiment] = load, **more: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(*arguments, **more)
+    return [line.strip() for line in str(caught.value).splitlines()[1:]]
 
 
 def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() -> None:
@@ -116,9 +119,6 @@ def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words() -> No
         assert problem.endswith("let the user who runs this read it, or name another")
 
 
-PAIR = ["bm25", "bm25-multifield"]
-
-
 def fusion(**tune: Any) -> dict[str, Any]:
     return {"family": "fusion", "of": PAIR, "method": "sum", "normalize": "min-max", "weights": {"tune": tune}}
 
@@ -129,10 +129,7 @@ def tuned(systems: dict[str, Any], *datasets: str, **own: Any) -> Experiment:
     return load_experiment({"systems": chosen, "datasets": list(datasets), "custom": {"systems": systems, "datasets": own}})
 
 
-def untunable(systems: dict[str, Any], *datasets: str) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        tuned(systems, *datasets)
-    return [line.strip() for line in str(caught.value).splitlines()[1:]]
+untunable = partial(problems_of, load=tuned)
 
 
 @pytest.fixture

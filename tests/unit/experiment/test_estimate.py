@@ -18,6 +18,7 @@ from results_maker import Made
 from results_of_families import families_config, make_families
 
 GB = 1e9
+HUB = {"model": "some/model", "revision": "0" * 40}
 
 
 def disk_of(config: dict[str, Any], results: Path) -> dict[str, float]:
@@ -90,8 +91,7 @@ def test_a_corpus_of_ones_own_is_as_large_as_its_file(tmp_path: Path, small: Pat
 
 
 def test_what_a_model_adds_to_documents_costs_in_proportion_and_once_for_all_systems_that_use_it(tmp_path: Path) -> None:
-    hub = {"model": "some/model", "revision": "0" * 40}
-    written, systems = {**hub, "queries": 3}, {"weighed": {"family": "lexical", "weights": hub}}
+    written, systems = {**HUB, "queries": 3}, {"weighed": {"family": "lexical", "weights": HUB}}
     systems |= {name: {"family": "lexical", "expansion": {**written, "join": name}} for name in ("append", "field")}
     for system in systems:
         finish(tmp_path, system, "nfcorpus", 1000, 100, expand=30.0, search=0.0)
@@ -111,8 +111,7 @@ def test_what_a_model_adds_to_documents_costs_in_proportion_and_once_for_all_sys
 
 
 def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp_path: Path) -> None:
-    hub = {"model": "some/model", "revision": "0" * 40}
-    systems = {"encoder": hub, "genq": {"base": "encoder", "train": {"generator": hub, "documents": 2000}}}
+    systems = {"encoder": HUB, "genq": {"base": "encoder", "train": {"generator": HUB, "documents": 2000}}}
     finish(tmp_path, "genq", "nfcorpus", 1000, 100, expand=30.0, train=50.0)
     finish(tmp_path, "encoder", "nfcorpus", 1000, 100, search=0.0)
     config = {"systems": ["encoder", "genq"], "datasets": ["nfcorpus", "scifact"], "custom": {"systems": systems}}

@@ -16,13 +16,8 @@ from beirflow.paper.figures import similarities
 from beirflow.paper.overlap import measure_overlap
 from beirflow.paper.statistics import WordCounter, write_words
 
-TEXTS = {
-    "a": ["the cell and the wall", "zebra"],
-    "b-x": ["the cell"],
-    "b-y": ["wall street", "école"],
-    "c": ["日本語 école école"],
-    "empty": ["…"],
-}
+TEXTS = {"a": ["the cell and the wall", "zebra"], "b-x": ["the cell"], "b-y": ["wall street", "école"]}
+TEXTS |= {"c": ["日本語 école école"], "empty": ["…"]}
 ROWS = {"a": ["a"], "b": ["b-x", "b-y"], "c": ["c"], "empty": ["empty"]}
 
 
@@ -33,23 +28,17 @@ def jaccard(one: list[str], other: list[str]) -> float:
     return sum(map(min, frequencies)) / sum(map(max, frequencies))
 
 
-def measure(folder: Path) -> pd.DataFrame:
+def measure(folder: Path, *, changed: bool = False) -> pd.DataFrame:
     for name, texts in TEXTS.items():
         counter = WordCounter()
         counter.add(pa.array(texts, pa.large_string()))
         counts = write_words(folder / f"{name}.parquet", counter)
         outputs = {folder / f"{name}.parquet": file_digest(folder / f"{name}.parquet")}
         write_record(folder / f"{name}.json", Job(folder), inputs={}, outputs=outputs, counts=counts, dataset=name)
-    return measure_again(folder)
-
-
-def measure_again(folder: Path) -> pd.DataFrame:
-    measure_overlap(
-        words_paths=[str(folder / f"{name}.parquet") for name in TEXTS],
-        statistics_paths=[str(folder / f"{name}.json") for name in TEXTS],
-        rows=ROWS,
-        overlap_path=str(folder / "overlap.csv"),
-    )
+    if changed:
+        (folder / "a.parquet").write_bytes((folder / "c.parquet").read_bytes())
+    words, statistics = ([str(folder / f"{name}.{kind}") for name in TEXTS] for kind in ("parquet", "json"))
+    measure_overlap(words_paths=words, statistics_paths=statistics, rows=ROWS, overlap_path=str(folder / "overlap.csv"))
     return pd.read_csv(folder / "overlap.csv")
 
 
@@ -69,7 +58,5 @@ def test_similarities_are_those_of_the_formula(tmp_path: Path, monkeypatch: pyte
 
 
 def test_words_that_were_changed_are_refused(tmp_path: Path) -> None:
-    measure(tmp_path)
-    (tmp_path / "a.parquet").write_bytes((tmp_path / "c.parquet").read_bytes())
     with pytest.raises(DataError, match=r"a\.parquet"):
-        measure_again(tmp_path)
+        measure(tmp_path, changed=True)

@@ -15,27 +15,19 @@ from beirflow.files.records import Job, read_json
 from beirflow.paper.statistics import WordCounter, count_corpus, read_words, write_words
 
 
-def count(folder: Path) -> dict[str, Any]:
-    paths = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")}
+def count(folder: Path, *, changed: bool = False) -> dict[str, Any]:
+    paths = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels", "words")}
     write_documents(paths["documents"], [["a b c d", "a b", ""], ["x " * 300, "one"]])
     pq.write_table(pa.table({"query_id": ["q0", "q1"], "text": ["two words", "and three words"]}), paths["queries"])
     judgements = {"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ["d0", "gone", "d3", "d1"]}
-    pq.write_table(pa.table({**judgements, "score": pa.array([2, 1, 0, 1], pa.int32())}), paths["qrels"])
+    qrels = pa.table({**judgements, "score": pa.array([2, 1, 0, 1], pa.int32())})
+    pq.write_table(qrels, paths["qrels"])
     write_corpus_record(folder, split="test")
-    return count_again(folder)
-
-
-def count_again(folder: Path) -> dict[str, Any]:
-    count_corpus(
-        dataset="toy",
-        documents_path=str(folder / "documents.parquet"),
-        queries_path=str(folder / "queries.parquet"),
-        qrels_path=str(folder / "qrels.parquet"),
-        corpus_path=str(folder / "corpus.json"),
-        words_path=str(folder / "words.parquet"),
-        statistics_path=str(folder / "words.json"),
-        job=Job(folder, "count_corpus/toy"),
-    )
+    if changed:
+        pq.write_table(qrels.slice(1), paths["qrels"])
+    paths |= {"corpus": folder / "corpus.json", "statistics": folder / "words.json"}
+    named = {f"{name}_path": str(path) for name, path in paths.items()}
+    count_corpus(dataset="toy", **named, job=Job(folder, "count_corpus/toy"))
     return read_json(folder / "words.json")
 
 
@@ -53,11 +45,8 @@ def test_documents_queries_and_judgements_are_counted(tmp_path: Path) -> None:
 
 
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
-    count(tmp_path)
-    table = pa.table({"query_id": ["q0"], "doc_id": ["d0"], "score": pa.array([1], pa.int32())})
-    pq.write_table(table, tmp_path / "qrels.parquet")
     with pytest.raises(DataError, match="qrels"):
-        count_again(tmp_path)
+        count(tmp_path, changed=True)
 
 
 TEXTS = ["The cell, the CELL and the cell's wall", "", " … — ", "Straße straße ÉCOLE école 42 4.2 naïve_naïve"]
