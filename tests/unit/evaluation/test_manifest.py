@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import write_manifest
 from beirflow.experiment.load import load_experiment
@@ -38,11 +37,8 @@ def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwo
     assert forums[:2] == ["cqadupstack-android", "cqadupstack-english"]
 
 
-@pytest.mark.parametrize(("cutoffs", "cutoff"), [([1, 10, 100], 10), ([1, 20], 1), ([5, 15], 5), ([100], 100), ([8, 11], 11)])
-def test_the_main_measure_is_ndcg_at_10_or_at_the_nearest_cutoff(cutoffs: list[int], cutoff: int) -> None:
-    assert main_measure({"cutoffs": cutoffs}) == f"NDCG@{cutoff}"
-    assert cutoff_of(main_measure({"cutoffs": cutoffs, "main_measure": None})) == cutoff
-
-
-def test_a_configured_measure_is_the_main_one() -> None:
+def test_the_main_measure_is_the_configured_one_or_ndcg_at_10_or_at_the_nearest_cutoff() -> None:
     assert main_measure({"cutoffs": [10, 100], "main_measure": "Recall@100"}) == "Recall@100"
+    for cutoffs, cutoff in (([1, 10, 100], 10), ([1, 20], 1), ([5, 15], 5), ([100], 100), ([8, 11], 11)):
+        assert main_measure({"cutoffs": cutoffs}) == f"NDCG@{cutoff}"
+        assert cutoff_of(main_measure({"cutoffs": cutoffs, "main_measure": None})) == cutoff

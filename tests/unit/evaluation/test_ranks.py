@@ -69,12 +69,11 @@ def test_too_few_and_equal_systems_are_not_tested() -> None:
     assert friedman(np.full((3, 5), 0.5)) is None
 
 
-@pytest.mark.parametrize(("column", "orders"), [([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)])
-def test_one_order_on_every_dataset_has_its_exact_probability(column: list[float], orders: int) -> None:
-    found = friedman(np.array([column] * 5).T)
-    assert found
-    assert found.f == np.inf
-    assert found.p == pytest.approx(orders**-4)
+def test_one_order_on_every_dataset_has_its_exact_probability() -> None:
+    for column, orders in (([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)):
+        found = friedman(np.array([column] * 5).T)
+        assert found
+        assert (found.f, found.p) == (np.inf, pytest.approx(orders**-4))
 
 
 @pytest.mark.parametrize("systems", [3, 8])

@@ -327,14 +327,12 @@ def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path,
     ]
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [("someone/model", "'revision'"), ("/no/such/model", "nothing is there"), ("package:not_there/model", "not installed")],
-)
-def test_a_model_that_cannot_be_used_is_explained_only_where_it_is_chosen(model: str, expected: str) -> None:
-    assert load_experiment({"systems": ["contriever"], **system(model=model)}).chosen_systems == ["contriever"]
-    problem = only_problem({"systems": ["x"], **system(model=model)}, expected)
-    assert problem.startswith(f"custom.systems.x.model: found {model!r}; ")
+def test_a_model_that_cannot_be_used_is_explained_only_where_it_is_chosen() -> None:
+    problems = {"someone/model": "'revision'", "/no/such/model": "nothing is there", "package:not_there/model": "not installed"}
+    for model, expected in problems.items():
+        assert load_experiment({"systems": ["contriever"], **system(model=model)}).chosen_systems == ["contriever"]
+        problem = only_problem({"systems": ["x"], **system(model=model)}, expected)
+        assert problem.startswith(f"custom.systems.x.model: found {model!r}; ")
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
@@ -516,46 +514,30 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-@pytest.mark.parametrize(("name", "mode"), [("mine", 0), ("mine/corpus.jsonl", 0), ("mine/qrels/test.tsv", 0), ("mine.zip", 0)])
-def test_a_source_that_may_not_be_read_is_named_with_its_key(name: str, mode: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        mine = write_dataset(Path(folder, "mine"))
-        path = zip_folder(mine, mine.with_suffix(".zip")) if name.endswith(".zip") else mine
-        before = Path(folder, name).stat().st_mode
-        Path(folder, name).chmod(mode)
-        config = {"datasets": ["mine"], "custom": {"datasets": {"mine": {"path": str(path), "documents": 3}}}}
-        with as_nobody():
-            (problem,) = problems_of(config)
-        Path(folder, name).chmod(before)
-    assert problem.startswith(f"custom.datasets.mine.path: found {str(path)!r}; it cannot be read ([Errno 13] Permission denied")
-    assert f"{folder}/{name}" in problem
-
-
-def test_folders_that_may_not_be_looked_at_are_named_with_their_keys() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0)
-        own = system(model=f"{folder}/model", pooling="mean", similarity="dot", max_length=64)
-        with as_nobody():
-            (problem,) = problems_of({"systems": ["x"], **own})
-            (data,) = problems_of({"data_dir": f"{folder}/data"})
-        Path(folder).chmod(0o755)
-    assert problem.startswith("custom.systems.x")
-    assert data.startswith("data_dir: found")
-    assert all("Permission denied" in line for line in (problem, data))
-
-
-@pytest.mark.parametrize("key", ["run", "expansion"])
-def test_a_run_or_an_expansion_that_may_not_be_read_is_said_before_anything_runs(key: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        path = Path(folder, "nfcorpus.jsonl")
-        path.touch(0)
-        own = {"run": str(path)} if key == "run" else {"family": "lexical", "expansion": {"path": str(path)}}
-        with as_nobody():
-            (problem,) = problems_of({"systems": ["own"], "datasets": ["nfcorpus"], "custom": {"systems": {"own": own}}})
-    assert problem.startswith("custom.systems.own: found 'own'; it cannot be read ([Errno 13] Permission denied")
-    assert str(path) in problem
+def test_what_may_not_be_read_is_named_with_its_key_before_anything_runs() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        mine, run = write_dataset(folder / "mine"), folder / "nfcorpus.jsonl"
+        archive = zip_folder(mine, mine.with_suffix(".zip"))
+        run.touch()
+        own, packed = ({"datasets": ["x"], **dataset(path=str(path), documents=3)} for path in (mine, archive))
+        on_nfcorpus = {"systems": ["x"], "datasets": ["nfcorpus"]}
+        encoder = system(model=f"{folder}/model", pooling="mean", similarity="dot", max_length=64)
+        for path, key, config in (
+            *((path, "custom.datasets.x.path", own) for path in (mine, mine / "corpus.jsonl", mine / "qrels/test.tsv")),
+            (archive, "custom.datasets.x.path", packed),
+            (run, "custom.systems.x", on_nfcorpus | system(run=str(run))),
+            (run, "custom.systems.x", on_nfcorpus | system(family="lexical", expansion={"path": str(run)})),
+            (folder, "custom.systems.x", {"systems": ["x"], **encoder}),
+            (folder, "data_dir", {"data_dir": f"{folder}/data"}),
+        ):
+            mode = path.stat().st_mode
+            path.chmod(0)
+            with as_nobody():
+                problem = only_problem(config, "it cannot be read ([Errno 13] Permission denied", str(path))
+            path.chmod(mode)
+            assert problem.startswith(f"{key}: found ")
 
 
 def test_a_path_that_cannot_be_looked_at_or_has_a_wildcard_of_snakemake_is_refused_in_words(tmp_path: Path) -> None:
@@ -572,13 +554,10 @@ def test_an_archive_is_known_by_its_name_in_any_case_and_a_folder_is_none(mine: 
     assert [experiment.documents(name) for name in datasets] == [3, 3]
 
 
-@pytest.mark.parametrize("folder", ["results/mine", "/data/x", "../elsewhere", "workflows", "a b"])
-def test_results_may_be_written_elsewhere(folder: str) -> None:
-    assert load_experiment({"pathvars": {"results": folder}}).config["pathvars"] == {"results": folder}
-
-
-def test_words_of_a_command_line_have_the_types_of_a_file() -> None:
+def test_words_of_a_command_line_have_the_types_of_a_file_and_results_may_be_written_elsewhere() -> None:
+    elsewhere = [{"pathvars": {"results": folder}} for folder in ("results/mine", "/data/x", "../elsewhere", "workflows", "a b")]
     for said, expected in (
+        *zip(elsewhere, elsewhere, strict=True),
         ({"cutoffs": "5,10"}, {"cutoffs": [5, 10]}),
         ({"cutoffs": ["5", "10"]}, {"cutoffs": [5, 10]}),
         ({"cutoffs": "10"}, {"cutoffs": [10]}),
@@ -669,8 +648,7 @@ def test_samples_are_a_dataset_for_systems_that_can_rank_candidates(tmp_path: Pa
         "datasets": {"mine": samples(tmp_path / "mine.jsonl")},
         "systems": {
             "own": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"},
-            "fused": {"family": "fusion", "of": ["own", "all-minilm-l6-v2"]},
-            "words": {"family": "fusion", "of": ["own", "bm25"]},
+            **{name: {"family": "fusion", "of": ["own", of]} for name, of in (("fused", "all-minilm-l6-v2"), ("words", "bm25"))},
         },
     }
     experiment = load_experiment({"systems": ["own", "fused"], "datasets": ["mine"], "custom": custom})

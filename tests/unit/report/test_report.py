@@ -37,10 +37,7 @@ def test_datasets_come_in_the_order_of_the_configuration_and_forums_after_theirs
 def test_queries_and_the_matches_of_hits_are_on_the_page_as_in_their_files_and_in_its_record(files: ReportFiles) -> None:
     page, names = files.write().read_text(encoding="utf-8"), ["forums-a", "forums-b", "scifact"]
     recorded = json.loads((files.folder / "report.json").read_text())["outputs"]
-    for key, folder, expected in (
-        ("dataset", "inspection", names),
-        ("matches", "matches", [f"tas-b/{name}" for name in names]),
-    ):
+    for key, folder, expected in (("dataset", "inspection", names), ("matches", "matches", [f"tas-b/{name}" for name in names])):
         packed = dict(re.findall(rf'data-{key}="([^"]*)">([^<]*)<', page))
         assert list(packed) == expected
         for name, text in packed.items():

@@ -205,9 +205,4 @@ def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
-    return measured_on, {
-        **milliseconds(seconds),
-        "queries": len(seconds),
-        "where": dict(opened.where),
-        "made": dict(opened.made),
-    }
+    return measured_on, {**milliseconds(seconds), "queries": len(seconds), "where": dict(opened.where), "made": dict(opened.made)}

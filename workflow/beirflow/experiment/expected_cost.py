@@ -59,14 +59,7 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
 
 
 def _part(
-    experiment: Experiment,
-    results: Path,
-    system: str,
-    row: str,
-    size: CorpusSize,
-    rates: Rates,
-    stored: bool,
-    missing: int,
+    experiment: Experiment, results: Path, system: str, row: str, size: CorpusSize, rates: Rates, stored: bool, missing: int
 ) -> Part:
     """Return one part.
 

@@ -17,14 +17,7 @@ from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
-from beirflow.files.layout import (
-    CORPUS,
-    QRELS,
-    QUERIES,
-    RESULTS,
-    RUN,
-    RUN_RECORD,
-)
+from beirflow.files.layout import CORPUS, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
 

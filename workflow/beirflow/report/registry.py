@@ -65,8 +65,7 @@ FIGURES: Mapping[str, Figure] = {
         "pareto",
     ),
     "cost": Figure(
-        "Cost",
-        "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
+        "Cost", "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table."
     ),
 }
 """The figures of the report by name, in its order."""

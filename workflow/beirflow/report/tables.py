@@ -47,10 +47,7 @@ COST: dict[str, dict[str, tuple[str, str, float]]] = {
         "evaluate_seconds": ("Evaluate", ",.1f", 1),
         "seconds": ("All", ",.1f", 1),
     },
-    "MiB": {
-        "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
-        "index_bytes": ("Index size", ",.1f", MEBIBYTE),
-    },
+    "MiB": {"peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE), "index_bytes": ("Index size", ",.1f", MEBIBYTE)},
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
