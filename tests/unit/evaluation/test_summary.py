@@ -211,9 +211,7 @@ def test_the_terminal_leaves_the_table_as_it_is() -> None:
     before = table.copy(deep=True)
     assert for_terminal(table).split() == ["dataset", "NDCG@10", "a", "0.6667", "b"]
     pd.testing.assert_frame_equal(table, before)
-
-
-def test_the_terminal_names_the_datasets_of_a_mean_below_the_table_unless_two_means_would_have_one_name() -> None:
+    # The datasets of a mean are below the table, unless two means would have one name.
     names = ["a", "b", "mean of 2 (a, b)"]
     lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25, 0.375]})).splitlines()
     assert [line.split() for line in lines[3:]] == [["mean", "of", "2", "0.3750"], ["mean", "of", "2:", "a,", "b"]]
