@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.job_work import job_work
+from beirflow.experiment.measured_rates import job_work
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json

@@ -8,16 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record, write_documents
 from beirflow.analysis import document_scan
-from beirflow.analysis.document_scan import SNIPPET, beginning, scan_documents
+from beirflow.analysis.document_scan import SNIPPET, beginning, document_batches, scan_documents
 from beirflow.datasets.corpus_reader import DOCUMENTS
 from beirflow.report.pages import TEMPLATES
 
 CHUNKS = [["a b c d", "a b", ""], ["x " * 300, "one"]]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 100])
-def test_lengths_and_beginnings_of_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(document_scan, "ROWS", rows)
+def test_lengths_and_beginnings_of_what_is_asked_for(tmp_path: Path) -> None:
     path = write_documents(tmp_path / "documents.parquet", CHUNKS)
     write_corpus_record(tmp_path)
     groups = [pa.chunked_array([["d0", "d3"], ["d0", "stranger"]]), pa.chunked_array([pa.array([], pa.string())])]
@@ -27,6 +25,8 @@ def test_lengths_and_beginnings_of_what_is_asked_for(tmp_path: Path, monkeypatch
     assert (every["n"], every["mean"]) == (5, (4 + 2 + 0 + 300 + 1) / 5)
     assert (first["n"], first["mean"]) == (3, (4 + 300 + 4) / 3)
     assert second["n"] == 0
+    batches = [[batch.num_rows for batch in document_batches(str(path), ["text"], rows=rows)] for rows in (1, 2, 100)]
+    assert batches == [[1] * 5, [2, 1, 2], [3, 2]]
 
 
 def test_titles_stand_apart_and_texts_are_whole_while_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,21 +44,15 @@ def test_titles_stand_apart_and_texts_are_whole_while_there_is_room(tmp_path: Pa
     assert len(scan_documents(str(path), ["d0", "d1", "d2"], [])[0]["d2"]["text"]) > SNIPPET - 6
 
 
-def test_a_short_text_is_shown_whole_with_single_spaces() -> None:
+def test_a_short_text_is_whole_and_a_long_one_is_cut_at_a_word_if_it_has_several() -> None:
     assert beginning(" a\n\n b\tc ") == "a b c"
     assert beginning("x" * SNIPPET) == "x" * SNIPPET
-
-
-def test_a_long_text_is_cut_at_a_word() -> None:
+    assert beginning("x" * 1000) == "x" * (SNIPPET - 1) + "…"
     text = "word " * 100
     found = beginning(text)
     assert len(found) <= SNIPPET
     assert found.endswith("word…")
     assert text.startswith(found[:-1])
-
-
-def test_a_text_that_is_one_word_is_cut_inside_it() -> None:
-    assert beginning("x" * 1000) == "x" * (SNIPPET - 1) + "…"
 
 
 def test_the_page_shows_as_much_at_first() -> None:

@@ -5,9 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from beir_writer import write_corpus_record, write_documents
+from beirflow.analysis import first_hits
+from beirflow.analysis.first_hits import read_first_hits
 from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources.query_lists import as_query
 from by_name import call
@@ -52,67 +56,44 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
 
 def test_the_file_says_of_what_it_is_and_from_what(tmp_path: Path) -> None:
     found = inspect(tmp_path)
-    expected = {
-        "dataset": "toy",
-        "split": "dev",
-        "documents": 20,
-        "measure": "NDCG@10",
-        "cutoff": 10,
-        "depth": DEPTH,
-        "path": "toy.json",
-        "job": "inspect_dataset/toy",
-        "code": "c0de",
-    }
+    expected = {"dataset": "toy", "split": "dev", "documents": 20, "measure": "NDCG@10", "depth": DEPTH, "systems": ["x", "y"]}
+    expected |= {"sample": {"shown": 3, "of": 3, "how": "all queries"}}
+    expected |= {"path": "toy.json", "job": "inspect_dataset/toy", "code": "c0de"}
     assert {key: found[key] for key in expected} == expected
-    assert found["systems"] == ["x", "y"]
-    assert found["sample"] == {"shown": 3, "of": 3, "how": "all queries"}
-    names = [
-        f"{name}.parquet" for name in ("documents", "queries", "qrels", "runs/x", "runs/y", "metrics/x/toy", "metrics/y/toy")
-    ]
-    assert found["inputs"] == {name: file_digest(tmp_path / name) for name in names}
+    names = ("documents", "queries", "qrels", "runs/x", "runs/y", "metrics/x/toy", "metrics/y/toy")
+    assert found["inputs"] == {f"{name}.parquet": file_digest(tmp_path / f"{name}.parquet") for name in names}
+    before = (tmp_path / "toy.json").read_bytes()
+    inspect(tmp_path)
+    assert (tmp_path / "toy.json").read_bytes() == before
 
 
-def test_a_query_has_its_text_its_scores_and_the_worst_comes_first(tmp_path: Path) -> None:
-    queries = inspect(tmp_path)["queries"]
+def test_queries_come_worst_first_with_scores_judged_documents_and_hits(tmp_path: Path) -> None:
+    worst, second, best = queries = inspect(tmp_path)["queries"]
     assert [query["id"] for query in queries] == ["q2", "q1", "q0"]
-    assert (queries[2]["text"], queries[2]["values"]) == ("first?", {"x": 0.9, "y": 0.5})
-    assert queries[0]["text"] == "third; or fourth?"
     assert [query["words"] for query in queries] == [[], [], []]
     assert [query["relevant"] for query in queries] == [0, 1, 3]
-
-
-def test_judged_documents_have_grades_and_ranks_the_highest_grade_first(tmp_path: Path) -> None:
-    query = inspect(tmp_path)["queries"][2]
-    assert query["judged_total"] == 4
-    assert query["judged"] == [
+    assert (best["text"], best["values"], worst["text"]) == ("first?", {"x": 0.9, "y": 0.5}, "third; or fourth?")
+    assert best["judged_total"] == 4
+    assert best["judged"] == [
         {"doc_id": "d2", "grade": 2, "ranks": {"x": 1, "y": None}},
         {"doc_id": "gone", "grade": 2, "ranks": {"x": None, "y": None}},
         {"doc_id": "d1", "grade": 1, "ranks": {"x": None, "y": 1}},
         {"doc_id": "d4", "grade": 0, "ranks": {"x": 3, "y": None}},
     ]
-
-
-def test_hits_have_scores_and_a_grade_or_none_where_they_are_not_judged(tmp_path: Path) -> None:
-    worst, second, best = inspect(tmp_path)["queries"]
     assert best["hits"]["x"] == [
         {"doc_id": "d2", "score": 1.0, "grade": 2},
         {"doc_id": "d9", "score": 0.5, "grade": None},
         {"doc_id": "d4", "score": 0.33333334, "grade": 0},
     ]
-    assert len(second["hits"]["x"]) == DEPTH
-    assert worst["hits"]["x"] == []
+    assert (len(second["hits"]["x"]), worst["hits"]["x"]) == (DEPTH, [])
 
 
-def test_every_document_that_is_named_and_exists_has_a_text(tmp_path: Path) -> None:
+def test_named_documents_have_texts_and_lengths_count_each_judgement_and_each_of_the_first_hits(tmp_path: Path) -> None:
     found = inspect(tmp_path)
     assert found["texts"]["d1"] == {"title": "", "text": "text 1 text 1"}
     assert set(found["texts"]) == {f"d{number}" for number in range(10)}
-
-
-def test_lengths_count_each_judgement_and_each_of_the_first_hits(tmp_path: Path) -> None:
-    lengths = inspect(tmp_path)["lengths"]
-    assert lengths["unit"] == "words"
-    assert lengths["all"]["n"] == 20
+    lengths = found["lengths"]
+    assert (lengths["unit"], lengths["all"]["n"]) == ("words", 20)
     assert (lengths["relevant"]["n"], lengths["relevant"]["mean"]) == (3, (4 + 6 + 8) / 3)
     assert lengths["retrieved"]["x"]["n"] == 3 + DEPTH
     assert (lengths["retrieved"]["y"]["n"], lengths["retrieved"]["y"]["mean"]) == (3, (4 + 8 + 2) / 3)
@@ -125,8 +106,26 @@ def test_of_many_judged_documents_the_best_are_shown(tmp_path: Path) -> None:
     assert {document["grade"] for document in query["judged"]} == {1}
 
 
-def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
-    inspect(tmp_path)
-    before = (tmp_path / "toy.json").read_bytes()
-    inspect(tmp_path)
-    assert (tmp_path / "toy.json").read_bytes() == before
+RANKED = {"q1": ["d3", "d1", "d2"], "q2": ["d1"], "q3": [f"d{number}" for number in range(30)]}
+
+
+@pytest.mark.parametrize("rows", [4, 1000])
+def test_first_ranks_are_of_all_queries_and_all_ranks_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(first_hits, "RUN_ROWS", rows)
+    digest = write_run(tmp_path / "run.parquet", RANKED)
+    found = read_first_hits(str(tmp_path / "run.parquet"), digest, "means.json", 2, ["q3", "q9", "q2"])
+    assert found.doc_ids.to_pylist() == ["d3", "d1", "d1", "d0", "d1"]
+    assert list(found.ranked["q3"]) == RANKED["q3"]
+    assert found.ranked["q2"] == {"d1": (1, 1.0)}
+    assert found.ranked["q3"]["d3"] == (4, 0.25)
+    assert found.ranked["q9"] == {}
+    assert "q1" not in found.ranked
+
+
+def test_a_run_that_was_changed_after_it_was_evaluated_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.parquet", RANKED)
+    with pytest.raises(DataError, match=r"means\.json says abc") as caught:
+        read_first_hits(str(tmp_path / "run.parquet"), "abc", "means.json", 2, [])
+    assert str(caught.value).endswith(f"rm {tmp_path}/run.parquet")

@@ -13,9 +13,6 @@ TEXTS = ["", "   ", "one", " two  words ", "tab\tline\nnew", "no\u00a0break", "ä
 def test_a_word_is_a_stretch_without_whitespace() -> None:
     for kind in (pa.string(), pa.large_string()):
         assert count_words(pa.array(TEXTS, kind)).tolist() == [len(text.split()) for text in TEXTS]
-
-
-def test_words_are_counted_in_a_slice_too() -> None:
     assert count_words(pa.array(TEXTS).slice(2, 3)).tolist() == [1, 2, 3]
 
 
@@ -27,24 +24,15 @@ def test_every_length_is_counted_in_its_bin() -> None:
     assert edges == list(EDGES)
     expected = [sum(low <= length < high for length in lengths) for low, high in pairwise(edges[:-1])]
     assert counts == [*expected, 1]
-
-
-def test_bins_end_with_the_longest_text_and_grow_by_at_most_a_third_where_they_can() -> None:
     assert histogram(np.array([3, 5]))["edges"] == [0, 1, 2, 3, 4, 5, 6]
     assert max(high / low for low, high in pairwise(EDGES[10:])) < 4 / 3
 
 
-def test_quantiles_and_mean_are_those_of_the_lengths() -> None:
-    lengths = np.arange(101)
-    found = histogram(lengths)
+def test_quantiles_and_mean_are_those_of_the_lengths_and_nothing_has_none() -> None:
+    found, nothing = histogram(np.arange(101)), histogram(np.zeros(0, np.int32))
     assert found["quantiles"] == {"5": 5, "25": 25, "50": 50, "75": 75, "95": 95}
     assert (found["mean"], found["n"]) == (pytest.approx(50), 101)
-
-
-def test_nothing_has_no_mean() -> None:
-    found = histogram(np.zeros(0, np.int32))
-    assert (found["n"], found["mean"], found["quantiles"]["50"]) == (0, None, None)
-    assert sum(found["counts"]) == 0
+    assert (nothing["n"], nothing["mean"], nothing["quantiles"]["50"], sum(nothing["counts"])) == (0, None, None, 0)
 
 
 def test_histograms_of_several_corpora_add_up() -> None:

@@ -12,9 +12,6 @@ def test_words_with_the_stem_of_one_of_the_query_are_found() -> None:
     texts = ["Running in the MORNING", "she runs; a runner's mornings, covid-19", "no match of theirs"]
     assert matched_words("Does he run in the morning?", texts) == ["morning", "mornings", "running", "runs"]
     assert matched_words("COVID-19's", texts) == ["19", "covid", "s"]  # as Lucene cuts 19's
-
-
-def test_stop_words_match_nothing() -> None:
     assert matched_words("to be or not to be", ["to be or not to be"]) == []
     assert matched_words("anything", []) == []
 

@@ -10,11 +10,8 @@ from beirflow.files.records import Job, write_record
 from results_writer import SECONDS, write_metrics
 
 INDEX_BYTES = 12_345
-MADE = {
-    "made": {"precision": "float32", "device": "a cpu"},
-    "sizes": {"queries": 1, "index": INDEX_BYTES},
-    "counts": {"documents_reused": 5},
-}
+MADE: dict[str, Any] = {"made": {"precision": "float32", "device": "a cpu"}, "counts": {"documents_reused": 5}}
+MADE |= {"sizes": {"queries": 1, "index": INDEX_BYTES}}
 """What the record of a run says."""
 
 
@@ -44,54 +41,35 @@ def costs(
             if not (folder / f"benchmarks/{name}.tsv").exists():
                 benchmark(folder, name)
     rows = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
-    collect_costs(
-        means_paths=means_paths,
-        record_paths=record_paths,
-        rows=rows,
-        costs_path=str(folder / "cost.csv"),
-        job=Job(folder),
-        carbon_intensity=carbon_intensity,
-    )
+    paths = {"means_paths": means_paths, "record_paths": record_paths, "costs_path": str(folder / "cost.csv")}
+    collect_costs(**paths, rows=rows, job=Job(folder), carbon_intensity=carbon_intensity)
     return pd.read_csv(folder / "cost.csv").set_index("dataset")
 
 
-def test_stages_sum_up_and_the_record_of_the_run_says_how_large_the_index_is(tmp_path: Path) -> None:
-    plain = costs(tmp_path).loc["plain"]
+def test_stages_sum_up_forums_are_added_up_and_memory_is_the_most_of_any_job(tmp_path: Path) -> None:
+    benchmark(tmp_path, "search_chunk/x/stack-b/chunk-1", 1000)
+    table = costs(tmp_path)
+    plain, stack = table.loc["plain"], table.loc["stack"]
     assert {stage: plain[f"{stage}_seconds"] for stage in SECONDS} == SECONDS
     assert plain["seconds"] == 1 + 2 + 4 + 8 + 16 + 32
     assert plain["documents_per_second"] == 100 / 4
     assert plain["index_bytes"] == INDEX_BYTES
     assert (plain["precision"], plain["devices"], plain["documents_reused"]) == ("float32", "a cpu", 5)
-
-
-def test_forums_are_added_up_and_memory_is_the_most_of_any_job(tmp_path: Path) -> None:
-    benchmark(tmp_path, "search_chunk/x/stack-b/chunk-1", 1000)
-    table = costs(tmp_path)
-    stack = table.loc["stack"]
     assert (stack["documents"], stack["seconds"], stack["index_bytes"]) == (200, 126, 2 * INDEX_BYTES)
     assert (stack["documents_per_second"], stack["documents_reused"]) == (200 / 8, 10)
     assert stack["peak_memory_bytes"] == 1000 * 2**20
-    assert table.loc["plain", "peak_memory_bytes"] == 2**20
+    assert plain["peak_memory_bytes"] == 2**20
 
 
 @pytest.mark.parametrize("job", ["encode_chunk/x/stack-a/chunk-1", "merge_chunks/x/stack-a", "evaluate_run/x/stack-a"])
 def test_memory_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path, job: str) -> None:
     costs(tmp_path)
     (tmp_path / f"benchmarks/{job}.tsv").unlink()
-    table = costs_again(tmp_path)
-    assert table["peak_memory_bytes"].isna().tolist() == [False, True]
+    assert costs(tmp_path, benchmarks=False)["peak_memory_bytes"].isna().tolist() == [False, True]
 
 
-def costs_again(folder: Path) -> pd.DataFrame:
-    return costs(folder, benchmarks=False)
-
-
-def test_a_job_that_was_too_short_to_be_measured_does_not_count(tmp_path: Path) -> None:
+def test_a_job_that_was_too_short_to_be_measured_and_a_chunk_that_is_no_more_do_not_count(tmp_path: Path) -> None:
     benchmark(tmp_path, "merge_chunks/x/plain", "NA")
-    assert costs(tmp_path).loc["plain", "peak_memory_bytes"] == 2**20
-
-
-def test_benchmarks_of_chunks_that_are_no_more_do_not_count(tmp_path: Path) -> None:
     benchmark(tmp_path, "encode_chunk/x/plain/chunk-2", 5000)
     assert costs(tmp_path).loc["plain", "peak_memory_bytes"] == 2**20
 
@@ -103,19 +81,22 @@ def test_a_run_of_several_devices_names_them_and_one_that_says_nothing_of_an_ind
     assert table["seconds"].tolist() == pytest.approx([63, 126])
 
 
+ALL_JOBS = [
+    job
+    for corpus in ("plain", "stack-a", "stack-b")
+    for job in (*jobs_of(corpus), f"merge_chunks/x/{corpus}", f"evaluate_run/x/{corpus}")
+]
+
+
 def count_energy(folder: Path, *jobs: str, processor: str = "10", gpu: str = "2", own: str = "3", busy: str = "4") -> None:
-    for job in jobs:
+    for job in jobs or ALL_JOBS:
         path = folder / f"energy/{job}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"processor_joules\tgpu_joules\town_seconds\tbusy_seconds\n{processor}\t{gpu}\t{own}\t{busy}\n")
 
 
-def all_jobs(*corpora: str) -> list[str]:
-    return [job for corpus in corpora for job in (*jobs_of(corpus), f"merge_chunks/x/{corpus}", f"evaluate_run/x/{corpus}")]
-
-
 def test_energy_is_the_sum_over_all_jobs_with_the_share_of_processor_time_that_was_theirs(tmp_path: Path) -> None:
-    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"))
+    count_energy(tmp_path)
     table = costs(tmp_path, carbon_intensity=360)
     assert table["processor_joules"].tolist() == [70, 140]
     assert table["gpu_joules"].tolist() == [14, 28]
@@ -127,7 +108,7 @@ def test_energy_is_the_sum_over_all_jobs_with_the_share_of_processor_time_that_w
 
 
 def test_energy_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path) -> None:
-    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"))
+    count_energy(tmp_path)
     count_energy(tmp_path, "search_chunk/x/stack-b/chunk-1", gpu="")
     count_energy(tmp_path, "encode_chunk/x/plain/chunk-0", processor="", busy="")
     table = costs(tmp_path, carbon_intensity=360)
@@ -137,18 +118,14 @@ def test_energy_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path) -> 
     assert table["co2_grams"].isna().all()
     (tmp_path / "energy/evaluate_run/x/stack-a.tsv").unlink()
     assert costs(tmp_path)["processor_joules"].isna().all()
-
-
-@pytest.mark.parametrize("content", ["", "processor_joules\tgpu_joules\n", "processor_joules\nmany\n", "\0"])
-def test_energy_in_a_file_that_was_cut_or_damaged_is_not_known(tmp_path: Path, content: str) -> None:
-    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"))
-    (tmp_path / "energy/evaluate_run/x/stack-a.tsv").write_text(content)
-    table = costs(tmp_path)
-    assert table["processor_joules"].tolist() == pytest.approx([70, float("nan")], nan_ok=True)
+    for content in ("", "processor_joules\tgpu_joules\n", "processor_joules\nmany\n", "\0"):  # cut or damaged
+        count_energy(tmp_path)
+        (tmp_path / "energy/evaluate_run/x/stack-a.tsv").write_text(content)
+        assert costs(tmp_path)["processor_joules"].tolist() == pytest.approx([70, float("nan")], nan_ok=True)
 
 
 def test_a_share_is_never_above_one_though_the_kernel_counts_coarsely(tmp_path: Path) -> None:
-    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"), own="0.013", busy="0.01")
+    count_energy(tmp_path, own="0.013", busy="0.01")
     assert costs(tmp_path)["processor_share"].tolist() == [1, 1]
-    count_energy(tmp_path, *all_jobs("plain", "stack-a", "stack-b"), own="0.001", busy="0")
+    count_energy(tmp_path, own="0.001", busy="0")
     assert costs(tmp_path)["processor_share"].isna().all()

@@ -53,6 +53,8 @@ def test_a_slow_answer_shows_in_the_95th_percentile_and_not_in_the_median() -> N
     found = milliseconds(time_answers(answer, queries, clock))
     assert found == {"p50_ms": pytest.approx(10), "p95_ms": pytest.approx(1000), "mean_ms": pytest.approx(109)}
     assert clock.asked == [*queries[:10], *queries]  # some are answered once before
+    assert milliseconds([0.001, 0.002])["p50_ms"] == pytest.approx(1.5)
+    assert milliseconds(np.arange(1, 101).tolist())["p95_ms"] == pytest.approx(95_050)
 
 
 def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
@@ -61,12 +63,8 @@ def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
     assert clock.asked == ["0", *queries[:5]]
     clock = Clock()
     assert len(time_answers(clock.answering(lambda _: 10.0), queries, clock)) == 31
-
-
-def test_what_is_loaded_at_the_first_query_is_not_measured() -> None:
-    clock = Clock()
-    found = time_answers(clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0), ["a", "b"], clock)
-    assert found == [0.0, 0.0]
+    clock = Clock()  # of a system that loads something at the first query, which is not measured
+    assert time_answers(clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0), ["a", "b"], clock) == [0.0, 0.0]
 
 
 @pytest.fixture
@@ -89,18 +87,9 @@ def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict
     entries = {"bm25": stated("lexical", asdict(SETTINGS)), **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
-    call(
-        measure_latency,
-        system=system,
-        systems=entries,
-        dataset=DATASET,
-        top_k=10,
-        precision="auto",
-        device="auto",
-        token_budget="auto",
-        output_path=str(path),
-        job=Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de"),
-    )
+    asked = {"system": system, "systems": entries, "dataset": DATASET, "top_k": 10, "output_path": str(path)}
+    job = Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de")
+    call(measure_latency, **asked, **dict.fromkeys(("precision", "device", "token_budget"), "auto"), job=job)
     return read_json(path)
 
 
@@ -115,6 +104,9 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     assert len(set(record["queries"])) == 7
     assert record["queries"] != sorted(record["queries"])  # drawn
     assert set(record["queries"]) < set(QUERIES)
+    other = LexicalSettings("other", k1=2.0)
+    made.run(other)
+    assert measured(made, "other", other=stated("lexical", asdict(other)))["queries"] == record["queries"]
     assert record["bytes"] == {"index": made.record(RUN_RECORD, system="bm25")["bytes"]["index"]}
     for chunk in (0, 1):
         path = made.path(POSTINGS, chunk=chunk)
@@ -122,16 +114,7 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     assert record.keys() == read_json(write_latency(made.results, "other", DATASET)).keys()
 
 
-def test_the_same_queries_are_drawn_for_every_system(made: LexicalResults) -> None:
-    other = LexicalSettings("other", k1=2.0)
-    made.run(other)
-    entry = stated("lexical", asdict(other))
-    assert measured(made)["queries"] == measured(made, "other", other=entry)["queries"]
-
-
-def test_what_cannot_be_measured_says_why_and_what_else_there_is_to_say(
-    made: LexicalResults, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_measured_says_why(made: LexicalResults, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     record = measured(made)
     assert record["devices"] == {}
@@ -147,8 +130,3 @@ def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalRes
     theirs = stated("run", {"name": "theirs", "run": "/runs/small.trec"})
     found = measured(made, "fused", fused=fused, theirs=theirs)
     assert found["reasons"]["cpu"] == "theirs was made elsewhere, so that it cannot be asked"
-
-
-def test_two_times_are_interpolated_between() -> None:
-    assert milliseconds([0.001, 0.002])["p50_ms"] == pytest.approx(1.5)
-    assert milliseconds(np.arange(1, 101).tolist())["p95_ms"] == pytest.approx(95_050)

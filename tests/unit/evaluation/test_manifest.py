@@ -1,24 +1,19 @@
-"""The manifest names what the summary was made from, by digest."""
+"""The manifest names what the summary was made from, by digest; and the main measure."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
+from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import write_manifest
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json
 
 
-@pytest.fixture
-def manifest(tmp_path: Path) -> dict[str, Any]:
+def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwords(tmp_path: Path) -> None:
     for name in ("metrics/contriever/scifact.json", "summary.csv", "published.yaml"):
         write_json(tmp_path / name, {"name": name})
-    config = {
-        "systems": ["contriever"],
-        "datasets": ["scifact", "cqadupstack"],
-        "mirrors": ["http://me:se@cret@host/beir?token=secret"],
-    }
+    mirrors = ["http://me:se@cret@host/beir?token=secret"]
+    config = {"systems": ["contriever"], "datasets": ["scifact", "cqadupstack"], "mirrors": mirrors}
     write_manifest(
         means_paths=[str(tmp_path / "metrics/contriever/scifact.json")],
         summary_path=str(tmp_path / "summary.csv"),
@@ -27,24 +22,23 @@ def manifest(tmp_path: Path) -> dict[str, Any]:
         manifest_path=str(tmp_path / "manifest.json"),
         job=Job(tmp_path, "summarize", "abc"),
     )
-    return read_json(tmp_path / "manifest.json")
-
-
-def test_files_are_named_by_digest_and_by_their_path_in_the_results(manifest: dict[str, Any], tmp_path: Path) -> None:
+    manifest = read_json(tmp_path / "manifest.json")
     metrics = "metrics/contriever/scifact.json"
     assert manifest["inputs"] == {metrics: file_digest(tmp_path / metrics)}
     assert manifest["outputs"] == {"summary.csv": file_digest(tmp_path / "summary.csv")}
     assert manifest["published_sha256"] == file_digest(tmp_path / "published.yaml")
     assert [manifest[key] for key in ("path", "job", "code")] == ["manifest.json", "summarize", "abc"]
-
-
-def test_the_configuration_is_whole_and_holds_no_password(manifest: dict[str, Any]) -> None:
     assert manifest["configuration"]["mirrors"] == ["http://host/beir?token=…"]
     assert manifest["configuration"]["top_k"] == 1000
     assert not {"audit_sample", "compare_with"} & set(manifest["configuration"])
     assert manifest["systems"]["contriever"]["family"] == "dense"
     assert manifest["systems"]["contriever"]["settings"]["revision"]
-    assert [corpus["name"] for corpus in manifest["datasets"]["cqadupstack"]][:2] == [
-        "cqadupstack-android",
-        "cqadupstack-english",
-    ]
+    forums = [corpus["name"] for corpus in manifest["datasets"]["cqadupstack"]]
+    assert forums[:2] == ["cqadupstack-android", "cqadupstack-english"]
+
+
+def test_the_main_measure_is_the_configured_one_or_ndcg_at_10_or_at_the_nearest_cutoff() -> None:
+    assert main_measure({"cutoffs": [10, 100], "main_measure": "Recall@100"}) == "Recall@100"
+    for cutoffs, cutoff in (([1, 10, 100], 10), ([1, 20], 1), ([5, 15], 5), ([100], 100), ([8, 11], 11)):
+        assert main_measure({"cutoffs": cutoffs}) == f"NDCG@{cutoff}"
+        assert cutoff_of(main_measure({"cutoffs": cutoffs, "main_measure": None})) == cutoff

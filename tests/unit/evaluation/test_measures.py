@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
+TREC = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
 NAMES = ["NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp"]
 
 # d1 is relevant with grade 2, d3 judged and not relevant, d5 relevant with grade 1; d7, relevant with grade 3, is not found;
@@ -21,39 +22,27 @@ NAMES = ["NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1",
 RUN: Run = {"q": {"d4": 6.0, "d1": 5.0, "d2": 4.0, "d3": 3.0, "d5": 2.0, "d6": 1.0}}
 QRELS: Qrels = {"q": {"d1": 2, "d3": 0, "d5": 1, "d7": 3}, "other": {"d2": 1}}
 
+IDEAL = 3 / log2(2) + 2 / log2(3) + 1 / log2(4)
+
 BY_HAND = {
-    "NDCG@1": 0.0,
-    "NDCG@3": (2 / log2(3)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
-    "NDCG@5": (2 / log2(3) + 1 / log2(6)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
-    "NDCG@10": (2 / log2(3) + 1 / log2(6)) / (3 / log2(2) + 2 / log2(3) + 1 / log2(4)),
+    "NDCG@3": (2 / log2(3)) / IDEAL,
+    "NDCG@10": (2 / log2(3) + 1 / log2(6)) / IDEAL,
     "NDCG_exp@3": ((2**2 - 1) / log2(3)) / ((2**3 - 1) + (2**2 - 1) / log2(3) + (2**1 - 1) / log2(4)),
     "NDCG_exp@10": ((2**2 - 1) / log2(3) + (2**1 - 1) / log2(6)) / (7 + 3 / log2(3) + 1 / log2(4)),
-    "MAP@1": 0.0,
-    "MAP@3": (1 / 2) / 3,
     "MAP@5": (1 / 2 + 2 / 5) / 3,
-    "MAP@10": (1 / 2 + 2 / 5) / 3,
-    "Recall@1": 0 / 3,
-    "Recall@3": 1 / 3,
     "Recall@10": 2 / 3,
-    "P@3": 1 / 3,
     "P@5": 2 / 5,
-    "P@10": 2 / 10,
     "MRR@1": 0.0,
     "MRR@3": 1 / 2,
-    "MRR@10": 1 / 2,
     "R_cap@1": 0 / min(3, 1),
     "R_cap@3": 1 / min(3, 3),
     "R_cap@5": 2 / min(3, 5),
-    "Hole@1": 1 / 1,
     "Hole@3": 1 / 3,
-    "Hole@5": 1 / 5,
     "Hole@10": 2 / 10,
     "Accuracy@1": 0.0,
     "Accuracy@3": 1.0,
     "F1@1": 0.0,
-    "F1@3": 2 * (1 / 3) * (1 / 3) / (1 / 3 + 1 / 3),
     "F1@5": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
-    "F1@10": 2 * (2 / 10) * (2 / 3) / (2 / 10 + 2 / 3),
 }
 
 
@@ -69,9 +58,8 @@ def measured(run: Run, qrels: Qrels, cutoffs: tuple[int, ...] = (1, 3, 5, 10)) -
     return measure(table(run, pa.float32()), table(qrels, pa.int32()), cutoffs).set_index("query_id")
 
 
-@pytest.mark.parametrize(("name", "expected"), BY_HAND.items())
-def test_a_measure_is_what_its_formula_says(name: str, expected: float) -> None:
-    assert measured(RUN, QRELS).loc["q", name] == pytest.approx(expected, abs=1e-12)
+def test_a_measure_is_what_its_formula_says() -> None:
+    assert measured(RUN, QRELS).loc["q", list(BY_HAND)].to_dict() == pytest.approx(BY_HAND, abs=1e-12)
 
 
 def test_columns_are_named_as_beir_prints_them_and_rows_are_the_judged_queries() -> None:
@@ -79,27 +67,6 @@ def test_columns_are_named_as_beir_prints_them_and_rows_are_the_judged_queries()
     assert list(found.columns) == ["query_id", *(f"{name}@{k}" for name in NAMES for k in (10, 1))]
     assert list(found["query_id"]) == ["B", "b", "é"]
     assert set(found.dtypes[1:]) == {np.dtype(np.float64)}
-
-
-def test_a_judged_query_without_results_is_0_in_everything_and_counts_in_the_mean() -> None:
-    found = measured({"found": {"d": 1.0}}, {"found": {"d": 1}, "lost": {"d": 1}}, (1,))
-    assert (found.loc["lost"] == 0).all()
-    assert found["MRR@1"].mean() == found["NDCG@1"].mean() == 1 / 2
-
-
-def test_a_run_without_any_result_is_0_in_everything() -> None:
-    assert (measured({}, QRELS) == 0).all(axis=None)
-
-
-@pytest.mark.parametrize("grade", [0, -1])
-def test_a_query_without_relevant_documents_is_0_and_its_judged_documents_are_no_holes(grade: int) -> None:
-    found = measured({"q": {"d1": 2.0, "d2": 1.0}}, {"q": {"d1": grade, "d2": grade}, "p": {"d1": 1}})
-    assert (found.loc["q"] == 0).all()
-
-
-def test_a_negative_judgement_gains_nothing_and_loses_nothing() -> None:
-    run = {"q": {"d1": 2.0, "d2": 1.0}}
-    assert measured(run, {"q": {"d1": -1, "d2": 1}}).equals(measured(run, {"q": {"d1": 0, "d2": 1}}))
 
 
 @pytest.mark.parametrize("below", [{"d1": -2}, {"d1": -2, "d2": 0}, {"d1": -5, "d2": -2, "d3": -1}])
@@ -114,53 +81,10 @@ def test_judgements_far_below_0_are_those_of_0(below: dict[str, int]) -> None:
     assert found.loc["c", "MRR@10"] == 1 / 2
 
 
-def test_a_hole_is_a_document_that_no_query_judges() -> None:
-    run = {"q": {"mine": 3.0, "theirs": 2.0, "nobodys": 1.0}}
-    assert measured(run, {"q": {"mine": 1}, "p": {"theirs": 0}}, (3,)).loc["q", "Hole@3"] == 1 / 3
-
-
-def test_documents_judged_for_an_unretrieved_query_only_do_not_become_relevant() -> None:
-    found = measured({"q": {"theirs": 1.0}}, {"q": {"mine": 1}, "p": {"theirs": 1}})
-    assert (found.loc["q"] == 0).all()
-
-
-def test_two_relevant_documents_of_one_query_both_count() -> None:
-    found = measured({"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}, {"q": {"d1": 1, "d3": 1}}, (3,)).loc["q"]
-    expected = {
-        "Recall@3": 1,
-        "R_cap@3": 1,
-        "P@3": 2 / 3,
-        "MAP@3": (1 / 1 + 2 / 3) / 2,
-        "MRR@3": 1,
-        "F1@3": 2 * (2 / 3) / (2 / 3 + 1),
-    }
-    assert found[list(expected)].to_dict() == pytest.approx(expected)
-
-
-def test_capped_recall_asks_for_no_more_than_k_documents() -> None:
-    found = measured({"q": {"d1": 1.0}}, {"q": {"d1": 1, "d2": 1, "d3": 1}}, (1, 2, 10)).loc["q"]
-    assert [found[f"R_cap@{k}"] for k in (1, 2, 10)] == [1 / min(3, 1), 1 / min(3, 2), 1 / min(3, 10)]
-
-
-def test_queries_without_judgements_are_ignored() -> None:
-    assert measured(RUN | {"stranger": {"d9": 1.0}}, QRELS).equals(measured(RUN, QRELS))
-
-
 def test_the_order_of_the_rows_is_of_no_account() -> None:
     run, qrels = table(RUN, pa.float32()), table(QRELS, pa.int32())
     backwards = [part.take(list(range(part.num_rows))[::-1]) for part in (run, qrels)]
     assert measure(*backwards, [1, 3]).equals(measure(run, qrels, [1, 3]))
-
-
-@pytest.mark.parametrize("ids", [["d1", "d10", "d2", "d9"], ["a", "B", "é", "Ж", "\ufffd", "\U0001f600"]])
-def test_a_constant_scorer_is_ranked_as_trec_eval_ranks_it(ids: list[str]) -> None:
-    qrels = {f"q{i}": {doc_id: 1} for i, doc_id in enumerate(ids)}
-    run = {query: dict.fromkeys(ids, 0.5) for query in qrels}
-    expected = pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(run)
-    found = measured(run, qrels, (1, 100))
-    for query in qrels:
-        assert found.loc[query, "MRR@100"] == expected[query]["recip_rank"]
-        assert found.loc[query, "Accuracy@1"] == found.loc[query, "P@1"] == float(expected[query]["recip_rank"] == 1)
 
 
 def test_many_ties_give_the_values_of_trec_eval_to_the_last_digit() -> None:
@@ -169,11 +93,10 @@ def test_many_ties_give_the_values_of_trec_eval_to_the_last_digit() -> None:
     names = [f"q{i}" for i in range(20)]
     run = {query: dict(zip(ids, random.choice([0.25, 0.5, 0.5 + 2.0**-30], 300).tolist(), strict=True)) for query in names}
     qrels = {query: {doc_id: int(random.integers(0, 3)) for doc_id in random.choice(ids, 40, replace=False)} for query in names}
-    trec = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"{name}.1,10,100" for name in trec.values()}).evaluate(run)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"{name}.1,10,100" for name in TREC.values()}).evaluate(run)
     found = measured(run, qrels, (1, 10, 100))
     for query in names:
-        expected = {f"{ours}@{k}": theirs[query][f"{name}_{k}"] for ours, name in trec.items() for k in (1, 10, 100)}
+        expected = {f"{ours}@{k}": theirs[query][f"{name}_{k}"] for ours, name in TREC.items() for k in (1, 10, 100)}
         assert found.loc[query, list(expected)].to_dict() == expected
 
 
@@ -209,19 +132,16 @@ runs = st.dictionaries(queries, st.dictionaries(documents, st.sampled_from([-1.0
 judgements = st.dictionaries(queries, st.dictionaries(documents, st.integers(-1, 3), min_size=1), min_size=1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(runs, judgements)
 def test_all_measures_agree_with_pytrec_eval_and_with_their_definitions(run: Run, qrels: Qrels) -> None:
     cutoffs = (1, 2, 5, 100)
     found = measured(run, qrels, cutoffs)
-    theirs = pytrec_eval.RelevanceEvaluator(
-        qrels, {f"{name}.1,2,5,100" for name in ("ndcg_cut", "map_cut", "recall", "P")}
-    ).evaluate(run)
-    trec = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"{name}.1,2,5,100" for name in TREC.values()}).evaluate(run)
     assert list(found.index) == sorted(qrels, key=str.encode)
     for query in qrels:
         for k in cutoffs:
-            expected = {f"{ours}@{k}": theirs.get(query, {}).get(f"{name}_{k}", 0.0) for ours, name in trec.items()}
+            expected = {f"{ours}@{k}": theirs.get(query, {}).get(f"{name}_{k}", 0.0) for ours, name in TREC.items()}
             expected |= by_definition(run, qrels, query, k)
             assert found.loc[query, list(expected)].to_dict() == pytest.approx(expected, abs=1e-12)
             assert found.loc[query, f"R_cap@{k}"] >= found.loc[query, f"Recall@{k}"]

@@ -42,20 +42,14 @@ def test_the_test_is_his_formula_corrected_for_ties() -> None:
     assert found.p == pytest.approx(stats.f.sf(found.f, 3, 39))
 
 
-@pytest.mark.parametrize(("p", "rejected"), [(0.049, True), (0.05, False)])
-def test_it_rejects_at_the_level(p: float, rejected: bool) -> None:
-    assert Friedman(1.0, p, 1.0).rejected == rejected
-
-
-def test_his_example_tells_no_two_apart() -> None:
+def test_it_rejects_at_the_level_and_his_example_tells_no_two_apart() -> None:
+    assert [Friedman(1.0, p, 1.0).rejected for p in (0.049, 0.05)] == [True, False]
     found = critical_difference(4, 14)
     assert found == pytest.approx(1.25, abs=0.01)
     assert alike(RANKS, Friedman(3.69, 0.02, found)) == [(0, 3)]
 
 
-@pytest.mark.parametrize(
-    ("systems", "quantile"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (7, 2.949), (8, 3.031), (10, 3.164)]
-)
+@pytest.mark.parametrize(("systems", "quantile"), [(2, 1.960), (3, 2.343), (6, 2.850), (10, 3.164)])
 def test_the_critical_difference_has_the_quantiles_of_his_table_5(systems: int, quantile: float) -> None:
     expected = quantile * np.sqrt(systems * (systems + 1) / (6 * 14))
     assert critical_difference(systems, 14) == pytest.approx(expected, abs=1e-3)
@@ -69,17 +63,17 @@ def test_groups_are_the_largest_of_which_no_two_differ_by_the_critical_differenc
     assert alike([1.0, 3.0, 5.0], Friedman(1.0, 0.3, 1.0)) == [(0, 2)]
 
 
-@pytest.mark.parametrize("shape", [(2, 10), (5, 4)])
-def test_too_few_are_not_tested(shape: tuple[int, int]) -> None:
-    assert friedman(np.random.default_rng(0).random(shape)) is None
+def test_too_few_and_equal_systems_are_not_tested() -> None:
+    assert friedman(np.random.default_rng(0).random((2, 10))) is None
+    assert friedman(np.random.default_rng(0).random((5, 4))) is None
+    assert friedman(np.full((3, 5), 0.5)) is None
 
 
-@pytest.mark.parametrize(("column", "orders"), [([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)])
-def test_one_order_on_every_dataset_has_its_exact_probability(column: list[float], orders: int) -> None:
-    found = friedman(np.array([column] * 5).T)
-    assert found
-    assert found.f == np.inf
-    assert found.p == pytest.approx(orders**-4)
+def test_one_order_on_every_dataset_has_its_exact_probability() -> None:
+    for column, orders in (([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)):
+        found = friedman(np.array([column] * 5).T)
+        assert found
+        assert (found.f, found.p) == (np.inf, pytest.approx(orders**-4))
 
 
 @pytest.mark.parametrize("systems", [3, 8])
@@ -87,7 +81,3 @@ def test_equal_systems_are_rejected_about_as_often_as_the_level_says_from_the_fe
     draws = np.random.default_rng(7).random((1000, systems, FEWEST_DATASETS))
     tests = [friedman(draw) for draw in draws]
     assert 0.02 < np.mean([test is not None and test.rejected for test in tests]) < 0.08
-
-
-def test_systems_that_are_equal_everywhere_are_not_tested() -> None:
-    assert friedman(np.full((3, 5), 0.5)) is None

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.evaluation import significance
-from beirflow.evaluation.corrections import against, holm
+from beirflow.evaluation.paired_tests import against, holm
 from beirflow.evaluation.significance import COLUMNS, compare_systems
 from beirflow.files.errors import DataError
 from results_writer import write_metrics
@@ -33,12 +33,21 @@ def compare(folder: Path, systems: list[str], **changes: Any) -> pd.DataFrame:
     return pd.read_csv(folder / "significance.csv")
 
 
+def compare_on(folder: Path, dataset: str, values: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Compare systems by their measures on one dataset."""
+    means_paths, per_query_paths = zip(*(write_metrics(folder, name, dataset, of) for name, of in values.items()), strict=True)
+    return compare(folder, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={dataset: [dataset]})
+
+
 def test_every_two_systems_are_compared_on_every_dataset(tmp_path: Path) -> None:
     table = compare(tmp_path, ["x", "y", "z"])
     assert tuple(table.columns) == COLUMNS
     found = list(zip(table["dataset"], table["system_a"], table["system_b"], strict=True))
     assert found == [(row, a, b) for row in ROWS for a, b in (("x", "y"), ("x", "z"), ("y", "z"))]
     assert set(table["measure"]) == {"NDCG@10"}
+    before = (tmp_path / "significance.csv").read_bytes()
+    compare(tmp_path, ["x", "y", "z"])
+    assert (tmp_path / "significance.csv").read_bytes() == before
 
 
 def test_a_plain_dataset_is_compared_as_by_scipy(tmp_path: Path) -> None:
@@ -62,14 +71,10 @@ def test_a_dataset_of_forums_is_compared_by_the_plain_mean_of_its_forums(tmp_pat
     assert row["p"] == pytest.approx(np.mean(np.abs(means) >= abs(row["difference"]) - 1e-12))
 
 
-def test_p_is_corrected_for_all_pairs_and_datasets(tmp_path: Path) -> None:
+def test_p_is_corrected_for_all_pairs_and_datasets_or_for_those_with_a_baseline(tmp_path: Path) -> None:
     table = compare(tmp_path, ["x", "y", "z"])
     assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())
     assert table["p_holm"].iloc[table["p"].argmin()] == pytest.approx(min(1, 6 * table["p"].min()))
-
-
-def test_comparisons_with_a_baseline_are_a_family(tmp_path: Path) -> None:
-    table = compare(tmp_path, ["x", "y", "z"])
     family = against(table, "NDCG@10", "y")
     assert [{a, b} for a, b in zip(family["system_a"], family["system_b"], strict=True)] == [{"x", "y"}, {"y", "z"}] * 2
     assert family["p"].tolist() == table["p"][family.index].tolist()
@@ -78,54 +83,33 @@ def test_comparisons_with_a_baseline_are_a_family(tmp_path: Path) -> None:
 
 
 def test_recall_at_100_is_compared_too_in_a_family_of_its_own(tmp_path: Path) -> None:
-    paths = [
-        write_metrics(tmp_path, system, "both", {"NDCG@10": values(system, "plain"), "Recall@100": values(system, "plain") / 2})
-        for system in "xy"
-    ]
-    means_paths, per_query_paths = zip(*paths, strict=True)
-    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"both": ["both"]})
+    of = {name: values(name, "plain") for name in "xy"}
+    table = compare_on(tmp_path, "both", {name: {"NDCG@10": each, "Recall@100": each / 2} for name, each in of.items()})
     assert table["measure"].tolist() == ["NDCG@10", "Recall@100"]
     assert table["difference"][1] == pytest.approx(table["difference"][0] / 2)
     assert table["p_holm"].tolist() == table["p"].tolist()
 
 
-@pytest.mark.parametrize(("queries", "warned"), [(5, True), (6, False)])
-def test_a_dataset_on_which_nothing_can_be_significant_is_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, queries: int, warned: bool
-) -> None:
-    paths = [write_metrics(tmp_path, name, "few", {"NDCG@10": [value] * queries}) for name, value in (("x", 0.9), ("y", 0.2))]
-    means_paths, per_query_paths = zip(*paths, strict=True)
-    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"few": ["few"]})
-    assert (table["p_holm"][0] >= 0.05) == warned
-    assert ("few: with 5 queries, no difference to a baseline can be significant" in caplog.text) == warned
+def test_a_dataset_on_which_nothing_can_be_significant_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for queries, warned in ((6, False), (5, True)):
+        table = compare_on(tmp_path, "few", {name: {"NDCG@10": [value] * queries} for name, value in (("x", 0.9), ("y", 0.2))})
+        assert (table["p_holm"][0] >= 0.05) == warned
+        assert ("few: with 5 queries, no difference to a baseline can be significant" in caplog.text) == warned
 
 
 def test_enough_signs_are_drawn_for_the_number_of_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(significance, "DRAWN", 10)
-    paths = [write_metrics(tmp_path, name, "many", {"NDCG@10": [value] * 40}) for name, value in (("x", 0.9), ("y", 0.2))]
-    means_paths, per_query_paths = zip(*paths, strict=True)
-    table = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"many": ["many"]})
+    table = compare_on(tmp_path, "many", {name: {"NDCG@10": [value] * 40} for name, value in (("x", 0.9), ("y", 0.2))})
     assert table["p"][0] == 1 / 41
-
-
-def test_one_system_is_compared_with_none(tmp_path: Path) -> None:
+    # One system is compared with none.
     assert compare(tmp_path, ["x"]).empty
     assert (tmp_path / "significance.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
 def test_a_single_query_has_p_1_and_no_interval(tmp_path: Path) -> None:
-    paths = [write_metrics(tmp_path, system, "one", {"NDCG@10": [value]}) for system, value in (("x", 0.2), ("y", 0.9))]
-    means_paths, per_query_paths = zip(*paths, strict=True)
-    row = compare(tmp_path, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={"one": ["one"]}).iloc[0]
+    row = compare_on(tmp_path, "one", {"x": {"NDCG@10": [0.2]}, "y": {"NDCG@10": [0.9]}}).iloc[0]
     assert row["p"] == 1
     assert row[["low", "high", "effect_size"]].isna().all()
-
-
-def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
-    compare(tmp_path, ["x", "y"])
-    before = (tmp_path / "significance.csv").read_bytes()
-    compare(tmp_path, ["x", "y"])
-    assert (tmp_path / "significance.csv").read_bytes() == before
 
 
 def test_systems_that_were_evaluated_on_other_queries_are_not_compared(tmp_path: Path) -> None:

@@ -46,11 +46,8 @@ class Results:
     def _run(self, corpus: str, *records: str) -> str:
         path = self.folder / f"runs/s/{corpus}.json"
         inputs = {self.folder / name: file_digest(self.folder / name) for name in records}
-        facts: dict[str, Any] = {
-            "made": {"precision": "float32", "torch": "2"},
-            "counts": {"truncated_documents": 7, "tokens": 9},
-        }
-        write_record(path, self.job, inputs=inputs, outputs={}, system="s", dataset=corpus, **facts)
+        made, counts = {"precision": "float32", "torch": "2"}, {"truncated_documents": 7, "tokens": 9}
+        write_record(path, self.job, inputs=inputs, outputs={}, system="s", dataset=corpus, made=made, counts=counts)
         return str(path)
 
     def described(self, **settings: Any) -> dict[tuple[str, str], list[str]]:
@@ -74,26 +71,16 @@ def rows(path: str | Path) -> dict[str, dict[tuple[str, str], list[str]]]:
 SETTINGS = {"pooling": "cls", "max_length": 64, "query_prefix": "{instruction}: ", "similarity": None}
 
 
-def test_what_the_configuration_says_stands_beside_what_the_files_say(tmp_path: Path) -> None:
+def test_values_have_an_origin_and_stand_beside_those_of_the_files(tmp_path: Path) -> None:
     found = Results(tmp_path).described(**SETTINGS)
     assert found["pooling", ""] == ["cls", "configuration", "mean"]
     assert found["max_length", ""] == ["64", "configuration", "512"]
     assert found["similarity", ""] == ["cosine", "model", ""]
     assert found["normalize", ""] == ["yes", "model", ""]
     assert found["document_prefix", ""] == ["", "model", ""]
-    assert ("dimensions", "") not in found
-
-
-def test_prompts_are_those_that_were_used_to_the_letter_by_dataset_where_they_differ(tmp_path: Path) -> None:
-    found = Results(tmp_path).described(**SETTINGS)
-    assert [found["query_prefix", corpus] for corpus in CORPORA] == [
-        [f"{corpus}: ", "configuration", "ask: "] for corpus in CORPORA
-    ]
-    assert ("query_prefix", "") not in found
-
-
-def test_records_say_what_was_found_on_the_way(tmp_path: Path) -> None:
-    found = Results(tmp_path).described(**SETTINGS)
+    assert {("dimensions", ""), ("query_prefix", "")}.isdisjoint(found)
+    prompts = [found["query_prefix", corpus] for corpus in CORPORA]
+    assert prompts == [[f"{corpus}: ", "configuration", "ask: "] for corpus in CORPORA]
     assert found["precision", ""] == ["float32", "record", ""]
     assert found["dim", ""] == ["8", "record", ""]
     assert [found["truncated_documents", corpus] for corpus in CORPORA] == [["7", "record", ""]] * 2
@@ -136,26 +123,24 @@ def test_facts_of_a_class_keep_their_names_and_its_model_record_is_no_record_of_
     assert ("model_sha256", "") in found
 
 
+def described(folder: Path, settings: dict[str, Any], **run: Any) -> dict[tuple[str, str], list[str]]:
+    """Describe a system without a model."""
+    path, systems_path = folder / "runs/s/a.json", str(folder / "systems.csv")
+    write_record(path, Job(folder), inputs={}, outputs={}, system="s", dataset="a", **run)
+    describe_systems(systems={"s": settings}, record_paths=[str(path)], systems_path=systems_path, job=Job(folder))
+    return rows(systems_path)["s"]
+
+
 def test_weights_that_were_tuned_are_named_with_what_they_were_tuned_on(tmp_path: Path) -> None:
     grid = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.34567), (1.0, 0.3))]
     tuned = {"on": "a.dev", "queries": 9, "queries_left_out": 1, "measure": "NDCG@10", "grid": grid, "chosen": [0.5, 0.5]}
-    path = tmp_path / "runs/s/a.json"
-    write_record(path, Job(tmp_path), inputs={}, outputs={}, system="s", dataset="a", tuned=tuned)
     settings = {"family": "fusion", "name": "s", "of": ("x", "y"), "weights": {"tune": {"split": "dev"}}}
-    systems_path = str(tmp_path / "systems.csv")
-    describe_systems(systems={"s": settings}, record_paths=[str(path)], systems_path=systems_path, job=Job(tmp_path))
-    found = rows(systems_path)["s"]
+    found = described(tmp_path, settings, tuned=tuned)
     assert found["weights", ""] == ["0.5, 0.5", "record", ""]
     assert found["tuned_on", ""] == ["a.dev: NDCG@10 0.3457 of 9 queries, the best of 3 weights", "record", ""]
-
-
-def test_a_family_without_models_has_its_settings(tmp_path: Path) -> None:
-    path = tmp_path / "runs/s/a.json"
-    write_record(path, Job(tmp_path), inputs={}, outputs={}, system="s", dataset="a")
+    # A family without models has its settings.
     settings = {"family": "lexical", "name": "s", "k1": 0.9, "fields": ("title", "text"), "instructions": {}}
-    systems_path = str(tmp_path / "systems.csv")
-    describe_systems(systems={"s": settings}, record_paths=[str(path)], systems_path=systems_path, job=Job(tmp_path))
-    values = {name: value for (name, _), (value, *_) in rows(systems_path)["s"].items()}
+    values = {name: value for (name, _), (value, *_) in described(tmp_path, settings).items()}
     assert values == {"family": "lexical", "k1": "0.9", "fields": "title, text"}
 
 
@@ -164,9 +149,7 @@ def test_results_that_were_really_made_are_described(results_once: Made, tmp_pat
     names, systems_path = experiment.chosen_systems, str(tmp_path / "systems.csv")
     describe_systems(
         systems={name: {"family": experiment.systems[name].family, **experiment.settings(name)} for name in names},
-        record_paths=[
-            f"{results_once.results}/runs/{name}/{corpus}.json" for name in names for corpus in experiment.chosen_datasets
-        ],
+        record_paths=[f"{results_once.results}/runs/{name}/{each}.json" for name in names for each in experiment.chosen_datasets],
         systems_path=systems_path,
         job=Job(results_once.results),
     )
@@ -186,9 +169,7 @@ def test_what_is_added_to_documents_is_described_with_its_model(tmp_path: Path) 
     assert found["expansion", ""][:2] == ["model m, queries 40", "configuration"]
     assert not [setting for setting, _ in found if setting == "weights"]
     assert found["model_sha256", ""][0] == hashlib.sha256(f"{'c' * 64}  model.safetensors\n".encode()).hexdigest()
-
-
-def test_the_system_that_a_reranker_scores_with_is_named_without_its_model(tmp_path: Path) -> None:
+    # The system that a reranker scores with is named without its model.
     dense = {"name": "mini", "model": "a/b", "pooling": "mean", "query_prefix": "", "dimensions": None, "instructions": {}}
     settings = {"family": "rerank", "model": "a/b", "first": "bm25", "dense": dense}
     assert Results(tmp_path).described(**settings)["dense", ""][0] == "name mini, pooling mean"

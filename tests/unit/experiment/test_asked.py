@@ -19,13 +19,8 @@ def experiment() -> Experiment:
         "fused": {"family": "fusion", "of": ["bm25", "small"]},
         "twice": {"family": "fusion", "of": ["fused", "bm25-multifield"]},
     }
-    config = {
-        "systems": list(custom),
-        "datasets": ["scifact", "nfcorpus"],
-        "chunk_documents": 3000,
-        "custom": {"systems": custom},
-    }
-    return load_experiment(config)
+    chosen = {"systems": list(custom), "datasets": ["scifact", "nfcorpus"], "chunk_documents": 3000}
+    return load_experiment({**chosen, "custom": {"systems": custom}})
 
 
 def test_files_are_those_that_the_searches_of_all_needed_systems_read(experiment: Experiment) -> None:
@@ -54,12 +49,8 @@ def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Expe
     assert codes[2] == codes[3]
 
 
-def test_the_corpus_is_that_of_the_paper_or_the_largest(experiment: Experiment) -> None:
+def test_the_corpus_is_that_of_the_paper_or_the_largest_and_cores_are_all_that_are_known(experiment: Experiment) -> None:
     assert corpus_of(experiment) == "scifact"
     assert asked_corpus({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
     assert asked_corpus({"dbpedia-entity": 9, "dbpedia-entity.documents-3": 3}) == "dbpedia-entity.documents-3"
-
-
-@pytest.mark.parametrize(("limits", "cores"), [({"_cores": 6}, 6), ({}, 8)])
-def test_all_cores_are_taken_that_are_known(limits: dict[str, int], cores: int) -> None:
-    assert all_cores(limits) == cores
+    assert (all_cores({"_cores": 6}), all_cores({})) == (6, 8)

@@ -1,5 +1,7 @@
-"""Systems that need the runs of others: what is needed, and what cannot be."""
+"""Systems that need the runs of others, or are tuned: what is needed and on which corpora, and what cannot be."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +10,22 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 
-FUSED = {"family": "fusion", "of": ["bm25", "bm25-multifield"]}
+PAIR = ["bm25", "bm25-multifield"]
+FUSED = {"family": "fusion", "of": PAIR}
 
 
 def config(systems: dict[str, Any], *chosen: str, **more: Any) -> dict[str, Any]:
     return {"systems": list(chosen or systems), "datasets": ["scifact"], "custom": {"systems": systems}} | more
 
 
-def problems_of(*arguments: Any, **more: Any) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load_experiment(config(*arguments, **more))
-    return [line.strip() for line in str(caught.value).splitlines()[1:]]
-
-
 def load(*arguments: Any, **more: Any) -> Experiment:
     return load_experiment(config(*arguments, **more))
+
+
+def problems_of(*arguments: Any, load: Callable[..., Experiment] = load, **more: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(*arguments, **more)
+    return [line.strip() for line in str(caught.value).splitlines()[1:]]
 
 
 def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() -> None:
@@ -32,40 +35,30 @@ def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() 
     assert experiment.needed_systems == ["deeper", "fused", "bm25", "bm25-multifield"]
     assert experiment.first_stages("deeper") == ["fused", "bm25", "bm25-multifield"]
     assert load(systems, "bm25").needed_systems == ["bm25"]
-
-
-def test_runs_of_systems_that_read_runs_are_not_merged() -> None:
+    # Runs of systems that read runs are not merged.
     experiment = load({"fused": FUSED, "theirs": {"run": "/no/{dataset}"}, "mine": {"family": "lexical"}}, "mine")
     assert not {"fused", "theirs"} & set(experiment.merged_systems)
     assert {"mine", "bm25", "contriever"} <= set(experiment.merged_systems)
     assert experiment.systems["theirs"].family == "run"
 
 
-def test_a_system_that_is_not_known_is_named_with_the_nearest_even_where_it_is_not_chosen() -> None:
+def test_a_system_that_is_not_known_is_named_where_it_is_not_chosen_and_one_that_is_needed_must_be_possible() -> None:
     (problem,) = problems_of({"fused": {**FUSED, "of": ["bm25", "bm25-multifeild"]}}, "bm25")
     assert problem.startswith("custom.systems.fused.of.1: found 'bm25-multifeild'; allowed are contriever,")
     assert problem.endswith("did you mean 'bm25-multifield'?")
-
-
-def test_circles_are_shown() -> None:
-    systems = {
-        name: {"family": "fusion", "of": [other, "bm25"]} for name, other in (("a", "b"), ("b", "c"), ("c", "b"), ("d", "d"))
-    }
-    found = problems_of(systems, "bm25")
-    assert [line.partition(";")[0] for line in found] == [
-        "custom.systems.b.of.0: found 'c'",
-        "custom.systems.c.of.0: found 'b'",
-        "custom.systems.d.of.0: found 'd'",
-    ]
-    assert "no system can need its own run, but b needs c needs b; name another" in found[0]
-    assert "but d needs d;" in found[2]
-
-
-def test_a_system_that_is_needed_must_be_possible_too() -> None:
     systems = {"fused": {**FUSED, "of": ["bm25", "dense"]}, "dense": {"model": "/no/model"}}
     (problem,) = problems_of(systems, "fused")
     assert problem.startswith("custom.systems.dense.model: found '/no/model'; nothing is there")
     assert load(systems, "bm25").chosen_systems == ["bm25"]
+
+
+def test_circles_are_shown() -> None:
+    needs = {"a": "b", "b": "c", "c": "b", "d": "d"}
+    found = problems_of({name: {"family": "fusion", "of": [other, "bm25"]} for name, other in needs.items()}, "bm25")
+    expected = [f"custom.systems.{name}.of.0: found '{needs[name]}'" for name in "bcd"]
+    assert [line.partition(";")[0] for line in found] == expected
+    assert "no system can need its own run, but b needs c needs b; name another" in found[0]
+    assert "but d needs d;" in found[2]
 
 
 @pytest.mark.parametrize(
@@ -99,9 +92,7 @@ def test_a_run_is_looked_for_on_every_dataset(tmp_path: Path) -> None:
     assert problem.startswith("custom.systems.theirs.run: found ")
     assert f"there is no file {tmp_path}/nfcorpus.trec, which would be the run on 'nfcorpus'" in problem
     assert load(systems, "bm25", datasets=["scifact", "nfcorpus"]).chosen_systems == ["bm25"]
-
-
-def test_one_file_is_the_run_on_one_dataset_only(tmp_path: Path) -> None:
+    # One file is the run on one dataset only.
     path = tmp_path / "run.trec"
     path.write_text("")
     assert load({"theirs": {"run": str(path)}}).run_file("theirs", "scifact") == str(path)
@@ -109,12 +100,9 @@ def test_one_file_is_the_run_on_one_dataset_only(tmp_path: Path) -> None:
     assert "the run on 'scifact' and on 'nfcorpus'; write {dataset} where the name is" in problem
 
 
-@pytest.mark.parametrize("run", ["/runs/{system}.trec", "", "/runs/{dataset.trec", "/runs/{}"])
-def test_other_names_in_braces_are_refused(run: str) -> None:
-    assert any("custom.systems.theirs.run" in line for line in problems_of({"theirs": {"run": run}}))
-
-
-def test_a_run_has_no_settings_of_other_families_and_a_model_no_run() -> None:
+def test_a_run_has_no_other_names_in_braces_no_settings_of_other_families_and_a_model_no_run() -> None:
+    for run in ("/runs/{system}.trec", "", "/runs/{dataset.trec", "/runs/{}"):
+        assert any("custom.systems.theirs.run" in line for line in problems_of({"theirs": {"run": run}}))
     (problem,) = problems_of({"theirs": {"run": "/x", "pooling": "cls"}})
     assert "custom.systems.theirs.pooling" in problem
     assert "allowed are family, run" in problem
@@ -123,16 +111,119 @@ def test_a_run_has_no_settings_of_other_families_and_a_model_no_run() -> None:
     assert any("custom.systems.theirs.run" in line for line in found)
 
 
+def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words() -> None:
+    added = {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}}
+    for system in ({"run": "~nobody-here/{dataset}.trec"}, {"run": f"/{'x' * 5000}"}, added):
+        (problem,) = problems_of({"theirs": system})
+        assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
+        assert problem.endswith("let the user who runs this read it, or name another")
+
+
+def fusion(**tune: Any) -> dict[str, Any]:
+    return {"family": "fusion", "of": PAIR, "method": "sum", "normalize": "min-max", "weights": {"tune": tune}}
+
+
+def tuned(systems: dict[str, Any], *datasets: str, **own: Any) -> Experiment:
+    """An experiment with all of these systems but ``inner``, and datasets of the user's own."""
+    chosen = [name for name in systems if name != "inner"]
+    return load_experiment({"systems": chosen, "datasets": list(datasets), "custom": {"systems": systems, "datasets": own}})
+
+
+untunable = partial(problems_of, load=tuned)
+
+
+@pytest.fixture
+def forums(tmp_path: Path) -> dict[str, Any]:
+    """A dataset of two forums with two splits each."""
+    for forum in ("android", "tex"):
+        (tmp_path / forum / "qrels").mkdir(parents=True)
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "qrels/dev.tsv"):
+            (tmp_path / forum / name).write_text("{}\n")
+    return {"mine": {"path": str(tmp_path), "forums": ["android", "tex"]}}
+
+
+def test_a_split_is_that_of_each_dataset_and_needs_the_runs_of_the_first_stages_alone() -> None:
+    experiment = tuned({"fused": fusion(split="dev")}, "nfcorpus", "fiqa.sample-50")
+    assert experiment.tuned_on("fused", "nfcorpus") == "nfcorpus.dev"
+    assert experiment.tuned_on("fused", "fiqa.sample-50") == "fiqa.dev"
+    assert experiment.tuned_on("bm25", "nfcorpus") is None
+    assert tuned({"fused": fusion(split="test")}, "nfcorpus.dev").tuned_on("fused", "nfcorpus.dev") == "nfcorpus"
+    on_all = {(system, dataset) for system in PAIR for dataset in ("nfcorpus", "nfcorpus.dev", "fiqa.sample-50", "fiqa.dev")}
+    assert set(experiment.needed_runs) == on_all | {("fused", "nfcorpus"), ("fused", "fiqa.sample-50")}
+    assert experiment.chosen_datasets == ["nfcorpus", "fiqa.sample-50"]
+    assert experiment.tuning_rows == {"nfcorpus.dev": ["nfcorpus.dev"], "fiqa.dev": ["fiqa.dev"]}
+    assert list(experiment.needed_rows) == ["nfcorpus", "fiqa.sample-50", "nfcorpus.dev", "fiqa.dev"]
+    assert experiment.datasets["nfcorpus.dev"].queries == 324
+    assert experiment.tuning_files("fused", "nfcorpus") == [
+        *(f"<results>/runs/{system}/nfcorpus.dev.{kind}" for kind in ("parquet", "json") for system in PAIR),
+        *(f"<results>/corpora/nfcorpus.dev/{name}" for name in ("corpus.json", "queries.parquet", "qrels.parquet")),
+        "<results>/corpora/nfcorpus/queries.parquet",
+    ]
+
+
+def test_a_dataset_is_that_of_all_and_may_be_a_part_or_a_forum(forums: dict[str, Any]) -> None:
+    systems = {"a": fusion(dataset="nfcorpus.dev"), "b": fusion(dataset="mine-tex"), "c": fusion(dataset="fiqa", step=0.2)}
+    experiment = tuned(systems, "scifact", "nfcorpus", **forums)
+    assert [experiment.tuned_on("a", name) for name in ("scifact", "nfcorpus")] == ["nfcorpus.dev"] * 2
+    assert experiment.tuned_on("b", "scifact") == "mine-tex"
+    assert experiment.tuning_rows == {"nfcorpus.dev": ["nfcorpus.dev"], "mine": ["mine-tex"], "fiqa": ["fiqa"]}
+    # A forum is tuned on the split of its own.
+    experiment = tuned({"fused": fusion(split="dev")}, "mine", **forums)
+    assert experiment.tuned_on("fused", "mine-tex") == "mine.dev-tex"
+    assert experiment.tuning_rows == {"mine.dev": ["mine.dev-android", "mine.dev-tex"]}
+
+
+def test_a_first_stage_that_is_tuned_too_is_tuned_for_each_corpus() -> None:
+    systems = {"outer": {**fusion(dataset="scifact"), "of": ["inner", "bm25"]}, "inner": fusion(split="dev")}
+    (problem,) = untunable(systems, "nfcorpus")  # scifact has no dev
+    assert problem.startswith("custom.systems.inner.weights.tune.split: found 'dev'; scifact has the splits test, train")
+    experiment = tuned({**systems, "inner": fusion(split="train")}, "nfcorpus")
+    on = {dataset for system, dataset in experiment.needed_runs if system == "bm25"}
+    assert on == {"nfcorpus", "nfcorpus.train", "scifact", "scifact.train"}
+
+
+def test_nothing_is_tuned_on_queries_that_are_evaluated() -> None:
+    for key, on, dataset in (
+        ("split", "test", "nfcorpus"),
+        ("split", "test", "nfcorpus.sample-20"),
+        ("dataset", "nfcorpus", "nfcorpus"),
+        ("dataset", "nfcorpus.sample-20", "nfcorpus"),
+        ("dataset", "nfcorpus", "nfcorpus.sample-20-seed-2"),
+    ):
+        (problem,) = untunable({"fused": fusion(**{key: on})}, dataset, *(["scifact"] if key == "dataset" else []))
+        assert problem.startswith(f"custom.systems.fused.weights.tune.{key}: found ")
+        said = f"fused would be tuned for {dataset} on the queries that are evaluated; name another split or dataset"
+        assert problem.endswith(said)
+
+
 @pytest.mark.parametrize(
-    "system",
+    ("tune", "says"),
     [
-        {"run": "~nobody-here/{dataset}.trec"},
-        {"run": f"/{'x' * 5000}"},
-        {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}},
+        ({"dataset": "nfcorpsu"}, "did you mean 'nfcorpus'?"),
+        ({"dataset": "cqadupstack"}, "one corpus is needed, and cqadupstack has several, cqadupstack-android"),
+        ({"split": "dve"}, "scifact has the splits test, train; name a dataset"),
+        ({"split": "dev", "dataset": "nfcorpus"}, "tune"),
+        ({}, "tune"),
+        ({"split": "dev", "step": 0.3}, "custom.systems.fused.weights.tune.step: found 0.3; allowed are 0.5, 0.25, 0.2, 0.1,"),
+        ({"split": "train", "spilt": "dev"}, "did you mean 'split'?"),
     ],
     ids=str,
 )
-def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words(system: dict[str, Any]) -> None:
-    (problem,) = problems_of({"theirs": system})
-    assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
-    assert problem.endswith("let the user who runs this read it, or name another")
+def test_what_cannot_be_tuned_on_is_named(tune: dict[str, Any], says: str) -> None:
+    problems = untunable({"fused": fusion(**tune)}, "scifact")
+    assert any(says in problem for problem in problems), problems
+
+
+def test_weights_that_are_too_many_to_be_tried_are_refused() -> None:
+    many = {**fusion(split="train", step=0.01), "of": [*PAIR, "a", "b"]}
+    systems = {"fused": many, "inner": {"family": "lexical"}, "a": {"family": "lexical"}, "b": {"family": "lexical", "b": 0.1}}
+    (problem,) = untunable(systems, "scifact")
+    assert "custom.systems.fused.weights.tune.step: found 0.01; these are 176,851 weights of 4 systems" in problem
+
+
+def test_runs_of_elsewhere_that_are_fused_are_needed_on_what_is_tuned_on(tmp_path: Path) -> None:
+    (tmp_path / "scifact.trec").write_text("")
+    theirs = {"run": f"{tmp_path}/{{dataset}}.trec"}
+    tuned({"fused": {**fusion(split="train"), "of": ["bm25", "theirs"]}, "theirs": theirs}, "scifact")
+    (problem,) = untunable({"fused": {**fusion(dataset="fiqa"), "of": ["bm25", "theirs"]}, "theirs": theirs}, "scifact")
+    assert f"there is no file {tmp_path}/fiqa.trec, which would be the run on 'fiqa'" in problem

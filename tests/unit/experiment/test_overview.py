@@ -1,11 +1,13 @@
-"""The targets that a run without one tells."""
+"""The targets that a run without one tells, the nearest to an unknown one, and the table of a run with nothing to do."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.evaluation.summary import summarize
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.overview import overview
+from beirflow.experiment.overview import meant, overview, table_again
+from results_writer import write_metrics
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,7 @@ def test_the_configuration_and_the_targets_are_told_in_ten_lines(config: dict[st
     text = overview(experiment=load_experiment(config), results=Path("results"), configured=" --configfile my.yaml")
     lines = text.splitlines()
     assert says in lines[0]
+    assert (" and 10 others)" in lines[0]) == (config["datasets"] == "all")
     assert len(lines) <= 10
     assert lines[1] == "  snakemake --cores all --configfile my.yaml -- summary"
     names = [line.split()[0] for line in lines[2:-1]]
@@ -26,6 +29,33 @@ def test_the_configuration_and_the_targets_are_told_in_ten_lines(config: dict[st
     assert all(len(line) <= 100 for line in lines[2:])
 
 
-def test_more_datasets_than_can_be_read_are_counted() -> None:
-    experiment = load_experiment({"systems": ["bm25"], "datasets": "all"})
-    assert " and 10 others)" in overview(experiment=experiment, results=Path("results"))
+RULES = ["all", "audit", "estimate", "clean_representations", "compare"]
+
+
+def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
+    for target, near in (
+        ("results/metrics/contreiver/scifact.json", "results/metrics/contriever/scifact.json"),
+        ("results/metrics/contriever/sciafct.json", "results/metrics/contriever/scifact.json"),
+        ("results/runs/bm26/scifcat.trec.gz", "results/runs/bm25/scifact.trec.gz"),
+        ("results/corpora/cqadupstack-androd/corpus.json", "results/corpora/cqadupstack-android/corpus.json"),
+        ("results/sumary.csv", "results/summary.csv"),
+        ("summary.csv", "results/summary.csv"),
+        ("report.html", "results/report.html"),
+        ("esitmate", "estimate"),
+        ("clean_representation", "clean_representations"),
+    ):
+        assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
+    for target in ("results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"):
+        assert meant(target, "results", load_experiment({}), RULES) == ""
+
+
+def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targets_or_without_a_summary(tmp_path: Path) -> None:
+    paths = [write_metrics(tmp_path, "x", name, {"NDCG@10": [0.1, 0.25]}, official_data=None)[0] for name in ("a", "b")]
+    path = tmp_path / "summary.csv"
+    printed = summarize(means_paths=paths, summary_path=str(path))
+    for targets in (["summary"], ["results/summary.csv"], ["report", "results/summary.csv"]):
+        assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
+    assert table_again(path, ["results/runs/x/a.parquet"]) == ""
+    assert table_again(tmp_path / "none.csv", ["summary"]) == ""
+    path.write_text("")
+    assert table_again(path, ["summary"]) == ""

@@ -14,27 +14,24 @@ from beir_writer import write_corpus_record
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
-from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled
-from beirflow.paper.extra_judgements import read_extra
+from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled, read_extra
 from results_writer import write_metrics, write_run
 
 # Of the query q: h1 and h2 are holes, r2 (grade 2) and r1 (grade 1) are relevant, n is not, and m (grade 1) is not found.
 RANKED = {"q": ["h1", "r1", "n", "h2", "r2"], "unjudged": ["h1"]}
 JUDGED = {"query_id": ["q", "q", "q", "q", "p"], "doc_id": ["r1", "n", "r2", "m", "x"], "score": [1, -1, 2, 1, 1]}
-QRELS = pa.table(JUDGED, schema=pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())]))
+SCHEMA = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())])
+QRELS = pa.table(JUDGED, schema=SCHEMA)
+TWO = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [1, 0]}, schema=SCHEMA)
 IDEAL = 2 / log2(2) + 1 / log2(3) + 1 / log2(4)
-
-
-def run_table(folder: Path) -> pa.Table:
-    write_run(folder / "run.parquet", RANKED)
-    return pq.read_table(folder / "run.parquet")
 
 
 ROWS = {"trec-covid": ["trec-covid"], "s": ["s-a", "s-b"]}
 
 
 def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None:
-    found = of_pooled(run_table(tmp_path), QRELS)
+    write_run(tmp_path / "run.parquet", RANKED)
+    found = of_pooled(pq.read_table(tmp_path / "run.parquet"), QRELS)
     assert found["unjudged"] == 2 / 20
     assert found["ndcg_condensed"] == pytest.approx((1 / log2(2) + 2 / log2(4)) / IDEAL / 2)
     with_holes = 1 / log2(2) + 1 / log2(3) + 1 / log2(5) + 2 / log2(6)
@@ -60,11 +57,11 @@ def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[
     path = str(folder / "bias.csv")
     paths = {"means_paths": means, "run_paths": runs, "qrels_paths": qrels}
     measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
-    return read_named_csv(path)
+    return read_named_csv(path).set_index(["dataset", "system"])
 
 
 def test_only_where_judgements_are_pooled_there_is_more_than_holes(tmp_path: Path) -> None:
-    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1, 1]}).set_index(["dataset", "system"])
+    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1, 1]})
     assert [*table.index.names, *table.columns] == list(COLUMNS)
     assert table.loc[("trec-covid", "bm25"), ["pooled", "hole", "ndcg", "unjudged"]].tolist() == [True, 0.1, 0.5, 0.1]
     assert table.loc[("s", "bm25"), "pooled"] == False  # noqa: E712 - a bool of numpy
@@ -73,7 +70,7 @@ def test_only_where_judgements_are_pooled_there_is_more_than_holes(tmp_path: Pat
 
 
 def test_printed_values_stand_beside_the_systems_that_stand_for_those_of_the_paper(tmp_path: Path) -> None:
-    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1, 0], "s-b": [1, 0]}).set_index(["dataset", "system"])
+    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1, 0], "s-b": [1, 0]})
     printed = ["printed_hole", "printed_ndcg", "printed_ndcg_annotated"]
     assert table.loc[("trec-covid", "tas-b"), printed].tolist() == [0.318, 0.481, 0.555]
     assert table.loc["s", printed].isna().all(axis=None)
@@ -82,24 +79,19 @@ def test_printed_values_stand_beside_the_systems_that_stand_for_those_of_the_pap
 
 def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1], "s-b": [1]})
-    run = tmp_path / "runs/bm25/trec-covid.parquet"
+    run, qrels = tmp_path / "runs/bm25/trec-covid.parquet", tmp_path / "trec-covid/qrels.parquet"
     write_run(run, {"q": ["d1"]})
+    means = {"means_paths": [str(tmp_path / "metrics/bm25/trec-covid.json")], "rows": {"trec-covid": ["trec-covid"]}}
+    paths = {"run_paths": [str(run)], "qrels_paths": {"trec-covid": str(qrels)}, "bias_path": str(tmp_path / "again.csv")}
     with pytest.raises(DataError, match="sha256"):
-        measure_bias(
-            means_paths=[str(tmp_path / "metrics/bm25/trec-covid.json")],
-            run_paths=[str(run)],
-            qrels_paths={"trec-covid": str(tmp_path / "trec-covid/qrels.parquet")},
-            rows={"trec-covid": ["trec-covid"]},
-            bias_path=str(tmp_path / "again.csv"),
-            job=Job(tmp_path),
-        )
+        measure_bias(**means, **paths, job=Job(tmp_path))
 
 
 def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) -> None:
     (tmp_path / "more.qrels").write_text("q 0 hole 1\n")
     extra = {"s-a": str(tmp_path / "more.qrels"), "elsewhere": "nowhere"}
     grades = {"trec-covid": [1, 0], "s-a": [1, 1], "s-b": [1]}
-    table = bias(tmp_path, grades=grades, extra_paths=extra).set_index(["dataset", "system"])
+    table = bias(tmp_path, grades=grades, extra_paths=extra)
     assert np.isnan(table.loc[("trec-covid", "bm25"), "extra"])
     # Of a dataset of forums only what all of them have.
     assert np.isnan(table.loc[("s", "bm25"), "ndcg_extra"])
@@ -110,7 +102,50 @@ def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["scidocs", "scidocs.sample"])
 def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
-    table = bias(tmp_path, grades={name: [1, 0]}, rows={name: [name]}).set_index(["dataset", "system"])
+    table = bias(tmp_path, grades={name: [1, 0]}, rows={name: [name]})
     assert not table.loc[(name, "bm25"), "pooled"]
     assert table.loc[(name, "bm25"), ["unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant"]].isna().all()
     assert table.loc[(name, "bm25"), "hole"] == 0.1
+
+
+def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("q1 0 b 2\n\nq2\t0\tdöc -1\n", encoding="utf-8")
+    table = read_extra(str(tmp_path / "more"), TWO)
+    assert table.schema == SCHEMA
+    added = [{"query_id": "q1", "doc_id": "b", "score": 2}, {"query_id": "q2", "doc_id": "döc", "score": -1}]
+    assert table.slice(2).to_pylist() == added
+
+
+def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
+    for line, problem in (
+        ("q1 0 c", "line 2: 3 fields"),
+        ("q1 0 c 1 more", "5 fields"),
+        *((f"q1 0 c {grade}", f"the grade '{grade}'") for grade in ("1.0", "1001", "²", "--1")),
+        ("q9 0 c 1", "the query 'q9' has no judgements"),
+        ("q1 0 a 1", "'a' is judged for the query 'q1' already"),
+        ("q2 0 c 1", "'c' is judged for the query 'q2' already"),
+    ):
+        (tmp_path / "more").write_text(f"q2 0 c 1\n{line}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=problem):
+            read_extra(str(tmp_path / "more"), TWO)
+    (tmp_path / "more").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="not text in UTF-8"):
+        read_extra(str(tmp_path / "more"), TWO)
+
+
+def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path) -> None:
+    path, first = tmp_path / "pool.jsonl", '{"query_id": "q2", "query": "?", "doc_id": "\u2028 c", "grade": 2}\n'
+    path.write_text(first, encoding="utf-8")
+    assert read_extra(str(path), TWO).slice(2).to_pylist() == [{"query_id": "q2", "doc_id": "\u2028 c", "score": 2}]
+    for line, problem in (
+        ('{"query_id": "q1", "doc_id": "c", "grade": null}', "line 2: its grade is null"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": true}', "the grade True"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": "1"}', "the grade '1'"),
+        ('{"query_id": "q1", "doc_id": "c"}', "KeyError: 'grade'"),
+        ("[1]", "TypeError"),
+        ("q1 0 c 1", "JSONDecodeError"),
+        ('{"query_id": "q1", "doc_id": "a", "grade": 1}', "is judged for the query 'q1' already"),
+    ):
+        path.write_text(f"{first}{line}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=problem):
+            read_extra(str(path), TWO)

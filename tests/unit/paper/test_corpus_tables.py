@@ -24,35 +24,23 @@ def corpus(grades: tuple[int, ...] = (1,), **counts: int) -> dict[str, Any]:
 def test_a_corpus_stands_beside_what_is_printed_of_it() -> None:
     row = table_1({"scifact": [corpus()]}, FACTS).set_index("dataset").loc["scifact"]
     assert (row["task"], row["domain"], row["relevancy"], row["titles"]) == ("Fact Checking", "Scientific", "binary", 1)
-    for name, tolerance in (
-        ("queries", 0),
-        ("documents", 0),
-        ("relevant_per_query", 0.05),
-        ("query_words", 0.2),
-        ("document_words", 1.1),
-    ):
+    tolerances = {"queries": 0, "documents": 0, "relevant_per_query": 0.05, "query_words": 0.2, "document_words": 1.1}
+    for name, tolerance in tolerances.items():
         assert row[name] == pytest.approx(row[f"printed_{name}"], abs=tolerance)
-
-
-def test_forums_count_together_and_levels_include_the_irrelevant() -> None:
+    # Forums count together, and levels include the irrelevant.
     row = table_1({"own": [corpus((1, 2)), corpus((-1, 0, 2), titles=0)]}, FACTS).set_index("dataset").loc["own"]
     assert (row["documents"], row["titles"], row["relevancy"]) == (2 * 5183, 0.5, "3 levels")
     assert np.isnan(row["printed_documents"])
 
 
-def test_what_is_not_here_is_empty_and_named() -> None:
+def test_what_is_not_here_is_empty_and_named(tmp_path: Path) -> None:
     table = table_1({}, FACTS).set_index("dataset")
     assert table.loc["nq", "note"] == "not evaluated here"
-    assert table.loc["bioasq", ["note", "domain", "printed_documents"]].tolist() == [
-        "not public, so it needs a copy of one's own",
-        "Bio-Medical",
-        14914602,
-    ]
+    private = ["not public, so it needs a copy of one's own", "Bio-Medical", 14914602]
+    assert table.loc["bioasq", ["note", "domain", "printed_documents"]].tolist() == private
     assert table["documents"].isna().all()
     assert table["printed_queries"].notna().all()
-
-
-def test_the_table_is_written_from_the_records_of_all_corpora(tmp_path: Path) -> None:
+    # The table is written from the records of all corpora.
     for name in ("a", "b"):
         write_record(tmp_path / f"{name}.json", Job(tmp_path), inputs={}, outputs={}, dataset=f"own-{name}", **corpus())
     paths = [str(tmp_path / f"{name}.json") for name in ("a", "b")]
@@ -68,12 +56,9 @@ def lengths(*words: int) -> dict[str, Any]:
 def tables(tmp_path: Path) -> dict[str, pd.DataFrame]:
     inspections, statistics = [], []
     for name, grades in (("trec-covid", ("0", "2")), ("s-a", ("1",)), ("s-b", ("1",))):
-        found = {
-            "all": lengths(1, 50, 900),
-            "relevant": lengths(50),
-            "retrieved": {"tas-b": lengths(10, 12, 11), "mine": lengths()},
-        }
-        judged = {"all": lengths(1, 50, 900), **{grade: lengths(50, 900) for grade in grades}}
+        every, retrieved = lengths(1, 50, 900), {"tas-b": lengths(10, 12, 11), "mine": lengths()}
+        found = {"all": every, "relevant": lengths(50), "retrieved": retrieved}
+        judged = {"all": every, **{grade: lengths(50, 900) for grade in grades}}
         for kind, paths, content in (("i", inspections, found), ("s", statistics, judged)):
             paths.append(str(tmp_path / f"{kind}-{name}.json"))
             write_record(paths[-1], Job(tmp_path), inputs={}, outputs={}, dataset=name, lengths=content)
@@ -93,14 +78,9 @@ def test_bins_are_histograms_again(tables: dict[str, pd.DataFrame]) -> None:
     assert "mine" not in found["s"]
 
 
-def test_only_datasets_with_several_grades_are_shown_by_grade(tables: dict[str, pd.DataFrame]) -> None:
-    assert tables["lengths-judged"][["dataset", "of"]].drop_duplicates().values.tolist() == [
-        ["trec-covid", "grade 0"],
-        ["trec-covid", "grade 2"],
-    ]
-
-
-def test_medians_stand_beside_the_printed_ones(tables: dict[str, pd.DataFrame]) -> None:
+def test_several_grades_are_shown_apart_and_medians_are_beside_the_printed_ones(tables: dict[str, pd.DataFrame]) -> None:
+    by_grade = tables["lengths-judged"][["dataset", "of"]].drop_duplicates().values.tolist()
+    assert by_grade == [["trec-covid", "grade 0"], ["trec-covid", "grade 2"]]
     medians = tables["lengths-medians"].set_index(["dataset", "of"])
     assert medians.loc[("trec-covid", "tas-b"), ["documents", "median", "printed"]].tolist() == [3, 11, 10]
     assert medians.loc[("trec-covid", "grade 2"), "median"] == 475

@@ -26,23 +26,18 @@ def table(tmp_path: Path) -> pd.DataFrame:
     return pd.read_csv(written).set_index("system")
 
 
-def test_every_system_of_the_paper_is_marked_as_quoted_elsewhere(table: pd.DataFrame) -> None:
+def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(table: pd.DataFrame) -> None:
     quoted = table[table["source"] == QUOTED]
     assert set(quoted.index) == {FACTS.label(name) for name in FACTS.systems}
     assert set(quoted["documents"]) == {1_000_000}
     assert quoted.loc["BM25+CE", ["gpu_ms", "cpu_ms", "index_bytes"]].tolist() == [450, 6100, 400_000_000]
     assert quoted.loc["BM25", ["gpu_ms", "gpu_p95_ms", "threads"]].isna().all()
     assert quoted.loc["SPARTA", "index_bytes"] == 12_000_000_000
-
-
-def test_ours_stand_beside_them_with_medians_and_percentiles(table: pd.DataFrame) -> None:
     ours = table.loc["ours"]
     assert ours[["gpu_ms", "gpu_p95_ms", "cpu_ms", "cpu_p95_ms"]].tolist() == [1.5, 3.0, 40.0, 80.0]
     assert (ours["source"], ours["dataset"], ours["documents"], ours["queries"]) == ("here", "scifact", 5183, 150)
     assert (ours["index_bytes"], ours["threads"], ours["processor"], ours["gpu"]) == (1_500_000, 2, "a processor", "a GPU")
-
-
-def test_a_time_that_is_not_there_says_why(table: pd.DataFrame) -> None:
+    # A time that is not there says why.
     assert table.loc["bm25", "note"] == "GPU: there is none here"
     assert pd.isna(table.loc["bm25", "gpu_ms"])
     assert table.loc["theirs", "note"] == "CPU: it was made elsewhere"

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files.csv_files import read_named_csv
+from beirflow.paper.evidence import NDCG, Scores, printed_scores
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.score_tables import against_baseline, table_2, write_against_baseline, write_tables
-from beirflow.paper.scores import NDCG, Scores, printed_scores
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.registry import SCORE_TABLES
 from results_writer import write_metrics
@@ -23,17 +23,11 @@ def row(table: pd.DataFrame, name: str) -> pd.Series:
     return table.set_index("dataset").loc[name]
 
 
-@pytest.mark.parametrize(
-    ("system", "other", "count"), [("bm25+ce", BM25, 16), ("colbert", BM25, 9), ("tas-b", "ance", 14), ("tas-b", "dpr", 17)]
-)
-def test_the_printed_values_give_the_printed_counts(system: str, other: str, count: int) -> None:
-    assert len(PRINTED.above(system, other)) == count
-    assert len(PRINTED.common(system, other)) == 18
-
-
-def test_the_printed_values_do_not_give_the_printed_count_of_doct5query() -> None:
-    """The paper prints 11 of 18; its table has a higher value on twelve."""
-    assert len(PRINTED.above("doct5query", BM25)) == 12
+def test_the_printed_values_give_the_printed_counts_but_of_doct5query() -> None:
+    counts = {("bm25+ce", BM25): 16, ("colbert", BM25): 9, ("tas-b", "ance"): 14, ("tas-b", "dpr"): 17}
+    counts["doct5query", BM25] = 12  # the paper prints 11 of 18
+    assert {pair: len(PRINTED.above(*pair)) for pair in counts} == counts
+    assert {len(PRINTED.common(*pair)) for pair in counts} == {18}
 
 
 def test_the_printed_averages_follow_from_the_printed_values_neither_as_ratio_of_means_nor_as_mean_of_ratios() -> None:
@@ -64,12 +58,9 @@ def test_the_paper_as_results_of_ours_is_the_paper() -> None:
 
 
 def test_averages_are_over_the_same_datasets_in_every_cell_and_name_them() -> None:
-    ours = Scores(
-        {(system, name): 0.1 * i for i, system in enumerate(("bm25", "mine"), 1) for name in ("nq", "scifact", "own", "msmarco")},
-        NDCG,
-        FACTS.in_domain,
-    )
-    table = table_2(ours, FACTS)
+    names = ("nq", "scifact", "own", "msmarco")
+    values = {(system, name): 0.1 * i for i, system in enumerate(("bm25", "mine"), 1) for name in names}
+    table = table_2(Scores(values, NDCG, FACTS.in_domain), FACTS)
     assert list(table["dataset"][:20]) == [*FACTS.datasets, "own"]
     shared = row(table, "difference to BM25, mean of 2 (those of the paper that are here: nq, scifact)")
     assert shared["here mine"] == pytest.approx(1.0)
@@ -80,7 +71,7 @@ def test_averages_are_over_the_same_datasets_in_every_cell_and_name_them() -> No
     assert np.isnan(row(table, AVERAGE)["here mine"])
 
 
-def test_what_is_missing_is_empty_and_named() -> None:
+def test_what_is_missing_is_empty_and_named_as_is_what_may_not_be_compared() -> None:
     table = table_2(Scores({("mine", "scifact"): 0.5}, NDCG, FACTS.in_domain), FACTS)
     assert row(table, "robust04")["note"] == "not public, so it needs a copy of one's own"
     assert row(table, "nq")["note"] == "not evaluated here"
@@ -88,9 +79,7 @@ def test_what_is_missing_is_empty_and_named() -> None:
     of_ours = row(table, "difference to BM25, mean of 1 (those of the paper that are here: scifact)")
     assert np.isnan(of_ours["here mine"])
     assert of_ours["note"] == "No BM25 is among the systems here."
-
-
-def test_values_that_may_not_be_compared_say_why() -> None:
+    # Values that may not be compared say why.
     values = {("bm25", "arguana"): 0.4, ("bm25", "webis-touche2020"): 0.4, ("bm25", "trec-covid"): 0.1}
     assert "self matches" in row(table_2(Scores(values, NDCG), FACTS), "arguana")["note"]
     assert row(table_2(Scores(values, NDCG), FACTS), "webis-touche2020")["note"] == ""
@@ -112,11 +101,8 @@ def test_tables_of_three_measures_are_written(tmp_path: Path) -> None:
 def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path) -> None:
     """Ten systems on all nineteen datasets, with the printed values in the files that an evaluation leaves."""
     names = {system: entry["ours"][0] for system, entry in FACTS.systems.items()}
-    paths = [
-        write_metrics(tmp_path, names[system], name, {NDCG: [PRINTED.values[system, name]]})[0]
-        for system in FACTS.systems
-        for name in FACTS.datasets
-    ]
+    pairs = [(system, name) for system in FACTS.systems for name in FACTS.datasets]
+    paths = [write_metrics(tmp_path, names[pair[0]], pair[1], {NDCG: [PRINTED.values[pair]]})[0] for pair in pairs]
     (tmp_path / "paper").mkdir()
     write_tables(means_paths=paths, folder=str(tmp_path / "paper"))
     table = read_named_csv(str(tmp_path / "paper/table-2.csv")).set_index("dataset")
@@ -124,21 +110,11 @@ def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path
     assert len(computed) == 19 + 2
     for system, ours in names.items():
         assert table.loc[computed, f"here {ours}"].tolist() == table.loc[computed, f"printed {FACTS.label(system)}"].tolist()
-    ours = Scores(
-        {(system, name): table.loc[name, f"here {names[system]}"] for system, name in PRINTED.values}, NDCG, FACTS.in_domain
-    )
-    counts = {system: len(ours.above(system, BM25)) for system in FACTS.systems}
-    assert (counts["bm25+ce"], counts["colbert"], counts["doct5query"]) == (16, 9, 12)  # the paper says 11 of the last
     best = table.loc[FACTS.zero_shot, "best_printed"].value_counts()
     assert best.to_dict() == {"BM25+CE": 15, "GenQ": 1, "BM25": 1, "ColBERT": 1}
-
-
-@pytest.mark.parametrize(
-    ("system", "counts"), [("BM25+CE", (16, 2)), ("ColBERT", (9, 9)), ("docT5query", (12, 6)), ("DeepCT", (0, 18))]
-)
-def test_the_printed_values_give_these_counts(system: str, counts: tuple[int, int]) -> None:
     table = against_baseline(Scores({}), {}, "bm25", FACTS).query("source == 'printed'").set_index("system")
-    assert (table.loc[system, "better"], table.loc[system, "worse"]) == counts
+    counts = {"BM25+CE": [16, 2], "ColBERT": [9, 9], "docT5query": [12, 6], "DeepCT": [0, 18]}
+    assert {name: table.loc[name, ["better", "worse"]].tolist() for name in counts} == counts
     assert table["surely_better"].isna().all()
 
 
@@ -159,12 +135,8 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
     ]
     means, per_query = zip(*paths, strict=True)
     comparison = str(tmp_path / "significance.csv")
-    compare_systems(
-        means_paths=means,
-        per_query_paths=per_query,
-        rows={"many": ["many"], "few": ["few"]},
-        comparison_path=comparison,
-    )
+    rows = {"many": ["many"], "few": ["few"]}
+    compare_systems(means_paths=means, per_query_paths=per_query, rows=rows, comparison_path=comparison)
     table_path = str(tmp_path / "against.csv")
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)
     row = read_named_csv(table_path).query("source == 'here'").iloc[0]

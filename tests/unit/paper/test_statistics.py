@@ -1,5 +1,8 @@
 """What is counted in a corpus."""
 
+import re
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,67 +12,68 @@ import pytest
 from beir_writer import write_corpus_record, write_documents
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
-from beirflow.paper.statistics import count_corpus
-from beirflow.paper.words import read_words
+from beirflow.paper.statistics import WordCounter, count_corpus, read_words, write_words
 
 
-def count(folder: Path) -> dict[str, Any]:
-    paths = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels")}
+def count(folder: Path, *, changed: bool = False) -> dict[str, Any]:
+    paths = {name: folder / f"{name}.parquet" for name in ("documents", "queries", "qrels", "words")}
     write_documents(paths["documents"], [["a b c d", "a b", ""], ["x " * 300, "one"]])
     pq.write_table(pa.table({"query_id": ["q0", "q1"], "text": ["two words", "and three words"]}), paths["queries"])
     judgements = {"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ["d0", "gone", "d3", "d1"]}
-    pq.write_table(pa.table({**judgements, "score": pa.array([2, 1, 0, 1], pa.int32())}), paths["qrels"])
+    qrels = pa.table({**judgements, "score": pa.array([2, 1, 0, 1], pa.int32())})
+    pq.write_table(qrels, paths["qrels"])
     write_corpus_record(folder, split="test")
-    return count_again(folder)
-
-
-def count_again(folder: Path) -> dict[str, Any]:
-    count_corpus(
-        dataset="toy",
-        documents_path=str(folder / "documents.parquet"),
-        queries_path=str(folder / "queries.parquet"),
-        qrels_path=str(folder / "qrels.parquet"),
-        corpus_path=str(folder / "corpus.json"),
-        words_path=str(folder / "words.parquet"),
-        statistics_path=str(folder / "words.json"),
-        job=Job(folder, "count_corpus/toy"),
-    )
+    if changed:
+        pq.write_table(qrels.slice(1), paths["qrels"])
+    paths |= {"corpus": folder / "corpus.json", "statistics": folder / "words.json"}
+    named = {f"{name}_path": str(path) for name, path in paths.items()}
+    count_corpus(dataset="toy", **named, job=Job(folder, "count_corpus/toy"))
     return read_json(folder / "words.json")
 
 
 def test_documents_queries_and_judgements_are_counted(tmp_path: Path) -> None:
     found = count(tmp_path)
-    assert found["counts"] == {
-        "documents": 5,
-        "titles": 0,
-        "queries": 2,
-        "judgements": 4,
-        "relevant": 3,
-        "document_words": 4 + 2 + 0 + 300 + 1,
-        "query_words": 5,
-        "words": 307,
-        "different_words": 6,
-    }
+    expected = {"documents": 5, "titles": 0, "queries": 2, "judgements": 4, "relevant": 3, "query_words": 5}
+    assert found["counts"] == expected | {"document_words": 4 + 2 + 0 + 300 + 1, "words": 307, "different_words": 6}
     assert found["grades"] == {"0": 1, "1": 2, "2": 1}
-    words = {
-        word: n for _, part in read_words(tmp_path / "words.parquet") for word, n in zip(*part.to_pydict().values(), strict=True)
-    }
+    parts = [part.to_pydict() for _, part in read_words(tmp_path / "words.parquet")]
+    words = {word: n for part in parts for word, n in zip(*part.values(), strict=True)}
     assert words == {"a": 2, "b": 2, "c": 1, "d": 1, "one": 1, "x": 300}
-
-
-def test_lengths_of_judged_documents_are_by_grade_without_those_that_are_not_there(tmp_path: Path) -> None:
-    lengths = count(tmp_path)["lengths"]
-    assert {name: (each["n"], each["mean"]) for name, each in lengths.items()} == {
-        "all": (5, 307 / 5),
-        "0": (1, 300.0),
-        "1": (1, 2.0),
-        "2": (1, 4.0),
-    }
+    # Lengths of judged documents are by grade, without those of documents that are not there.
+    lengths = {name: (each["n"], each["mean"]) for name, each in found["lengths"].items()}
+    assert lengths == {"all": (5, 307 / 5), "0": (1, 300.0), "1": (1, 2.0), "2": (1, 4.0)}
 
 
 def test_judgements_that_were_changed_are_refused(tmp_path: Path) -> None:
-    count(tmp_path)
-    table = pa.table({"query_id": ["q0"], "doc_id": ["d0"], "score": pa.array([1], pa.int32())})
-    pq.write_table(table, tmp_path / "qrels.parquet")
     with pytest.raises(DataError, match="qrels"):
-        count_again(tmp_path)
+        count(tmp_path, changed=True)
+
+
+TEXTS = ["The cell, the CELL and the cell's wall", "", " … — ", "Straße straße ÉCOLE école 42 4.2 naïve_naïve"]
+TEXTS += ["日本語 のテキスト cell", "zebra z " * 50]
+
+
+def plain(texts: list[str]) -> dict[str, int]:
+    return dict(Counter(word for text in texts for word in re.split(r"[\W_]+", text.lower()) if word))
+
+
+@pytest.mark.parametrize("most", [1, 7, 1 << 20])
+def test_counts_are_those_of_a_plain_implementation(tmp_path: Path, most: int) -> None:
+    counter = WordCounter(most)
+    for start in range(0, 3 * len(TEXTS), 2):
+        counter.add(pa.array((3 * TEXTS)[start : start + 2], pa.large_string()))
+    totals = write_words(tmp_path / "words.parquet", counter)
+    found = [(first, part.to_pydict()) for first, part in read_words(tmp_path / "words.parquet")]
+    words = [word for _, part in found for word in part["word"]]
+    counted = dict(zip(words, (count for _, part in found for count in part["count"]), strict=True))
+    assert counted == plain(3 * TEXTS)
+    assert totals == {"words": sum(counted.values()), "different_words": len(counted)}
+    assert all(one.encode() < other.encode() for one, other in pairwise(words))
+    assert all(word.encode()[0] == first for first, part in found for word in part["word"])
+
+
+def test_a_corpus_without_words_has_no_counts(tmp_path: Path) -> None:
+    counter = WordCounter()
+    counter.add(pa.array(["", "…"], pa.large_string()))
+    assert write_words(tmp_path / "words.parquet", counter) == {"words": 0, "different_words": 0}
+    assert list(read_words(tmp_path / "words.parquet")) == []

@@ -21,9 +21,8 @@ ROWS = [
 TABLE = Table("t", "T", "What it holds", COLUMNS, ROWS)
 
 
-def test_latex_has_a_row_a_system_with_its_marks() -> None:
-    lines = as_latex(TABLE).splitlines()
-    assert lines[1:] == [
+def test_latex_and_markdown_have_a_row_a_system_with_its_marks() -> None:
+    assert as_latex(TABLE).splitlines()[1:] == [
         r"\begin{tabular}{lrr}",
         r"\toprule",
         r"System & a\_1 & b \\",
@@ -33,18 +32,12 @@ def test_latex_has_a_row_a_system_with_its_marks() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-
-
-def test_markdown_has_a_row_a_system_with_its_marks() -> None:
     assert as_markdown(TABLE).splitlines() == [
         r"| System | a\_1 | b |",
         "| :--- | ---: | ---: |",
         r"| x\_y | **0.5000**▲ | 0.2 −0.1a |",
         "| z | 0.1 |  |",
     ]
-
-
-def test_groups_of_columns_are_named() -> None:
     grouped = Table("t", "T", "c", COLUMNS, ROWS, groups=[("both", 2)])
     assert r" & \multicolumn{2}{c}{both} \\" in as_latex(grouped).splitlines()
     assert as_markdown(grouped).startswith(r"| System | both a\_1 | both b |")

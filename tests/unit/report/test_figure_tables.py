@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from beirflow.evaluation.ranks import critical_difference as nemenyi
 from beirflow.files.csv_files import read_named_csv
-from beirflow.report.figure_data import Results
-from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_style import house_style
-from beirflow.report.figure_tables import on_front, pareto_table, ranks_table
+from beirflow.report.figure_tables import Results, on_front, pareto_table, ranks_table
+from beirflow.report.figures import pareto
+from matplotlib.figure import Figure
 
+ORDERED = {"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}
 DATASETS = ("a", "b", "c", "d", "e", "f")
 
 
@@ -41,13 +42,10 @@ def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -
     return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table)
 
 
-def test_who_is_beaten_is_not_on_the_front() -> None:
+def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:
     scores, prices = np.array([0.5, 0.4, 0.6, 0.5, 0.9]), np.array([1.0, 2.0, 3.0, 1.0, np.nan])
     assert on_front(scores, prices) == [True, False, True, True, False]
     assert on_front(np.array([0.5, 0.5]), np.array([2.0, 1.0])) == [False, True]
-
-
-def test_seconds_are_those_of_queries_and_what_is_not_known_stays_unknown() -> None:
     table = costs(
         x=[{"queries_seconds": 2.0, "rerank_seconds": 1.0}, {"queries": 30, "devices": "NVIDIA H100, cpu"}],
         imported=[{"search_seconds": np.nan, "index_bytes": np.nan}, {}],
@@ -73,17 +71,15 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
     assert len(size.lines) == 3
 
 
-def test_ranks_come_with_groups_and_tests() -> None:
-    table = ranks_table(means({"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}), "NDCG@10")
+def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
+    table = ranks_table(means(ORDERED), "NDCG@10")
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
     assert table["f"].tolist() == [np.inf] * 3
     assert table["p"].tolist() == pytest.approx([6.0**-5] * 3)
     assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
     assert table["groups"].tolist() == ["a", "a b", "b"]
-
-
-def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
+    # Too few have ranks and no tests.
     table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10")
     table.to_csv(tmp_path / "table.csv", index=False)
     read = read_named_csv(str(tmp_path / "table.csv"))
@@ -92,22 +88,19 @@ def test_too_few_have_ranks_and_no_tests(tmp_path: Path) -> None:
     assert read[["groups", "f", "p", "critical_difference"]].isna().all(axis=None)
 
 
+def bars(figure: Figure) -> list[list[float]]:
+    return [list(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() > 2]
+
+
 def test_bars_join_what_is_not_told_apart() -> None:
-    scores = {"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}
     with house_style():
-        figure = critical_difference(results(scores))
-    (panel,) = figure.axes
-    bars = [line.get_xdata() for line in panel.lines if line.get_linewidth() > 2]
-    assert [list(bar) for bar in bars] == [[1, 2], [2, 3]]
-    texts = [text.get_text() for text in panel.texts]
-    assert {"best 1.00", "middle 2.00", "3.00 worst", f"critical difference {nemenyi(3, 6):.2f}"} <= set(texts)
-    assert "F is infinite, p < 0.001" in " ".join(figure.get_supxlabel().split())
-
-
-def test_a_test_that_rejects_nothing_tells_no_two_apart() -> None:
-    with house_style():
-        figure = critical_difference(results({"x": [0.1, 0.3] * 3, "y": [0.2, 0.2] * 3, "z": [0.3, 0.1] * 3}))
+        figure = critical_difference(results(ORDERED))
+        none = critical_difference(results({"x": [0.1, 0.3] * 3, "y": [0.2, 0.2] * 3, "z": [0.3, 0.1] * 3}))
         equal = critical_difference(results({name: [0.5] * 5 for name in "xyz"}))
-    assert [list(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() > 2] == [[2, 2]]
-    assert " ".join(figure.get_supxlabel().split()).endswith("no two systems are told apart.")
+    assert bars(figure) == [[1, 2], [2, 3]]
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {"best 1.00", "middle 2.00", "3.00 worst", f"critical difference {nemenyi(3, 6):.2f}"} <= texts
+    assert "F is infinite, p < 0.001" in " ".join(figure.get_supxlabel().split())
+    assert bars(none) == [[2, 2]]
+    assert " ".join(none.get_supxlabel().split()).endswith("no two systems are told apart.")
     assert [text.get_text() for text in equal.texts] == ["All systems are equal on every dataset: there are no ranks to test."]

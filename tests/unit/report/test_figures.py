@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,13 +14,10 @@ from beirflow.evaluation.ranks import Friedman
 from beirflow.evaluation.significance import compare_systems
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_json, write_record
-from beirflow.report.figure_cost import cost
-from beirflow.report.figure_data import FigureFiles, Results, read_results
-from beirflow.report.figure_lengths import document_lengths
-from beirflow.report.figure_pareto import pareto
-from beirflow.report.figure_ranks import _said, critical_difference
-from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
+from beirflow.report import figures
+from beirflow.report.figure_ranks import _said
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
+from beirflow.report.figure_tables import FigureFiles, Results, read_results
 from beirflow.report.figures import FUNCTIONS, draw_figures
 from beirflow.report.registry import FIGURE_TABLES, FIGURES
 from results_writer import write_metrics
@@ -29,9 +25,7 @@ from results_writer import write_metrics
 REPOSITORY = Path(__file__).parents[3]
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
 SIZES = {"plain": 20, "stack-a": 6, "stack-b": 10}
-POINTS = 72
-"""Of an inch."""
-
+POINTS = 72  # of an inch
 SVG_TEXT = "{http://www.w3.org/2000/svg}text"
 MEASURES = ("NDCG@10", "Recall@1", "Recall@10", "Recall@100", "Hole@10")
 
@@ -40,11 +34,7 @@ def values(system: str, corpus: str, measure: str) -> np.ndarray:
     return np.random.default_rng([*system.encode(), *corpus.encode(), *measure.encode()]).random(SIZES[corpus]).round(2)
 
 
-def index_bytes(corpus: str) -> int:
-    return 12_800 + SIZES[corpus]
-
-
-def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> dict[str, Any]:
+def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> FigureFiles:
     """Results of some systems on a plain dataset and one of two forums."""
     means, per_query, records, rows = [], [], [], []
     for system in systems:
@@ -54,28 +44,19 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
             means.append(paths[0])
             per_query.append(paths[1])
             records.append(str(folder / f"runs/{system}/{corpus}.json"))
-            write_record(records[-1], Job(folder), inputs={}, outputs={}, sizes={"index": index_bytes(corpus)})
+            write_record(records[-1], Job(folder), inputs={}, outputs={}, sizes={"index": 12_800 + SIZES[corpus]})
         stack = {name: np.mean([values(system, corpus, name).mean() for corpus in ROWS["stack"]]) for name in MEASURES}
         write_json(folder / f"metrics/{system}/stack.json", {"system": system, "dataset": "stack", "measures": stack})
         rows += [str(folder / f"metrics/{system}/{row}.json") for row in ROWS]
-    inspections = [str(folder / f"inspection/{corpus}.json") for corpus in SIZES]
-    for path, (corpus, size) in zip(inspections, SIZES.items(), strict=True):
+    inspections = {corpus: str(folder / f"inspection/{corpus}.json") for corpus in SIZES}
+    for corpus, size in SIZES.items():
         lengths = {"all": histogram(np.full(size, size)), "relevant": histogram(np.zeros(0, np.int32))}
         lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
-        write_json(path, {"dataset": corpus, "lengths": lengths})
+        write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
     compare_systems(means_paths=means, per_query_paths=per_query, rows=ROWS, comparison_path=comparison)
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
-    return {
-        "means_paths": rows,
-        "corpus_means_paths": means,
-        "per_query_paths": per_query,
-        "inspection_paths": inspections,
-        "comparison_path": comparison,
-        "costs_path": costs,
-        "rows": ROWS,
-        "baseline": baseline,
-    }
+    return FigureFiles(rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline)
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +67,7 @@ def style() -> Iterator[None]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    return read_results(FigureFiles(**sources(tmp_path)))
+    return read_results(sources(tmp_path))
 
 
 def text_of(path: Path) -> list[str]:
@@ -97,16 +78,14 @@ def test_every_figure_has_a_function_and_a_caption() -> None:
     assert FUNCTIONS.keys() == FIGURES.keys()
     captions = {path.stem for path in (REPOSITORY / "workflow/report").glob("*.rst")}
     assert captions - {"report", "summary"} == {*FIGURES}
-
-
-def test_what_is_computed_does_not_depend_on_the_baseline() -> None:
+    # Another baseline computes nothing again.
     assert "baseline" not in (REPOSITORY / "workflow/rules/analyse.smk").read_text()
 
 
 def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
     arguments = sources(tmp_path)
     for folder in ("one", "two"):
-        draw_figures(files=FigureFiles(**arguments), folder=str(tmp_path / folder))
+        draw_figures(files=arguments, folder=str(tmp_path / folder))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     tables = [f"{name}.csv" for name in FIGURE_TABLES]
     assert files == sorted([*(f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")), *tables])
@@ -117,19 +96,17 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
         assert b"dc:date" not in content
     for draw in FUNCTIONS.values():
         text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
-        named = [] if draw in (pareto, critical_difference) else ["plain", "stack"]
+        named = [] if draw in (figures.pareto, figures.critical_difference) else ["plain", "stack"]
         assert all(name in text for name in (*named, "y"))
 
 
-def test_figures_fit_a_column_of_a_paper_in_its_font(tmp_path: Path) -> None:
-    results = read_results(FigureFiles(**sources(tmp_path)))
-    with house_style(3.3, "DejaVu Serif"):
-        for draw in FUNCTIONS.values():
-            save(draw(results), str(tmp_path), draw.__name__, ["svg"])
+def test_figures_fit_a_column_of_a_paper_in_its_font(results: Results, tmp_path: Path) -> None:
     for draw in FUNCTIONS.values():
-        text = (tmp_path / f"{draw.__name__}.svg").read_text()
+        with house_style(3.3, "DejaVu Serif"):
+            save(draw(results), str(tmp_path), "figure", ["svg"])
+        text = (tmp_path / "figure.svg").read_text()
         (width,) = re.findall(r'<svg [^>]*?width="([\d.]+)pt"', text, re.DOTALL)
-        assert draw is critical_difference or float(width) <= 3.3 * POINTS
+        assert draw is figures.critical_difference or float(width) <= 3.3 * POINTS
         assert "DejaVu Serif" in text
 
 
@@ -141,8 +118,8 @@ def test_a_font_that_is_not_there_is_refused_with_the_nearest() -> None:
 
 def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
     for baseline, other in (("x", "y"), ("y", "x")):
-        results = read_results(FigureFiles(**sources(tmp_path, baseline=baseline)))
-        (panel,) = ndcg_difference(results).axes
+        results = read_results(sources(tmp_path, baseline=baseline))
+        (panel,) = figures.ndcg_difference(results).axes
         shown = {
             label.get_text().removeprefix("* "): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
             for place, label in enumerate(panel.get_yticklabels())
@@ -152,41 +129,31 @@ def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(
         assert list(shown.values()) == sorted(shown.values(), reverse=True)
         assert panel.get_title(loc="left") == other
         assert {bar.get_hatch() is not None for bar in panel.patches if bar.get_width() < 0} <= {True}
-
-
-def test_a_significant_difference_has_a_star(results: Results) -> None:
+    # A significant difference has a star.
     for p, expected in ((0.0249, {"* plain", "* stack"}), (0.0251, {"plain", "stack"})):
         results.comparison["p"] = p
-        (panel,) = ndcg_difference(results).axes
+        (panel,) = figures.ndcg_difference(results).axes
         assert {label.get_text() for label in panel.get_yticklabels()} == expected
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
-    drawn = {name: draw(read_results(FigureFiles(**sources(tmp_path, ["x"])))) for name, draw in FUNCTIONS.items()}
-    assert [text.get_text() for text in drawn["ndcg_difference"].texts] == [
-        "x is the only system: there is nothing to compare it with."
-    ]
-    assert [text.get_text() for text in drawn["critical_difference"].texts] == [
-        "Ranks are tested from 3 systems and 5 datasets on."
-    ]
-    assert [name for name, figure in drawn.items() if not figure.axes] == ["ndcg_difference", "critical_difference"]
+    drawn = {name: draw(read_results(sources(tmp_path, ["x"]))) for name, draw in FUNCTIONS.items()}
+    said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}
+    assert said == {
+        "ndcg_difference": ["x is the only system: there is nothing to compare it with."],
+        "critical_difference": ["Ranks are tested from 3 systems and 5 datasets on."],
+    }
 
 
-def test_recall_is_shown_at_every_cutoff(results: Results) -> None:
-    plain, stack = recall_over_k(results).axes
+def test_recall_holes_and_the_distribution_over_queries_are_those_of_the_results(results: Results) -> None:
+    plain, stack = figures.recall_over_k(results).axes
     assert [line.get_xdata().tolist() for line in plain.lines] == [[1, 10, 100]] * 2
     assert stack.lines[1].get_ydata().tolist() == [results.means["y", "stack"][f"Recall@{k}"] for k in (1, 10, 100)]
-
-
-def test_the_distribution_is_the_share_of_queries_that_reach_a_value(results: Results) -> None:
-    stack = ndcg_per_query(results).axes[1]
+    stack = figures.ndcg_per_query(results).axes[1]
     found = np.concatenate([values("y", corpus, "NDCG@10") for corpus in ROWS["stack"]])
     expected = {number / 100: np.mean(found >= number / 100) for number in range(1, 101)}
     assert dict(zip(stack.lines[1].get_xdata(), stack.lines[1].get_ydata(), strict=True)) == pytest.approx(expected)
-
-
-def test_holes_stand_beside_scores(results: Results) -> None:
-    scores, shares = holes(results).axes
+    scores, shares = figures.holes(results).axes
     assert list(scores.lines[1].get_xdata()) == [results.means["y", row]["NDCG@10"] for row in ROWS]
     assert list(shares.lines[0].get_xdata()) == [results.means["x", row]["Hole@10"] for row in ROWS]
 
@@ -196,39 +163,38 @@ def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: R
     assert sum(counts) == 3 * (6 + 10)
     assert (counts[5], counts[0]) == (2, 2)
     assert len(edges) == len(counts) + 1
-    plain, _ = document_lengths(results).axes
+    plain, _ = figures.document_lengths(results).axes
     assert len(plain.collections) == 3
     assert [label.get_text() for label in plain.get_yticklabels()] == ["all documents", "relevant", "x", "y"]
     median = plain.lines[-2].get_xdata()[0]
     assert 25 <= median <= 32
 
 
-@pytest.mark.parametrize("p", [0.117, 0.0001])
-def test_no_line_ends_inside_a_value_of_the_test_of_ranks(p: float) -> None:
-    for width in range(30, 140):
-        for line in fill(_said(Friedman(4.29, p, 1.0), 15, 10), width).splitlines():
-            assert re.search(r"[=<Fp]$", line) is None, line
+def test_no_line_ends_inside_a_value_of_the_test_of_ranks() -> None:
+    texts = [fill(_said(Friedman(4.29, p, 1.0), 15, 10), width) for p in (0.117, 0.0001) for width in range(30, 140)]
+    assert [line for text in texts for line in text.splitlines() if re.search(r"[=<Fp]$", line)] == []
 
 
 def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
-    speed, seconds, memory, disk = cost(results).axes
+    speed, seconds, memory, disk = figures.cost(results).axes
     assert list(speed.lines[0].get_xdata()) == [100 / 4, 200 / 8]
     assert list(seconds.lines[0].get_xdata()) == [63, 126]
     assert memory.get_xlabel().endswith("not known")
     assert disk.get_xlabel() == "index\non disk, kB"
-    assert list(disk.lines[0].get_xdata()) == pytest.approx([sum(map(index_bytes, corpora)) / 1e3 for corpora in ROWS.values()])
+    assert list(disk.lines[0].get_xdata()) == pytest.approx(
+        [sum(12_800 + SIZES[name] for name in names) / 1e3 for names in ROWS.values()]
+    )
 
 
 def test_systems_can_be_told_apart_without_colour() -> None:
     styles = style_of([f"system {number}" for number in range(len(MARKERS))])
     assert len({style["marker"] for style in styles.values()}) == len(MARKERS)
-    assert len({(str(style["linestyle"]), style["marker"]) for style in styles.values()}) == len(MARKERS)
 
 
 def test_names_that_look_like_numbers_or_missing_values_stay_names(tmp_path: Path) -> None:
     arguments = sources(tmp_path, ["NA", "007", "null"], baseline="NA")
-    results = read_results(FigureFiles(**arguments))
+    results = read_results(arguments)
     assert set(results.costs["system"]) == {"NA", "007", "null"}
     assert set(results.comparison["system_a"]) | set(results.comparison["system_b"]) == {"NA", "007", "null"}
-    save(cost(results), str(tmp_path), "cost", ["svg"])
+    save(figures.cost(results), str(tmp_path), "cost", ["svg"])
     assert {"NA", "007", "null"} <= set(text_of(tmp_path / "cost.svg"))

@@ -1,7 +1,6 @@
 """The leaderboard: systems by their mean, the best of a column, what differs from the baseline, and what was published."""
 
 import pandas as pd
-import pytest
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.pages import HEATS, Table
@@ -35,7 +34,7 @@ def seen(table: Table) -> list[list[str]]:
     return [[f"{cell.text}{cell.note}{'*' * cell.best}" for cell in row] for row in table.rows]
 
 
-def test_systems_come_by_their_mean_and_means_come_first() -> None:
+def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near_the_best_is() -> None:
     table = leaderboard(SUMMARY, "NDCG@10")
     assert [column.label for column in table.columns] == ["System", "mean of 2", "fever", "scifact"]
     assert seen(table) == [
@@ -43,10 +42,7 @@ def test_systems_come_by_their_mean_and_means_come_first() -> None:
         ["contriever", "0.3750", "0.2500", "0.5000*"],
         ["last", "0.1250", "0.0000", "0.2500"],
     ]
-
-
-def test_the_shade_says_how_near_the_best_of_the_column_is() -> None:
-    heats = [[cell.heat for cell in row[1:]] for row in leaderboard(SUMMARY, "NDCG@10").rows]
+    heats = [[cell.heat for cell in row[1:]] for row in table.rows]
     assert heats == [[HEATS] * 3, [HEATS // 2, HEATS // 3, HEATS], [0, 0, 0]]
 
 
@@ -62,17 +58,16 @@ def test_a_single_system_is_compared_with_nothing() -> None:
 def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:
     marks = significance_marks(COMPARISON, "NDCG@10", "contriever")
     assert marks == {("toy", "fever"): "▲", ("last", "fever"): "▼", ("last", "scifact"): "▲"}
-    assert [row[2:] for row in seen(leaderboard(SUMMARY, "NDCG@10", marks))] == [
-        ["0.7500▲*", "0.5000*"],
-        ["0.2500", "0.5000*"],
-        ["0.0000▼", "0.2500▲"],
-    ]
+    marked = [row[2:] for row in seen(leaderboard(SUMMARY, "NDCG@10", marks))]
+    assert marked == [["0.7500▲*", "0.5000*"], ["0.2500", "0.5000*"], ["0.0000▼", "0.2500▲"]]
     assert "the baseline, contriever (" in notes(SUMMARY, bool(marks), "contriever")[1]
     assert significance_marks(COMPARISON, "Recall@100", "contriever") == {}
-
-
-def test_a_comparison_of_a_single_system_marks_nothing() -> None:
     assert significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
+    recall = COMPARISON.assign(measure="Recall@100", difference=-COMPARISON["difference"])
+    both = pd.concat([COMPARISON, recall], ignore_index=True)
+    ndcg, other = (significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
+    assert ndcg == marks
+    assert {key: "▲▼".replace(mark, "") for key, mark in other.items()} == marks
 
 
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
@@ -85,9 +80,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
     assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
     assert published_table(SUMMARY, "MAP@3", Sources()) is None
-
-
-def test_published_scores_of_colbert_say_that_they_are_of_candidates_of_an_index() -> None:
+    # Those of ColBERT say that they are of candidates of an index.
     summary = pd.DataFrame({"system": ["colbert"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.671]})
     sources = Sources()
     published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "paper"}), "NDCG@10", sources)
@@ -105,12 +98,9 @@ def test_means_by_task_and_domain_say_what_they_are_over() -> None:
     assert [column.label for column in domain.columns] == ["System", "Wikipedia", "Scientific"]
     assert seen(domain) == [["s", "0.3750", "0.0000"]]
     assert over_domain == ["Wikipedia: fever, climate-fever.", "Scientific: scifact."]
-
-
-@pytest.mark.parametrize("datasets", [["scifact"], ["scifact", "nfcorpus"], ["mine", "yours"]])
-def test_groups_of_one_dataset_each_have_no_table(datasets: list[str]) -> None:
-    summary = pd.DataFrame({"system": "s", "dataset": datasets, "split": "test", "NDCG@10": 0.5})
-    assert kind_tables(summary, "NDCG@10") == []
+    for datasets in (["scifact"], ["scifact", "nfcorpus"], ["mine", "yours"]):  # groups of one dataset each
+        alone = pd.DataFrame({"system": "s", "dataset": datasets, "split": "test", "NDCG@10": 0.5})
+        assert kind_tables(alone, "NDCG@10") == []
 
 
 def test_headers_of_many_columns_stand_upright() -> None:
@@ -119,12 +109,3 @@ def test_headers_of_many_columns_stand_upright() -> None:
     assert ["upright" in column.classes for column in leaderboard(summary, "NDCG@10").columns] == [False, *[True] * len(names)]
     few = leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
     assert not any("upright" in column.classes for column in few.columns)
-
-
-def test_marks_are_those_of_the_measure() -> None:
-    recall = COMPARISON.assign(measure="Recall@100", difference=-COMPARISON["difference"])
-    both = pd.concat([COMPARISON, recall], ignore_index=True)
-    ndcg, other = (significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
-    assert ndcg == significance_marks(COMPARISON, "NDCG@10", "contriever")
-    assert ndcg.keys() == other.keys()
-    assert all(ndcg[key] != other[key] for key in ndcg)

@@ -1,9 +1,24 @@
-"""The tables of the report say what the files say."""
+"""The tables of the report say what the files say, of systems every prompt to the letter, and how datasets are cited."""
+
+import re
 
 import pandas as pd
-import pytest
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.pages import Cell, Table
-from beirflow.report.tables import cost_table, energy_note, energy_table, holes_table, main_measures, significance_table
+from beirflow.report.system_tables import settings_table, systems_table
+from beirflow.report.tables import (
+    BEIR,
+    bibtex,
+    citations,
+    cost_table,
+    datasets_table,
+    energy_note,
+    energy_table,
+    holes_table,
+    main_measures,
+    of_catalogue,
+    significance_table,
+)
 
 SUMMARY = pd.DataFrame(
     {
@@ -29,12 +44,9 @@ def test_holes_have_a_row_a_dataset_where_they_were_measured() -> None:
     assert holes_table(SUMMARY.drop(columns="Hole@10")) is None
 
 
-@pytest.mark.parametrize(
-    ("measures", "expected"),
-    [(["MAP@3", "P@3"], ["MAP@3"]), (["MAP@100", "Recall@100"], ["MAP@100", "Recall@100"]), (["NDCG@10"], ["NDCG@10"])],
-)
-def test_what_has_a_table_of_its_own(measures: list[str], expected: list[str]) -> None:
-    assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == expected
+def test_what_has_a_table_of_its_own() -> None:
+    for measures, number in ((["MAP@3", "P@3"], 1), (["MAP@100", "Recall@100"], 2), (["NDCG@10"], 1)):
+        assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
 
 
 def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defined() -> None:
@@ -57,13 +69,14 @@ def test_cost_is_read_in_units_for_people() -> None:
     assert sum(span for _, span in table.groups) == len(table.columns) - 1
     assert table.rows[0][-1] == Cell("3.0", 3.0)
     assert seen(cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
-    table = cost_table(pd.DataFrame([row | {"rerank_seconds": 12.5}]))
-    assert [text for text in seen(table)[0] if text.endswith(".5")] == ["1.5", "1.5", "1.5", "12.5", "1.5"]
-    trained = cost_table(pd.DataFrame([row | {"expand_seconds": 2.5, "train_seconds": 12.5}]))
-    assert [text for text in seen(trained)[0] if text.endswith(".5")] == ["2.5", "12.5", "1.5", "1.5", "1.5", "1.5"]
-    expanded = cost_table(pd.DataFrame([row | {"expand_seconds": 12.5}]))
-    assert [text for text in seen(expanded)[0] if text.endswith(".5")] == ["12.5", "1.5", "1.5", "1.5", "1.5"]
-    assert sum(span for _, span in table.groups) == len(table.columns) - 1
+    for stages, shown in (
+        ({"rerank_seconds": 12.5}, ["1.5", "1.5", "1.5", "12.5", "1.5"]),
+        ({"expand_seconds": 2.5, "train_seconds": 12.5}, ["2.5", "12.5", "1.5", "1.5", "1.5", "1.5"]),
+        ({"expand_seconds": 12.5}, ["12.5", "1.5", "1.5", "1.5", "1.5"]),
+    ):
+        table = cost_table(pd.DataFrame([row | stages]))
+        assert [text for text in seen(table)[0] if text.endswith(".5")] == shown
+        assert sum(span for _, span in table.groups) == len(table.columns) - 1
 
 
 def energy(**columns: list[float]) -> pd.DataFrame:
@@ -75,13 +88,10 @@ def energy(**columns: list[float]) -> pd.DataFrame:
     return pd.DataFrame(table | {"system": ["a", "b"], "dataset": "d", "precision": "float32", "devices": "cpu"})
 
 
-def test_energy_that_nobody_counted_has_no_table_but_a_sentence() -> None:
+def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
     costs = energy(gpu_joules=[0.0, 0.0])
     assert energy_table(costs) is None
     assert energy_note(costs).startswith("Energy and emissions are not known: ")
-
-
-def test_energy_is_in_kilowatt_hours_and_what_is_not_known_of_one_system_says_so() -> None:
     costs = energy(processor_joules=[7.2e6, float("nan")], gpu_joules=[0.0, 0.0], processor_share=[0.5, float("nan")])
     table = energy_table(costs)
     assert table
@@ -89,13 +99,108 @@ def test_energy_is_in_kilowatt_hours_and_what_is_not_known_of_one_system_says_so
     assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "not known", "not known"]]
     assert table.rows[1][-2].value is None
     assert "Emissions are not known without carbon_intensity." in energy_note(costs)
-    costs = energy(
-        processor_joules=[3.6e6, 3.6e6], gpu_joules=[3.6e6, 0.0], co2_grams=[700.0, 350.0], carbon_intensity=[350.0] * 2
-    )
+    counted = {"processor_joules": [3.6e6, 3.6e6], "gpu_joules": [3.6e6, 0.0], "co2_grams": [700.0, 350.0]}
+    costs = energy(**counted, carbon_intensity=[350.0] * 2)
     table = energy_table(costs)
     assert table
-    assert [row[2:] for row in seen(table)] == [
-        ["1.0000", "1.0000", "not known", "700.0"],
-        ["1.0000", "0.0000", "not known", "350.0"],
-    ]
+    shown = [["1.0000", "1.0000", "not known", "700.0"], ["1.0000", "0.0000", "not known", "350.0"]]
+    assert [row[2:] for row in seen(table)] == shown
     assert "Emissions are those of 350 g of CO₂ a kWh." in energy_note(costs)
+
+
+DATASETS = pd.DataFrame(
+    {
+        "system": ["a", "a", "b", "a", "a"],
+        "dataset": ["scifact", "mine", "scifact", "nfcorpus.dev.sample-50-seed-7", "mean of 3"],
+        "split": ["test", "test", "test", "dev", None],
+        "documents": [5183, 60, 5183, 3633, 8876],
+        "queries": [300, 18, 300, 50, 368],
+    }
+)
+
+
+def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> None:
+    assert set(citations()) == {BEIR, *load_catalogue().known_datasets}
+    for name, entry in citations().items():
+        assert entry.count("{") == entry.count("}"), name
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+        assert {"author", "title", "year"} <= set(fields), name
+        assert re.fullmatch(r"(19|20)\d\d", fields["year"]), name
+
+
+def test_splits_and_samples_are_of_their_dataset_and_others_are_not() -> None:
+    of_nfcorpus = ("nfcorpus", "nfcorpus.dev", "nfcorpus.sample-50", "nfcorpus.dev.sample-50-seed-7")
+    assert {of_catalogue(name) for name in of_nfcorpus} == {"nfcorpus"}
+    assert {of_catalogue(name) for name in ("nfcorpus.mine", "my-nfcorpus", "mean of 3")} == {None}
+
+
+def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> None:
+    rows = [[cell.text for cell in row] for row in datasets_table(DATASETS).rows]
+    assert [row[0] for row in rows] == ["scifact", "mine", "nfcorpus.dev.sample-50-seed-7"]
+    assert rows[0][:4] == ["scifact", "test", "5,183", "300"]
+    assert rows[0][-2:] == [load_catalogue().datasets["scifact"][0].licence, "scifact"]
+    assert rows[1][4:] == ["", "", "", ""]
+    assert rows[2][-1] == "nfcorpus"
+    text = bibtex(DATASETS["dataset"])
+    assert re.findall(r"^@\w+\{([\w-]+),", text, re.MULTILINE) == ["beir", "scifact", "nfcorpus"]
+    assert bibtex(["mine"]) == ""
+
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+COLUMNS = ["system", "setting", "dataset", "value", "said_by", "model_says"]
+ENCODER = [
+    ("family", None, "dense", "configuration", None),
+    ("model", None, "some/encoder", "configuration", None),
+    ("revision", None, REVISION, "configuration", None),
+    ("query_model", None, "some/other", "configuration", None),
+    ("pooling", None, "cls", "configuration", "mean"),
+    ("similarity", None, "cosine", "configuration", "cosine"),
+    ("max_length of queries", None, "64", "model", None),
+    ("query_prefix", None, "query: ", "configuration", "ask: "),
+    ("document_prefix", None, None, "model", None),
+    ("precision", None, "float32", "record", None),
+    ("dim", None, "384", "record", None),
+    ("truncated_queries", "scifact", "3", "record", None),
+    ("truncated_documents", "scifact", "1200", "record", None),
+    ("truncated_documents", "arguana", "34", "record", None),
+]
+LEXICAL = [("family", None, "lexical", "configuration", None), ("k1", None, "0.9", "configuration", None)]
+
+
+def settings(*systems: list[tuple[str | None, ...]]) -> pd.DataFrame:
+    return pd.DataFrame([(f"s{i}", *row) for i, rows in enumerate(systems) for row in rows], columns=COLUMNS)
+
+
+def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_its_files() -> None:
+    dense, lexical = seen(systems_table(settings(ENCODER, LEXICAL)))
+    how = "pooling cls (its files say mean) · similarity cosine · max_length of queries 64"
+    models = "some/encoder at 0123456789; queries: some/other"
+    prompts = ["“query: ” (its files say ask: )", "nothing"]
+    assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents"]
+    assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", ""]
+    every = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}
+    assert every["revision"] == ["all", REVISION, "configuration", ""]
+    assert every["pooling"] == ["all", "cls", "configuration", "mean"]
+    assert every["max_length of queries"][2] == "files of the model"
+    assert every["dim"] == ["all", "384", "record of the run", ""]
+
+
+def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
+    fused = [("family", None, "fusion", "configuration", None), ("weights", None, "0.3, 0.7", "record", None)]
+    fused += [("tuned_on", None, "nfcorpus.dev: …", "record", None)]
+    late = [("model", None, "m", "configuration", None), ("weights", None, "model.safetensors", "configuration", None)]
+    late += [("pool_factor", None, "2", "configuration", None), ("lossy", None, "averaged", "record", None)]
+    late += [("assumed", None, "late: a is b", "record", None)]
+    first, second = seen(systems_table(settings(fused, late)))
+    assert first[3] == "weights 0.3, 0.7 · tuned_on nfcorpus.dev: …"
+    assert second[3] == "pool_factor 2 · lossy averaged · assumed late: a is b"
+
+
+def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
+    prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
+    table = settings([("family", None, "dense", "configuration", None), *prompts])
+    assert seen(systems_table(table))[0][4] == "2 prompts, by dataset: see all settings"
+    assert seen(settings_table(table))[1:] == [
+        ["s0", "query_prefix", "arguana", "arguana: ", "configuration", ""],
+        ["s0", "query_prefix", "scifact", "scifact: ", "configuration", ""],
+    ]

@@ -1,7 +1,6 @@
 """Read a corpus once: the length of every document, and the beginning of the shown ones."""
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,61 +12,55 @@ from beirflow.datasets.corpus_files import Documents
 from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.progress import Progress
 
-SNIPPET = 240
-"""Characters of a text that are shown at first."""
+SNIPPET = 240  # characters of a text that a page shows at first
+WHOLE = 8000  # most characters of a text
+ROOM = 1_000_000  # characters of all texts of a corpus, beyond a snippet of each: a page holds them all
+ROWS = 1 << 14  # documents in memory at once
+WITH_TITLES = ("doc_id", "text", "title_bytes")  # columns from which titles and texts are split
 
-WHOLE = 8000
-"""Characters of a text that are kept at most."""
 
-ROOM = 1_000_000
-"""Characters of all texts that are kept of a corpus, where that leaves each a snippet: a page holds them all."""
-
-ROWS = 1 << 14
-"""Documents that are read at once."""
+def document_batches(
+    path: str, columns: Sequence[str], task: str = "read documents", rows: int = ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield columns of all documents of ``documents.parquet``, some rows at a time, and show the progress of the task."""
+    with Documents(path, piecewise=True) as file, Progress(task, sum(file.sizes), "documents") as progress:
+        for chunk in range(len(file.sizes)):
+            for batch in file.batches(chunk, list(columns), rows):
+                yield batch
+                progress.advance(batch.num_rows)
 
 
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
-    """Read all documents, some at a time.
+    """Read all documents once, some at a time.
 
     Args:
         documents_path: ``documents.parquet``, next to its ``corpus.json``.
         shown: Ids of the documents whose beginning is wanted, in any order and number.
-        groups: Ids of documents whose lengths are wanted; one that occurs twice counts twice, and one that is not
-            in the corpus not at all.
+        groups: Ids of documents whose lengths are wanted; repeated ids count repeatedly, ids outside the corpus not at all.
 
     Returns:
-        ``title`` and ``text`` by id, in the order of the ids, texts cut where all of them need more room than there is; and
-        histograms of the lengths: of all documents, then of every group.
-
-    Raises:
-        DataError: What is read was changed after it was written.
+        ``title`` and ``text`` by id, in the order of the ids, texts cut if all of them need more room than there is; and
+            histograms of the lengths of all documents, then of every group.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
     length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, tuple[str, str]]()
-    with (
-        Documents(documents_path, piecewise=True) as file,
-        Progress("read documents", sum(file.sizes), "documents") as progress,
-    ):
-        for batch in chain.from_iterable(
-            file.batches(chunk, ["doc_id", "text", "title_bytes"], ROWS) for chunk in range(len(file.sizes))
-        ):
-            words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
-            all_lengths.append(words)
-            here = pc.is_valid(place).to_numpy(zero_copy_only=False)
-            length_of[place.drop_null().to_numpy()] = words[here]
-            rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-            most = SNIPPET, WHOLE
-            titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
-            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
-            progress.advance(batch.num_rows)
+    for batch in document_batches(documents_path, WITH_TITLES):
+        words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
+        all_lengths.append(words)
+        length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
+        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+        most = SNIPPET, WHOLE
+        titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
+        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
     lengths = [np.concatenate(all_lengths)]
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]
         lengths.append(of_group[of_group >= 0])
+    # All texts share the room of a page, but none has less than a snippet.
     room = max(SNIPPET, ROOM // max(1, len(texts)))
     shown = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
     ordered = {doc_id: {"title": title, "text": beginning(text, room)} for doc_id, (title, text) in shown.items()}
@@ -75,7 +68,7 @@ def scan_documents(
 
 
 def beginning(text: str, most: int = SNIPPET) -> str:
-    """The beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
+    """Return the beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
     words = " ".join(text.split())
     if len(words) <= most:
         return words

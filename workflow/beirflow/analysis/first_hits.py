@@ -9,13 +9,12 @@ import pyarrow.parquet as pq
 
 from beirflow.files.verified import check_digest
 
-RUN_ROWS = 1 << 18
-"""Rows of a run that are read at once."""
+RUN_ROWS = 1 << 18  # rows of a run in memory at once
 
 
 @dataclass(frozen=True)
 class FirstHits:
-    """First hits of a run.
+    """The analysed part of a run.
 
     Attributes:
         doc_ids: Documents in the first ranks of all queries, one a hit.
@@ -27,20 +26,9 @@ class FirstHits:
 
 
 def read_first_hits(run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]) -> FirstHits:
-    """Read a run piece by piece and keep the part that is looked at.
+    """Read the first ``depth`` ranks of all queries and all ranks of a sample of queries, some rows at a time.
 
-    Args:
-        run_path: Parquet of the run.
-        expected: Its digest when it was evaluated.
-        source: The record that says so.
-        depth: The first ranks of all queries.
-        sample: Ids of the queries whose ranks are all kept.
-
-    Returns:
-        That part.
-
-    Raises:
-        DataError: The run was changed after it was evaluated.
+    Raise DataError if the digest of the run is not the expected one, which ``source`` recorded.
     """
     check_digest(run_path, expected, source)
     wanted = pa.array(sample, pa.string())

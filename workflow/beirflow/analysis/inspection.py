@@ -33,11 +33,8 @@ from beirflow.evaluation.scores import read_per_query
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.sources.query_lists import for_reading
 
-DEPTH = 10
-"""Hits of a query that are shown, and whose lengths are counted."""
-
-JUDGED = 20
-"""Judged documents of a query that are shown."""
+DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
+JUDGED = 20  # judged documents of a query that are shown
 
 
 def inspect_dataset(
@@ -51,20 +48,9 @@ def inspect_dataset(
     job: Job,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Choose queries of one corpus and write what is needed to look at them.
+    """Write the inspection of one corpus from the runs, means and values of every system, in the same order.
 
-    Args:
-        dataset: Name of the corpus.
-        corpus: Documents, queries and judgements.
-        run_paths: Parquet of the run of every system.
-        means_paths: The ``metrics`` JSON of every system, in the same order.
-        per_query_paths: The values of every query, in the same order.
-        output_path: JSON to write, as this module says.
-        job: The job, for the record.
-        main_measure: The measure that is shown.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    Raise DataError if a file is not the one that was recorded.
     """
     record = read_json(corpus.corpus_path)
     means = {each["system"]: each for each in map(read_json, means_paths)}
@@ -110,7 +96,7 @@ def inspect_dataset(
         measure=main_measure,
         depth=DEPTH,
         systems=list(means),
-        sample=sample.described(),
+        sample={"shown": len(sample.rows), "of": sample.of, "how": sample.how},
         queries=entries,
         texts=texts,
         scores=query_scores(
@@ -126,7 +112,7 @@ def inspect_dataset(
 
 
 def _grades(qrels: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """The judgements of some queries: by query, by document, the grade."""
+    """Return the judgements of some queries: by query, by document, the grade."""
     grades: dict[str, dict[str, int]] = {query_id: {} for query_id in ids}
     for row in qrels.filter(pc.is_in(qrels["query_id"], value_set=pa.array(ids, pa.string()))).to_pylist():
         grades[row["query_id"]][row["doc_id"]] = row["score"]
@@ -150,6 +136,7 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
         ],
         "hits": {
             system: [
+                # The shortest decimal of a float32; the same number as float64 would have digits that mean nothing.
                 {"doc_id": doc_id, "score": float(str(np.float32(score))), "grade": grades.get(doc_id)}
                 for doc_id, (_, score) in list(found.items())[:DEPTH]
             ]
@@ -159,6 +146,6 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
 
 
 def _named(entries: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Ids of all documents that are shown."""
+    """Return the ids of all documents that are shown."""
     judged = {document["doc_id"] for entry in entries for document in entry["judged"]}
     return judged.union(hit["doc_id"] for entry in entries for hits in entry["hits"].values() for hit in hits)

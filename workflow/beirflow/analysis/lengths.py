@@ -19,14 +19,7 @@ QUANTILES = (5, 25, 50, 75, 95)
 
 
 def count_words(texts: pa.Array) -> np.ndarray:
-    """Number of words of every text.
-
-    Args:
-        texts: n texts.
-
-    Returns:
-        int32 of shape (n,).
-    """
+    """Return the number of words of each of n texts, int32 of shape (n,)."""
     words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(texts))
     # What is empty or only whitespace is split into one empty word.
     some = pc.greater(pc.binary_length(pc.utf8_trim_whitespace(texts)), 0)
@@ -34,15 +27,12 @@ def count_words(texts: pa.Array) -> np.ndarray:
 
 
 def histogram(lengths: np.ndarray) -> dict[str, Any]:
-    """A histogram with its numbers.
+    """Return a histogram of lengths in words with its numbers.
 
-    Args:
-        lengths: In words, integers of shape (n,).
-
-    Returns:
-        ``edges`` and ``counts`` without the empty bins at the end, ``quantiles`` by percent, ``mean`` and ``n``;
-        quantiles and mean are None where n is 0.
+    It has ``edges`` and ``counts`` without the empty bins at the end, ``quantiles`` by percent, ``mean`` and ``n``; quantiles and
+    mean are None if n is 0.
     """
+    # Longer texts count in the last bin.
     counts, _ = np.histogram(np.minimum(lengths, EDGES[-1] - 1), bins=EDGES)
     used = int(np.max(np.flatnonzero(counts), initial=0)) + 1
     found = np.quantile(lengths, np.array(QUANTILES) / 100).tolist() if len(lengths) else [None] * len(QUANTILES)
@@ -55,15 +45,13 @@ def histogram(lengths: np.ndarray) -> dict[str, Any]:
     }
 
 
+def by_name(lengths: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the histograms of an inspection by their names in tables and figures."""
+    return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
+
+
 def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, tuple[list[int], list[int]]]:
-    """Histograms of several corpora as one; their bins are the same as far as they go.
-
-    Args:
-        named: Of each corpus, by name what :func:`histogram` gives.
-
-    Returns:
-        By name, edges and counts; of a name that only some corpora have, those of these.
-    """
+    """Add up the histograms of several corpora by name; return edges and counts, over the corpora that have the name."""
     names = dict.fromkeys(name for each in named for name in each)
     return {
         name: (
@@ -75,14 +63,7 @@ def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, tupl
 
 
 def median(histograms: Sequence[Mapping[str, Any]]) -> float:
-    """The median of what some histograms count: exact for one, else inside its bin by its share.
-
-    Args:
-        histograms: What :func:`histogram` gives.
-
-    Returns:
-        Words; not-a-number where nothing was counted.
-    """
+    """Return the median of histograms: exact for one, else interpolated in its bin; not-a-number without counts."""
     counted = [each for each in histograms if each["n"]]
     if len(counted) <= 1:
         return float(counted[0]["quantiles"]["50"]) if counted else float("nan")

@@ -5,20 +5,11 @@ from collections.abc import Iterable
 
 from beirflow.postings.analyzer import analyze, analyze_all
 
-WORD = re.compile(r"[^\W_]+")
-"""Words that a page may mark: letters and digits."""
+WORD = re.compile(r"[^\W_]+")  # letters and digits, which a page may mark
 
 
 def matched_words(query: str, texts: Iterable[str]) -> list[str]:
-    """The words of some texts that have a term of a query.
-
-    Args:
-        query: The query.
-        texts: Titles and texts of documents.
-
-    Returns:
-        The words in lower case, each once, in order.
-    """
+    """Return the words of some texts that have a term of a query, in lower case, each once, in order."""
     terms = set(analyze(query))
     words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
     return [word for word, found in zip(words, analyze_all(words), strict=True) if terms.intersection(found)]

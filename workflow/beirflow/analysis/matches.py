@@ -35,22 +35,10 @@ def match_hits(
     output_path: str,
     job: Job,
 ) -> None:
-    """Say for the hits of a system that are shown what in their texts they match.
+    """Write the matches of the shown hits of a system, found by ``finder``, ``module:function`` of its family.
 
-    Args:
-        system: Name of the system.
-        dataset: Name of the corpus.
-        finder: ``module:function`` of the family, :data:`~beirflow.runs.matches.FindMatches`.
-        inspection_path: What ``inspect_dataset`` wrote: the hits.
-        corpus: Queries and documents.
-        computing: The system as it is for the corpus, its model, and the hardware.
-        output_path: The record to write, as this module says.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded, or the inspection is of other texts.
+    Raise ModelError or DeviceError if the model fails, DataError if a file is not the one that was recorded or the inspection is
+    of other texts.
     """
     inspection = read_json(inspection_path)
     texts = {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)}
@@ -79,7 +67,7 @@ def match_hits(
 
 
 def _pairs(shown: Mapping[str, Sequence[str]], queries_path: str, documents_path: str) -> Pairs:
-    """Every query with its documents, as models read them."""
+    """Return every query with its documents, as models read them."""
     queries, documents = _texts(_rows(read_table(queries_path), "query_id", shown), "query_id"), dict[str, str]()
     wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
     with Documents(documents_path, piecewise=True) as file:
@@ -93,10 +81,10 @@ def _pairs(shown: Mapping[str, Sequence[str]], queries_path: str, documents_path
 
 
 def _rows(table: Rows, key: str, wanted: Iterable[str]) -> Rows:
-    """The rows with some ids."""
+    """Return the rows with some ids."""
     return table.filter(pc.is_in(table[key], value_set=pa.array(sorted(wanted), table.schema.field(key).type)))
 
 
 def _texts(table: pa.Table, key: str) -> dict[str, str]:
-    """Texts by id."""
+    """Return texts by id."""
     return dict(zip(table[key].to_pylist(), table["text"].to_pylist(), strict=True))

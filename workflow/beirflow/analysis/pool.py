@@ -8,23 +8,19 @@ in the order of their digests. A filled copy is a file of ``extra_judgements``.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table
+from beirflow.analysis.document_scan import WITH_TITLES, document_batches
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import split_title_and_text
-from beirflow.files.progress import Progress
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 from beirflow.sources.query_lists import for_reading
 
 PAIR = ["query_id", "doc_id"]
-
-ROWS = 1 << 14
-"""Documents that are read at once."""
 
 
 def pool_unjudged(
@@ -38,23 +34,9 @@ def pool_unjudged(
     record_path: str,
     job: Job,
 ) -> str:
-    """Write the pool of a corpus.
+    """Write the pool of a corpus and its record; return the number of pairs, in words.
 
-    Args:
-        dataset: Name of the corpus.
-        corpus: Documents, queries and judgements.
-        run_paths: Parquet of the run of every system.
-        means_paths: The ``metrics`` JSON of every system, in the same order.
-        pool_depth: Ranks of each run that are looked at.
-        pool_path: JSON lines to write, as this module says.
-        record_path: JSON to write: depth, systems, grades that the judgements of the corpus use, and counts.
-        job: The job, for the record.
-
-    Returns:
-        The number of pairs, in words.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    The record has the depth, the systems, the grades that the judgements of the corpus use, and counts.
     """
     qrels, means = read_table(corpus.qrels_path), [read_json(path) for path in means_paths]
     runs = [
@@ -86,15 +68,9 @@ def pool_unjudged(
 
 
 def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tuple[str, str]]:
-    """Return the pairs without a judgement in the first ranks of some runs, in an order that says nothing about these.
+    """Return the query and document of unjudged pairs in the first ranks of some runs, in an order that reveals nothing of these.
 
-    Args:
-        runs: Each with ``query_id``, ``doc_id`` and ``rank``.
-        qrels: ``query_id`` and ``doc_id`` of the judgements; queries without any are left out.
-        depth: The ranks.
-
-    Returns:
-        Query and document of each pair, once.
+    Queries without judgements are left out.
     """
     judged = pc.unique(qrels["query_id"])
     first = pa.concat_tables(
@@ -103,6 +79,7 @@ def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tupl
     )
     holes = first.join(qrels.select(PAIR), PAIR, join_type="left anti")
     pairs = set(zip(*(holes[name].to_pylist() for name in PAIR), strict=True))
+    # Digests are the same every time, and no run decides over them.
     return sorted(pairs, key=lambda pair: (_digest(pair[0]), _digest(*pair)))
 
 
@@ -111,13 +88,10 @@ def _digest(*parts: str) -> bytes:
 
 
 def _texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
-    """Title and text of some documents, by id."""
+    """Return title and text of some documents, by id."""
     wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
-    with Documents(documents_path, piecewise=True) as file, Progress("read documents", sum(file.sizes), "documents") as progress:
-        columns = ["doc_id", "text", "title_bytes"]
-        for batch in chain.from_iterable(file.batches(chunk, columns, ROWS) for chunk in range(len(file.sizes))):
-            rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-            parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-            texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
-            progress.advance(batch.num_rows)
+    for batch in document_batches(documents_path, WITH_TITLES):
+        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
     return texts

@@ -8,14 +8,13 @@ import numpy as np
 
 from beirflow.analysis.document_scan import beginning
 
-LISTED = 10
-"""Queries that are listed where one system is ahead of another; the page lists as many."""
+LISTED = 10  # queries in the list of two systems, as many as on the page
 
 
 def query_scores(
     ids: Sequence[str], texts: Sequence[str], scores: Mapping[str, np.ndarray], shown: Collection[int]
 ) -> dict[str, Any]:
-    """The scores of all queries, and what is needed to list those on which two systems differ most.
+    """Return the scores of all queries, and the texts for a list of those on which two systems differ most.
 
     Args:
         ids: Ids of all q queries.
@@ -25,7 +24,7 @@ def query_scores(
 
     Returns:
         ``ids``; ``values``, every score that occurs, ascending, and ``of``, by system the place of each query's score there,
-        since few occur; ``texts``, by id the beginning of those that are listed and not shown.
+            since few occur; ``texts``, by id the beginning of those that are listed and not shown.
     """
     values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
     unseen = np.ones(len(ids), bool)
@@ -40,30 +39,17 @@ def query_scores(
 
 
 def all_ahead(scores: Sequence[np.ndarray], later: np.ndarray) -> list[list[int]]:
-    """Find the queries on which each system is furthest ahead of each other.
-
-    Args:
-        scores: Of every system, float64 of shape (q,).
-        later: As for :func:`ahead`.
-
-    Returns:
-        What :func:`ahead` gives, for every two systems in both orders.
-    """
+    """Apply :func:`ahead` to every two systems in both orders."""
     return [ahead(first, second, later) for first, second in permutations(scores, 2)]
 
 
 def ahead(first: np.ndarray, second: np.ndarray, later: np.ndarray) -> list[int]:
-    """Find the queries on which one system is furthest ahead of another.
+    """Find the queries on which one system is furthest ahead of another, by scores of shape (q,), at most ``LISTED``.
 
-    Args:
-        first: Scores of one system, float64 of shape (q,).
-        second: Of the other.
-        later: Of every query what decides between equal differences, the least first, of shape (q,): such as whether it is not
-            shown with its documents.
-
-    Returns:
-        Numbers of the queries, at most ``LISTED``; where ``later`` is equal too, by number.
+    Equal differences are in ascending order of ``later``, such as whether a query is not shown with its documents, then by
+    number.
     """
     difference = first - second
+    # The last key of lexsort is the first one; it is stable, so that equal queries stay in order.
     order = np.lexsort((later, -difference))[:LISTED]
     return [int(row) for row in order if difference[row] > 0]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,11 @@ SEED = 20211018
 
 @dataclass(frozen=True)
 class Sample:
-    """Queries that are shown.
+    """Shown queries.
 
     Attributes:
         rows: Numbers of the queries, the worst first by their mean over systems.
-        of: Number of queries that there are.
+        of: Number of all queries.
         how: How they were chosen, in words.
     """
 
@@ -31,22 +30,14 @@ class Sample:
     of: int
     how: str
 
-    def described(self) -> dict[str, Any]:
-        """As it is written in JSON."""
-        return {"shown": len(self.rows), "of": self.of, "how": self.how}
-
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:
-    """Choose queries: the worst, those where a system is ahead of another by most, and a random rest; ties are broken at random.
+    """Choose the worst queries, those where a system is furthest ahead of another, and a random rest; ties are broken at random.
 
-    Args:
-        scores: Of every system and query, float64 of shape (systems, queries).
-        measure: Name of the scores.
-
-    Returns:
-        The sample; the same for the same scores.
+    ``scores`` is float64 of shape (systems, queries); the sample is the same for the same scores.
     """
     systems, queries = scores.shape
+    # A stable sort of shuffled queries breaks ties at random.
     shuffled = np.random.default_rng(SEED).permutation(queries)
     mean = scores.mean(axis=0)
     worst_first = shuffled[np.argsort(mean[shuffled], kind="stable")]
@@ -67,6 +58,6 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
 
 
 def _leading(lists: Sequence[Sequence[int]], without: set[int]) -> list[int]:
-    """The first ``DIFFERENT`` queries that are not excluded: the first of each list, then the second of each, and so on."""
+    """Return the first ``DIFFERENT`` rows that are not excluded: the first of each list, then the second of each, and so on."""
     in_turn = dict.fromkeys(row for places in zip_longest(*lists) for row in places if row is not None)
     return [row for row in in_turn if row not in without][:DIFFERENT]

@@ -18,20 +18,7 @@ def conclude(
     manifest_path: str,
     job: Job,
 ) -> str:
-    """Write the summary and the manifest.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every configured system on every configured dataset.
-        summary_path: ``summary.csv`` to write.
-        published_path: ``published.yaml``, which the summary is made with.
-        configured: The facts of the configuration, for the manifest.
-        main_measure: The measure that the summary shows first.
-        manifest_path: ``manifest.json`` to write.
-        job: The job, for the record.
-
-    Returns:
-        The summary as a table for the terminal.
-    """
+    """Write the summary and the manifest; return the summary as a table for the terminal."""
     table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure)
     write_manifest(
         means_paths=means_paths,

@@ -31,11 +31,8 @@ from beirflow.files.records import Job, read_json
 
 STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
-MEBIBYTE = 1 << 20
-"""Snakemake's ``max_rss`` is in these."""
-
-COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")
-"""Columns that are counted while a job runs."""
+MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
+COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")  # columns of counters, read while a job runs
 
 
 def collect_costs(
@@ -47,16 +44,9 @@ def collect_costs(
     job: Job,
     carbon_intensity: float | None = None,
 ) -> None:
-    """Write what every system cost on every dataset.
+    """Write ``cost.csv`` from the means and the run records of every system on every corpus, both in the same order.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        record_paths: The record of every run, in the same order.
-        rows: By dataset the names of its corpora.
-        costs_path: CSV to write, as this module says.
-        job: The job, which says where Snakemake's benchmarks and counted energy are; memory and energy stay empty where one is
-            missing.
-        carbon_intensity: Grams of CO2 that a kilowatt-hour causes where the jobs ran; None where it is not known.
+    ``rows`` has the corpora of every dataset; ``carbon_intensity`` is in grams of CO2 per kilowatt-hour, None if unknown.
     """
     of_corpus: dict[str, dict[str, dict[str, Any]]] = {}
     for means_path, record_path in zip(means_paths, record_paths, strict=True):
@@ -65,7 +55,7 @@ def collect_costs(
         corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
     table = pd.DataFrame(
         [
-            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], _given(carbon_intensity))}
+            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], carbon_intensity)}
             for system, found in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
@@ -96,7 +86,7 @@ def _values(made: str | list[str] | None) -> set[str]:
 
 
 def _peak_memory(paths: Iterable[Path]) -> float:
-    """The largest ``max_rss`` of some benchmarks in bytes; not-a-number if one is missing, since it could be the largest."""
+    """Return the largest ``max_rss`` of some benchmarks in bytes; not-a-number if one is missing: it could be the largest."""
     found = []
     for path in paths:
         if not path.is_file():
@@ -116,12 +106,7 @@ def _counted(paths: Iterable[Path]) -> dict[str, float]:
     return total
 
 
-def _given(carbon_intensity: float | None) -> float:
-    return np.nan if carbon_intensity is None else carbon_intensity
-
-
-def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> dict[str, Any]:
-    """Sum up the costs of all corpora of a dataset."""
+def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | None) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for key, first in corpora[0].items():
         values = [corpus[key] for corpus in corpora]
@@ -129,11 +114,12 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float) -> 
             row[key] = ", ".join(sorted(str(name) for name in set().union(*values) if name))
         else:
             row[key] = np.max(values) if key == "peak_memory_bytes" else sum(values)
+        # Ratios of sums, and not sums of ratios.
         if key == "seconds":
             row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
         if key == COUNTED[-1]:
             share = row.pop("own_seconds") / (row.pop("busy_seconds") or np.nan)
             row["processor_share"] = float(np.minimum(1.0, share))  # the kernel counts in hundredths of a second
-            row["carbon_intensity"] = carbon_intensity
-            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * carbon_intensity
+            row["carbon_intensity"] = np.nan if carbon_intensity is None else carbon_intensity
+            row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * row["carbon_intensity"]
     return row

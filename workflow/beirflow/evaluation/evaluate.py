@@ -10,16 +10,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import corpus_record, read_table
-from beirflow.evaluation.means import read_means
 from beirflow.evaluation.measures import measure
+from beirflow.evaluation.scores import read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 
-CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")
-"""Counts of a corpus that the means repeat."""
+CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")  # counts of a corpus, repeated
 
 
 def evaluate_run(
@@ -33,24 +32,14 @@ def evaluate_run(
     means_path: str,
     job: Job,
 ) -> None:
-    """Evaluate one run.
+    """Write every measure of every query, ``query_id`` and a column a measure, and the record of their means.
 
-    Args:
-        system: Name of the system.
-        dataset: Name of the dataset or forum.
-        run_path: Parquet of the run, with its record.
-        qrels_path: Parquet of the judgements, next to its ``corpus.json``.
-        cutoffs: The k of the measures.
-        per_query_path: Parquet to write: ``query_id`` and a column a measure.
-        means_path: The record to write: the means over all judged queries, with counts and times.
-        job: The job, for the record.
-
-    Raises:
-        DataError: The run or the judgements are not those that were recorded, or the run is of another system or corpus.
+    Raise DataError if the run or the judgements are not those that were recorded, or are of another system or corpus.
     """
     start = time.perf_counter()
     run_record_path, corpus_path = str(record_of(run_path)), str(corpus_record(qrels_path))
     run_record, corpus = read_json(run_record_path), read_json(corpus_path)
+    # A run depends on documents and queries, and not on the judgements.
     sources = {name: digest for name, digest in corpus["outputs"].items() if Path(name).name != Path(QRELS).name}
     check_inputs(run_record_path, run_record, sources, system=system)
     run_digest = output_digest(run_record, run_path)
@@ -86,16 +75,9 @@ def evaluate_run(
 
 
 def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, job: Job) -> None:
-    """Average the forums of a dataset: the plain mean of their means, as the BEIR paper does for CQADupStack.
+    """Write the plain mean of the means of some forums, as the BEIR paper does for CQADupStack; counts and times are sums.
 
-    Args:
-        dataset: Name of the dataset.
-        forum_paths: The means of its forums, as ``evaluate_run`` wrote them.
-        means_path: The record to write, in the same form; counts and times are sums.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file was changed after it was written, or belongs elsewhere.
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
     forums = [read_means(path) for path in forum_paths]
     official = [forum["official_data"] for forum in forums]
@@ -109,6 +91,7 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
         system=forums[0]["system"],
         dataset=dataset,
         split=forums[0]["split"],
+        # One forum of other data bars the comparison; None is unknown.
         official_data=False if False in official else True if all(official) else None,
         measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
         forums=[forum["dataset"] for forum in forums],
@@ -117,6 +100,6 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
 
 
 def _sums(forums: Sequence[Mapping[str, Mapping[str, Any]]], field: str) -> dict[str, Any]:
-    """The sum over forums of each number in a field."""
+    """Return the sum over forums of each number in a field."""
     names = dict.fromkeys(name for forum in forums for name in forum[field])
     return {name: sum(forum[field].get(name, 0) for forum in forums) for name in names}

@@ -26,20 +26,11 @@ from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
 from beirflow.runs.family import System, system_of
 
-MOST_QUERIES = 200
-"""That are measured, drawn from all."""
-
-SEED = 0
-"""Of the draw."""
-
-WARM_UP = 10
-"""Of these queries that are answered once before anything is measured."""
-
-MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}
-"""After which no further query begins."""
-
-LEAST_QUERIES = 5
-"""That are measured however long they take."""
+MOST_QUERIES = 200  # drawn from all queries
+SEED = 0  # of that draw
+WARM_UP = 10  # queries answered once before the measurement
+MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}  # after which no further query begins
+LEAST_QUERIES = 5  # measured regardless of the time limit
 
 PERCENTILES = (50, 95)
 
@@ -54,21 +45,10 @@ def measure_latency(
     job: Job,
     hardware: ModelHardware,
 ) -> None:
-    """Measure how long a system takes for a query, and record it.
+    """Measure the time of a query of one system on the CPU and, if the device is ``auto`` or ``cuda``, on a GPU; record it.
 
-    Args:
-        system: Name of the system.
-        systems: By name, itself and all systems that it is made from, as they are for the corpus: what
-            :func:`~beirflow.experiment.asked.asked_systems` states.
-        dataset: Name of the corpus.
-        top_k: Documents of an answer.
-        output_path: The record to write.
-        job: The job, for the record.
-        hardware: The device is ``cpu``; or ``auto`` or ``cuda``, where a GPU is measured besides the CPU.
-
-    Raises:
-        DataError: A file is not the one that the run was made from.
-        DeviceError: The GPU fails.
+    ``systems`` holds the system and all that it is made from, as :func:`~beirflow.experiment.asked.asked_systems` states them.
+    Raise DataError if a file is not the one that the run was made from.
     """
     asking = Asking(systems, dataset, job, hardware.threads)
     found: dict[str, dict[str, Any]] = {}
@@ -109,30 +89,15 @@ def measure_latency(
 
 
 def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
-    """Summarise times for a record.
-
-    Args:
-        seconds: How long each query took.
-
-    Returns:
-        ``p50_ms``, ``p95_ms``, where two times are interpolated between, and ``mean_ms``.
-    """
+    """Return ``p50_ms`` and ``p95_ms``, linearly interpolated, and ``mean_ms`` of times in seconds."""
     times = 1000 * np.array(seconds)
     return {f"p{each}_ms": float(np.percentile(times, each)) for each in PERCENTILES} | {"mean_ms": float(times.mean())}
 
 
 def time_answers(answer: Answer, queries: Sequence[str], clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Ask queries, one at a time.
-
-    Args:
-        answer: Answers them.
-        queries: Their texts.
-        clock: Says the time in seconds.
-
-    Returns:
-        How long each took, in seconds; fewer than there are queries where they take long.
-    """
+    """Return the seconds of each query, answered one at a time after a warm-up; fewer than all if they take long."""
     start = clock()
+    # Caches fill and models load what they need at the first queries.
     for query in queries[:WARM_UP]:
         answer(query)
         if clock() - start > MOST_SECONDS["warm up"]:
@@ -149,20 +114,10 @@ def time_answers(answer: Answer, queries: Sequence[str], clock: Callable[[], flo
 
 
 class Asking:
-    """The systems and the corpus, read once for all devices.
+    """The systems and the corpus of a measurement, read once for all devices.
 
-    Args:
-        systems: By name, as :func:`measure_latency` takes them.
-        dataset: Name of the corpus.
-        job: Says where the results are.
-        threads: Threads to compute with on the CPU.
-
-    Attributes:
-        doc_ids: Ids of all documents.
-        query_ids: Ids of the queries that are asked, as drawn.
-        texts: Their texts.
-        of_queries: How many there are.
-        read: Digests of what was read, by path below the results.
+    ``query_ids`` and ``texts`` are the drawn queries of ``of_queries``; ``read`` has digests of what was read, by path below the
+    results.
     """
 
     def __init__(self, systems: Mapping[str, Mapping[str, Any]], dataset: str, job: Job, threads: int) -> None:
@@ -179,7 +134,7 @@ class Asking:
         self.query_ids, self.texts = (table[name].take(pa.array(drawn)).to_pylist() for name in ("query_id", "text"))
 
     def run(self, system: str) -> dict[str, Any]:
-        """The record of the run of a system."""
+        """Return the record of the run of a system, and note its digest."""
         path = RUN_RECORD(system=system, dataset=self.dataset)
         self.read[path] = file_digest(self.job.results / path)
         return read_json(self.job.results / path)
@@ -214,7 +169,7 @@ class Asking:
 
 
 class _Devices(NamedTuple):
-    """The devices that are measured, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
+    """Measured devices, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
 
     names: list[str]
     without_gpu: str
@@ -223,7 +178,7 @@ class _Devices(NamedTuple):
 
 @contextmanager
 def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardware) -> Iterator[_Devices]:
-    """Hold a GPU meanwhile, where there is one; torch is imported only where a system has a model."""
+    """Hold a GPU meanwhile, if there is one; torch is imported only if a system has a model."""
     if not any(entry["has_models"] for entry in systems.values()):
         yield _Devices(["cpu"], "nothing of it computes on one", None)
         return
@@ -239,19 +194,15 @@ def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardw
 
 
 def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -> tuple[str, dict[str, Any]]:
-    """On which device a system was measured, and what is said of it there."""
+    """Return the device on which a system was measured, and the measurement."""
     try:
         opened = asking.opener(hardware.on, top_k)(system)
         with silence():
             seconds = time_answers(opened.answer, asking.texts)
+    # No other class is common to the errors of all devices that lack memory.
     except RuntimeError as error:
         if "out of memory" not in str(error):
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
-    return measured_on, {
-        **milliseconds(seconds),
-        "queries": len(seconds),
-        "where": dict(opened.where),
-        "made": dict(opened.made),
-    }
+    return measured_on, {**milliseconds(seconds), "queries": len(seconds), "where": dict(opened.where), "made": dict(opened.made)}

@@ -3,19 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-MAIN_MEASURE = "NDCG@10"
-"""The one of the BEIR paper."""
+MAIN_MEASURE = "NDCG@10"  # of the BEIR paper
 
 
 def main_measure(configuration: Mapping[str, Any]) -> str:
-    """Return the measure that is shown first.
-
-    Args:
-        configuration: With ``cutoffs``, and the configured ``main_measure`` or None.
-
-    Returns:
-        The configured one; else NDCG@10, or where 10 is no cutoff, NDCG at the nearest one, the lower of two.
-    """
+    """Return the configured main measure; else NDCG@10, or if 10 is no cutoff, NDCG at the nearest one, the lower of two."""
     if configured := configuration.get("main_measure"):  # absent from manifests of earlier versions
         return str(configured)
     return f"NDCG@{min(configuration['cutoffs'], key=lambda cutoff: (abs(cutoff - 10), cutoff))}"

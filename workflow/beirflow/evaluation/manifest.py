@@ -32,16 +32,7 @@ def write_manifest(
     manifest_path: str,
     job: Job,
 ) -> None:
-    """Write the root of all digests.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every configured system on every configured dataset, in the order of the summary.
-        summary_path: ``summary.csv``.
-        published_path: ``published.yaml``, which the summary was made with.
-        configured: The configuration, the systems and the datasets, as ``Experiment.configured`` states them.
-        manifest_path: The record to write.
-        job: The job, for the record.
-    """
+    """Write the root of all digests; ``configured`` is what ``Experiment.configured`` states."""
     write_record(
         manifest_path,
         job,

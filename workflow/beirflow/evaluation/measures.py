@@ -43,7 +43,7 @@ class Ranking:
 
 
 def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFrame:
-    """All measures of all judged queries.
+    """Compute all measures of all judged queries.
 
     Args:
         run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
@@ -51,8 +51,8 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFr
         cutoffs: The k of the measures.
 
     Returns:
-        One row a judged query in byte order of the ids: ``query_id``, then a float64 column a measure, named as BEIR prints
-        it, e.g. ``NDCG@10``.
+        One row a judged query in byte order of the ids: ``query_id``, then a float64 column a measure, named as BEIR prints it,
+            e.g. ``NDCG@10``.
     """
     ranking = make_ranking(run, qrels, max(cutoffs))
     columns: dict[str, np.ndarray] = _trec_measures(ranking, cutoffs)
@@ -64,20 +64,12 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFr
 
 
 def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
-    """Rank a run and look up its judgements.
-
-    Args:
-        run: ``query_id``, ``doc_id`` and ``score``.
-        qrels: ``query_id``, ``doc_id`` and ``score``.
-        depth: Number of ranks to keep, n.
-
-    Returns:
-        Runs and judgements as arrays; queries without judgements are left out.
-    """
+    """Rank the first ``depth`` documents of judged queries and look up their judgements, both as for :func:`measure`."""
     query_ids = pc.unique(qrels["query_id"])
     query_ids = query_ids.take(pc.sort_indices(query_ids))
     shape = (len(query_ids), depth)
     run_query, qrel_query = (_number(table["query_id"], query_ids) for table in (run, qrels))
+    # Other queries are dropped first: a run may have many.
     of_judged_query = np.flatnonzero(run_query >= 0)
     run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
     run_query = run_query[of_judged_query]
@@ -94,6 +86,7 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     retrieved[run_query, ranks - 1] = True
     judged[run_query, ranks - 1] = run_doc >= 0
     some = np.flatnonzero(run_doc >= 0)
+    # A pair of query and document is one number, int64 since a product of two int32 may not fit into one.
     judgement = _find(run_query[some] * len(judged_docs) + run_doc[some], among=qrel_query * len(judged_docs) + qrel_doc)
     some, judgement = some[judgement >= 0], judgement[judgement >= 0]
     grades[run_query[some], ranks[some] - 1] = judgements[judgement]
@@ -112,19 +105,19 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
 
 
 def _number(ids: pa.ChunkedArray, among: pa.Array) -> np.ndarray:
-    """Place of each id among others, -1 where it is not there; int64."""
+    """Return the place of each id among others, -1 if it is not there; int64."""
     return pc.fill_null(pc.index_in(ids, value_set=among), -1).to_numpy().astype(np.int64)
 
 
 def _find(keys: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Place of each key among others, -1 where it is not there."""
+    """Return the place of each key among others, -1 if it is not there."""
     order = np.argsort(among)
     place = order[np.minimum(np.searchsorted(among[order], keys), len(among) - 1)]
     return np.where(among[place] == keys, place, -1)
 
 
 def _ideal(query: np.ndarray, grades: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Grades of each query in descending order, cut or filled with zeros to the shape."""
+    """Return the grades of each query in descending order, cut or filled with zeros to the shape."""
     order = np.lexsort((-grades, query))
     query, grades = query[order], grades[order]
     place = np.arange(len(query)) - np.searchsorted(query, query)
@@ -135,12 +128,12 @@ def _ideal(query: np.ndarray, grades: np.ndarray, shape: tuple[int, int]) -> np.
 
 
 def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.ndarray]:
-    """NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
+    """Compute NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
 
     A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
-    and queries share their runs, which saves most of the time that it takes to hand millions of ids over. A run ends with its
-    last relevant document, since nothing after it counts in these measures. Judgements below 0 count as 0 there, and are handed
-    over as such: pytrec_eval reads outside its memory for a query whose judgements are all below -1.
+    and queries share their runs, which saves most of the time of handing over millions of ids. A run ends with its last relevant
+    document, since nothing after it counts in these measures. Judgements below 0 count as 0, and are handed over as such:
+    pytrec_eval reads outside its memory for a query whose judgements are all below -1.
     """
     grades = np.maximum(ranking.grades, 0)
     names = [f"{place:09d}" for place in range(grades.shape[1])]
@@ -165,7 +158,7 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
 
 
 def _own_measures(ranking: Ranking, k: int) -> dict[str, np.ndarray]:
-    """The measures that pytrec_eval does not have, at one cutoff; each of shape (q,)."""
+    """Compute the measures that pytrec_eval does not have, at one cutoff; each of shape (q,)."""
     relevant_at = ranking.grades[:, :k] > 0
     hits = relevant_at.sum(axis=1)
     any_hit = hits > 0
@@ -181,11 +174,11 @@ def _own_measures(ranking: Ranking, k: int) -> dict[str, np.ndarray]:
 
 
 def _exponential_dcg(grades: np.ndarray) -> np.ndarray:
-    """Discounted cumulative gain with the gain 2^grade − 1 (Burges et al. 2005), negative grades counting as 0."""
+    """Return the discounted cumulative gain with the gain 2^grade − 1 (Burges et al. 2005), negative grades counting as 0."""
     gains = np.exp2(np.maximum(grades, 0)) - 1
     return (gains / np.log2(np.arange(2, grades.shape[1] + 2))).sum(axis=1)
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The quotient, 0 where the denominator is 0."""
+    """Return the quotient, 0 if the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator != 0)

@@ -1,4 +1,4 @@
-"""Statistics of paired differences: a test, an interval, an effect size.
+"""Statistics of paired differences: tests, intervals, effect sizes, and corrections for the number of tests.
 
 Their sources are named in :mod:`beirflow.evaluation.significance`, which applies them.
 """
@@ -6,33 +6,31 @@ Their sources are named in :mod:`beirflow.evaluation.significance`, which applie
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 DRAWN = 100_000
-EXACT = 16
-"""Differences up to which all signs are tried: 65,536."""
+EXACT = 16  # differences up to which all signs are tried: 65,536
 
 SEED = 20211018
-BLOCK = 1 << 22
-"""Signs that are drawn at once; 8 bytes each."""
-
-ROUNDING = 1e-12
-"""Two sums of the same numbers in another order differ by less, if their values are at most 1."""
+BLOCK = 1 << 22  # signs drawn at once, of 8 bytes each
+ROUNDING = 1e-12  # above the difference of two sums of the same numbers in another order, for values of at most 1
 
 
 def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarray:
-    """Two-sided paired randomisation tests.
+    """Compute two-sided paired randomisation tests.
 
     Args:
-        differences: Weighted difference of every query for some pairs of systems, float64 of shape (queries, pairs); their
-            sum over the queries is what is tested.
-        drawn: Signs of all queries that are drawn where there are too many to try all.
+        differences: Weighted difference of every query for some pairs of systems, float64 of shape (queries, pairs); their sum
+            over the queries is tested.
+        drawn: Number of sign assignments to draw if there are too many to try all.
 
     Returns:
-        p of every pair, float64 of shape (pairs,); it does not depend on which other pairs there are.
+        p of every pair, float64 of shape (pairs,), independent of the other pairs.
     """
     p = np.empty(differences.shape[1])
     few = np.count_nonzero(differences, axis=0) <= EXACT
+    # The differences of two pairs are not 0 on different queries, so each pair has signs of its own.
     for pair in np.flatnonzero(few):
         column = differences[:, pair]
         numbers = column[column != 0]
@@ -40,12 +38,13 @@ def randomisation_test(differences: np.ndarray, drawn: int = DRAWN) -> np.ndarra
         p[pair] = _as_large(positive.astype(np.float64), numbers[:, None])[0] / len(positive)
     if not few.all():
         many = differences[:, ~few]
+        # The observed signs count among the drawn ones, so that p is never 0.
         p[~few] = (sum(_as_large(positive, many) for positive in _drawn_signs(len(many), drawn)) + 1) / (drawn + 1)
     return p
 
 
 def _drawn_signs(queries: int, drawn: int) -> Iterator[np.ndarray]:
-    """Blocks of random signs, 1 for positive and 0 for negative, float64 of shape (n, queries)."""
+    """Yield blocks of random signs, 1 for positive and 0 for negative, float64 of shape (n, queries)."""
     generator = np.random.default_rng(SEED)
     block = max(1, BLOCK // queries)
     for start in range(0, drawn, block):
@@ -54,21 +53,17 @@ def _drawn_signs(queries: int, drawn: int) -> Iterator[np.ndarray]:
 
 
 def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
-    """By pair, how often the absolute sum under some signs is at least the one that was seen."""
+    """Count by pair how often the absolute sum under some signs is at least the observed one."""
     total = differences.sum(axis=0)
+    # Positive minus negative differences are twice the positive ones less all.
     found: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
     return found
 
 
 def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:
-    """Interval of the plain mean of the means of some strata.
+    """Return the bounds for the plain mean of the means of strata, the differences of each forum or of the one corpus.
 
-    Args:
-        strata: The differences of every forum, or of the one corpus, float64.
-        level: Share of such intervals that hold the true mean.
-
-    Returns:
-        Lower and upper bound; not-a-number where a stratum has a single query.
+    Both are not-a-number if a stratum has a single query.
     """
     middle = float(np.mean([part.mean() for part in strata]))
     error, freedom = _standard_error(strata)
@@ -77,16 +72,10 @@ def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tu
 
 
 def detectable_difference(strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8) -> float:
-    """Smallest true difference that the paired t-test finds with some power, if the differences spread as these do.
+    """Return the least true difference that the paired t-test finds with some power, if differences spread as these.
 
-    Args:
-        strata: The differences of every forum, or of the one corpus, float64.
-        level: One minus the level of the two-sided test.
-        power: Share of such experiments that find it.
-
-    Returns:
-        The standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number
-        where a stratum has a single query.
+    It is the standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number if
+    a stratum, the differences of a forum or of the one corpus, has a single query.
     """
     error, freedom = _standard_error(strata)
     return error * float(stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)) if error else error
@@ -102,16 +91,27 @@ def _standard_error(strata: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
-    """Cohen's d_z of weighted differences.
+    """Return Cohen's d_z of the differences of n queries with weights of sum 1: mean over standard deviation.
 
-    Args:
-        differences: Of every query, float64 of shape (n,).
-        weights: Of every query, float64 of shape (n,), with the sum 1.
-
-    Returns:
-        Mean over standard deviation (with n - 1 for equal weights); not-a-number where the deviation is 0 or not defined.
+    The deviation is that with n - 1 if weights are equal; not-a-number where it is 0 or not defined.
     """
     n, mean = len(differences), float(weights @ differences)
     if n < 2 or np.ptp(differences) == 0:
         return np.nan
     return mean / float(np.sqrt(weights @ (differences - mean) ** 2 * n / (n - 1)))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Correct p values for their number by Holm's step-down method; float64 of shape (n,), in the same order, at most 1."""
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    # The running maximum keeps a larger p from being corrected to a smaller one.
+    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
+    return corrected
+
+
+def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
+    """Select the rows of ``significance.csv`` with a baseline on a measure; ``p_holm`` corrects for these alone."""
+    with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
+    table = comparison[(comparison["measure"] == measure) & with_baseline]
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))

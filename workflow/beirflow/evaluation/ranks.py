@@ -19,13 +19,12 @@ LEVEL = 0.05
 FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 5
 """Of two systems every dataset is a win or a loss; on fewer datasets F rejects more often than ``LEVEL`` (19 % for 3 by 3)."""
 
-ROUNDING = 1e-9
-"""Chi-square is below its maximum by less only if it is the maximum."""
+ROUNDING = 1e-9  # chi-square is below its maximum by less only if it is the maximum
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """The tests of some average ranks.
+    """Tests of average ranks.
 
     Attributes:
         f: Iman and Davenport's, of Friedman's chi-square corrected for ties; infinite if every dataset ranks the systems alike.
@@ -44,33 +43,24 @@ class Friedman:
 
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:
-    """The mean over datasets of the ranks of systems.
-
-    Args:
-        scores: Higher is better; float64 of shape (systems, datasets).
-
-    Returns:
-        From 1, the best on every dataset; float64 of shape (systems,).
-    """
+    """Return the mean over datasets of the ranks of systems, from 1, the best, for scores of shape (systems, datasets)."""
     ranks: np.ndarray = stats.rankdata(-scores, axis=0).mean(axis=1)
     return ranks
 
 
 def friedman(scores: np.ndarray) -> Friedman | None:
-    """Test whether systems differ.
+    """Test whether systems differ, by scores of shape (systems, datasets), higher being better.
 
-    Args:
-        scores: Higher is better; float64 of shape (systems, datasets).
-
-    Returns:
-        The test; None for fewer systems or datasets than it needs, and where all systems are equal on every dataset.
+    The result is None for fewer systems or datasets than it needs, and if all systems are equal on every dataset.
     """
     systems, datasets = scores.shape
     if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS or (scores == scores[0]).all():
         return None
     reach = critical_difference(systems, datasets)
+    # Ranks ascend with values, and the best system has rank 1.
     chi_square = float(stats.friedmanchisquare(*-scores).statistic)
     rest = datasets * (systems - 1) - chi_square
+    # Every dataset ranks alike: F is infinite, and the probability of one order on all datasets is exact.
     if rest < ROUNDING:
         orders = factorial(systems) / prod(factorial(count) for count in np.unique(scores[:, 0], return_counts=True)[1].tolist())
         return Friedman(np.inf, float(orders ** (1 - datasets)), reach)
@@ -79,29 +69,18 @@ def friedman(scores: np.ndarray) -> Friedman | None:
 
 
 def critical_difference(systems: int, datasets: int) -> float:
-    """By how much average ranks must differ, at ``LEVEL``.
+    """Return Nemenyi's critical difference of average ranks at ``LEVEL``.
 
-    Args:
-        systems: How many are compared.
-        datasets: On how many.
-
-    Returns:
-        Nemenyi's critical difference: the studentised range over the square root of 2, times the standard error.
+    It is the studentised range over the square root of 2, times the standard error.
     """
     quantile = float(stats.studentized_range.ppf(1 - LEVEL, systems, np.inf)) / np.sqrt(2)
     return float(quantile * np.sqrt(systems * (systems + 1) / (6 * datasets)))
 
 
 def alike(ranks: Sequence[float], test: Friedman) -> list[tuple[int, int]]:
-    """Groups of systems that the test does not tell apart.
+    """Return the largest groups of at least two systems that the test does not separate, by first and last place in their ranks.
 
-    Args:
-        ranks: Average ranks, ascending.
-        test: Of these ranks.
-
-    Returns:
-        The first and the last of every largest group of at least two, by their places in ``ranks``; one of all if the Friedman
-        test does not reject that they are equal.
+    Ranks are ascending; there is one group of all if the Friedman test does not reject that they are equal.
     """
     if not test.rejected:
         return [(0, len(ranks) - 1)]

@@ -8,6 +8,7 @@ its schema hold JSON under ``beirflow``: ``inputs``, the digest of every file of
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.files.records import Job, output_digest, read_json
-from beirflow.files.verified import check_digest
+from beirflow.files.verified import check_digest, damaged
 from beirflow.files.writing import atomic_path
 
 NAME = pa.dictionary(pa.int32(), pa.string())
@@ -25,16 +26,9 @@ SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id",
 
 
 def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], scores_path: str, job: Job) -> None:
-    """Write every measure of every query of all systems on all corpora in one file; one corpus at a time is in memory.
+    """Write every measure of every query of all systems on all corpora in one file, with one corpus at a time in memory.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        per_query_paths: The values of every query, in the same order.
-        scores_path: Parquet to write, as this module says.
-        job: The job, for the metadata.
-
-    Raises:
-        DataError: Values are not those that were recorded.
+    Raise DataError if values are not those that were recorded.
     """
     paths = list(zip(means_paths, per_query_paths, strict=True))
     means = [read_json(path) for path in means_paths]
@@ -43,22 +37,14 @@ def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str]
     with atomic_path(scores_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for means_path, per_query_path in paths:
             table = _long(*read_per_query(means_path, per_query_path)).replace_schema_metadata(schema.metadata)
+            # One row group, so that a reader can skip to a system and corpus.
             writer.write_table(table, row_group_size=max(1, table.num_rows))
 
 
 def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] | None = None) -> tuple[dict[str, Any], pa.Table]:
-    """Read the values of every query of one system on one corpus, if they are those that were recorded.
+    """Return the means of one system on one corpus, and ``query_id`` and measures of every query, in byte order of the ids.
 
-    Args:
-        means_path: JSON that ``evaluate_run`` wrote.
-        per_query_path: Parquet that it wrote with it.
-        columns: Names of columns; all if None.
-
-    Returns:
-        What the JSON holds; and the table, ``query_id`` and a column a measure, queries in byte order of their ids.
-
-    Raises:
-        DataError: The Parquet was changed after it was written.
+    Raise DataError if the values were changed after they were written.
     """
     means = read_json(means_path)
     check_digest(per_query_path, output_digest(means, per_query_path), means_path)
@@ -66,7 +52,6 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
 
 
 def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
-    """One row a value."""
     names = [name for name in table.column_names if name != "query_id"]
     query, measure = np.arange(table.num_rows, dtype=np.int32), np.arange(len(names), dtype=np.int32)
     indices_of = [
@@ -78,3 +63,12 @@ def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
     columns = [pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())) for indices, values in indices_of]
     values = np.concatenate([table[name].to_numpy() for name in names])
     return pa.Table.from_arrays([*columns, pa.array(values)], schema=SCORES)
+
+
+def read_means(path: str) -> dict[str, Any]:
+    """Read ``metrics/<system>/<dataset>.json``; raise DataError if it was changed, or belongs to another system or dataset."""
+    means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
+    found = means["system"], means["dataset"]
+    if found != (system, dataset):
+        raise damaged(path, f"it belongs to {found[0]} on {found[1]}")
+    return means

@@ -13,7 +13,7 @@ system there is a header and nothing else.
   (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585).
 - ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset. With the
   signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
-  (:func:`~beirflow.evaluation.corrections.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
+  (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
   too few, a warning says so.
 - The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
@@ -29,9 +29,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from beirflow.evaluation.corrections import holm
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, randomisation_test
+from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -40,8 +39,7 @@ COLUMNS = (
     *("dataset", "measure", "system_a", "system_b", "queries", "mean_a", "mean_b"),
     *("difference", "low", "high", "p", "p_holm", "effect_size"),
 )
-ALSO = "Recall@100"
-"""What is tested beside the main measure, where it was measured."""
+ALSO = "Recall@100"  # tested as well, where it was measured
 
 LEVEL = 0.05
 
@@ -62,17 +60,9 @@ def compare_systems(
     comparison_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Compare every two systems on every dataset.
+    """Write ``significance.csv``, every two systems on every dataset; ``rows`` has the corpora of every dataset.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        per_query_paths: The values of every query, in the same order.
-        rows: By dataset the names of its corpora.
-        comparison_path: CSV to write, as this module says.
-        main_measure: A measure that was evaluated.
-
-    Raises:
-        DataError: Values are not those that were recorded, or two systems were evaluated on other queries.
+    Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
     found = [
         {"measure": measure, **row}
@@ -86,12 +76,13 @@ def compare_systems(
     for name, pairs in table.groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
+        # The least p of so few signs, times the number of comparisons with a baseline.
         if 2.0 ** (1 - queries) * others >= LEVEL:
             log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
 
 
 def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> dict[str, Values]:
-    """By measure that is compared, its values."""
+    """Return the values of every compared measure."""
     values: dict[str, Values] = {}
     queries = dict[str, tuple[str, pa.ChunkedArray]]()
     for means_path, path in zip(means_paths, per_query_paths, strict=True):
@@ -108,12 +99,13 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measu
 
 
 def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int) -> Iterator[dict[str, Any]]:
-    """A row for every two systems on one dataset, of so many datasets."""
+    """Yield a row for every two systems on one of ``datasets`` datasets."""
     systems = list(dict.fromkeys(system for system, _ in values))
     pairs = list(combinations(systems, 2))
     differences = [[values[a, corpus] - values[b, corpus] for corpus in corpora] for a, b in pairs]
     if not pairs:
         return
+    # A query counts 1 / (forums × queries of its forum).
     weights = np.concatenate([np.full(len(part), 1 / (len(corpora) * len(part))) for part in differences[0]])
     flat = np.array([np.concatenate(parts) for parts in differences]).T
     p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))

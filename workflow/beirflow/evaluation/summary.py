@@ -10,7 +10,7 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.means import read_means
+from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.records import ASSUMED
@@ -18,8 +18,7 @@ from beirflow.files.records import ASSUMED
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
-BETWEEN = "; "
-"""Separates the assumptions of a row, sentences without a semicolon."""
+BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
@@ -32,18 +31,9 @@ AVERAGES = (
 
 
 def summarize(*, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE) -> str:
-    """Write the table of all results.
+    """Write ``summary.csv``; return it as a table for the terminal, rounded.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        summary_path: CSV to write: a row a system and dataset, then the averages of each system.
-        main_measure: The measure whose column is the first.
-
-    Returns:
-        The same table for reading on a terminal, numbers rounded.
-
-    Raises:
-        DataError: A file was changed after it was written, or belongs elsewhere.
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
     table = summary_table(means_paths, main_measure)
     write_csv(table, summary_path)
@@ -51,15 +41,7 @@ def summarize(*, means_paths: Sequence[str], summary_path: str, main_measure: st
 
 
 def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) -> pd.DataFrame:
-    """The table of all results.
-
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        main_measure: The measure whose column is the first.
-
-    Returns:
-        A row a system and dataset, then the averages of each system.
-    """
+    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one."""
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
@@ -72,7 +54,7 @@ def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) 
 
 
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
-    """The measures of one dataset that are shown, the main one first, with published scores."""
+    """Return the shown measures of one dataset, the main one first, with published scores."""
     measures = means["measures"]
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     row |= {key: means["counts"][key] for key in ("documents", "queries")}
@@ -85,6 +67,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         row[f"source_{name}"] = reference.source if reference else None
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
+    # A system that indexes nothing has no speed, rather than an infinite one.
     seconds = means["seconds"]
     row |= _of_an_index(means["counts"], seconds)
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
@@ -100,7 +83,7 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
 
 
 def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Means over datasets, named by what they are means of; none for a single dataset."""
+    """Return means over datasets, named by what they are means of; none for a single dataset."""
     present = [row["dataset"] for row in rows]
     groups: dict[str, list[str]] = {}
     for label, excluded in AVERAGES:
@@ -115,7 +98,8 @@ def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) ->
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    measures = [key for key in rows[0] if "@" in key and not key.startswith(("published_", "difference_", "source_"))]
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
     if assumed := assumptions(row.get(ASSUMED) for row in rows):
         average[ASSUMED] = BETWEEN.join(assumed)
     digests = "".join(row["metrics_sha256"] for row in rows)
@@ -123,30 +107,12 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
 
 def assumptions(cells: Iterable[Any]) -> list[str]:
-    """Return the distinct assumptions of some rows of the summary.
-
-    Args:
-        cells: The values of its column ``assumed``; None or not-a-number where nothing was assumed.
-
-    Returns:
-        Sentences, in the order in which they come first.
-    """
+    """Return the distinct sentences in some cells of the column ``assumed``, in order of their first mention."""
     return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
 
 
-def _is_measure(column: str) -> bool:
-    return "@" in column and not column.startswith(("published_", "difference_", "source_"))
-
-
 def for_terminal(table: pd.DataFrame) -> str:
-    """The summary in aligned columns, rounded, without the columns that only programs read.
-
-    Args:
-        table: The content of ``summary.csv``.
-
-    Returns:
-        Lines of text; below the table the datasets of each mean, and everything that was assumed.
-    """
+    """Return ``summary.csv`` in aligned columns, without those for programs; below, the datasets of means and all assumptions."""
     assumed = assumptions(table.get(ASSUMED, ()))
     left_out = [name for name in table.columns if name.startswith("source_") or name.endswith("sha256") or name == ASSUMED]
     table = table.drop(columns=left_out)
@@ -174,8 +140,9 @@ def for_terminal(table: pd.DataFrame) -> str:
 
 
 def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Return names of rows without the datasets of means, which would make every row wider, and these datasets by such names."""
+    """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
     short = {name: name.partition(" (")[0] for name in names if name.startswith("mean of ")}
+    # Two means of as many datasets would have one name.
     if len(set(short.values())) < len(short):
         short = {}
     members = {label: name.removeprefix(f"{label} (").removesuffix(")") for name, label in short.items() if name != label}

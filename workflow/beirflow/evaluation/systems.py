@@ -29,32 +29,15 @@ from beirflow.files.records import ASSUMED, Job, read_json
 
 COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
 
-CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"
-"""Origins of the value of a setting."""
-
-TRUNCATED = "truncated_"
-"""Prefix of the counts of texts that were cut."""
-
-PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}
-"""By kind of text, the setting that says what is written before it."""
-
-SCORERS = ("dense", "late")
-"""Settings of a reranker that hold those of the system whose scores it takes."""
-
-OF_ALL_DATASETS = ("instructions", "tasks")
-"""Settings that have an entry for each dataset; what was used of them is recorded."""
-
-ADDED = ("expansion", "weights", "train", *SCORERS)
-"""Settings that have settings of their own, all of which are named."""
-
-LOSSES = 10
-"""Number of shown means of the losses of a training."""
-
-MADE = ("precision", "device", "lossy", ASSUMED)
-"""Facts in the record of a run that belong to the system; ``cost.csv`` and the run have the rest."""
-
-Values = dict[str, Any]
-"""Values by setting."""
+CONFIGURATION, OF_MODEL, RECORD = "configuration", "model", "record"  # origins of a value
+TRUNCATED = "truncated_"  # prefix of the counts of cut texts
+PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}  # by kind of text, the setting of its prompt
+SCORERS = ("dense", "late")  # settings of a reranker that hold a whole system, which scores for it
+OF_ALL_DATASETS = ("instructions", "tasks")  # settings with an entry for each dataset; records have the used one
+ADDED = ("expansion", "weights", "train", *SCORERS)  # settings with settings of their own, all of which are named
+LOSSES = 10  # number of shown means of the losses of a training
+MADE = ("precision", "device", "lossy", ASSUMED)  # facts of a run about its system; ``cost.csv`` has the rest
+Values = dict[str, Any]  # by setting
 
 
 class Fact(NamedTuple):
@@ -70,16 +53,10 @@ class Fact(NamedTuple):
 def describe_systems(
     *, systems: Mapping[str, Mapping[str, Any]], record_paths: Sequence[str], systems_path: str, job: Job
 ) -> None:
-    """Write what every system was.
+    """Write ``systems.csv`` from the settings of every system and the records of all its runs.
 
-    Args:
-        systems: By name, the ``family`` and the settings of every system.
-        record_paths: The record of every run of every system on every corpus.
-        systems_path: CSV to write, as this module says.
-        job: The job; records that the runs name are read from its results, as far as they are still there.
-
-    Raises:
-        DataError: A record was changed after it was written.
+    Records that the runs name are read from the results of the job, as far as they are still there. Raise DataError if a record
+    was changed after it was written.
     """
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in systems}
     for path in record_paths:
@@ -94,14 +71,7 @@ def describe_systems(
 
 
 def in_words(value: Any) -> str | None:
-    """A value of a setting as text.
-
-    Args:
-        value: What a record or the configuration holds.
-
-    Returns:
-        Texts as they are; None where there is no value.
-    """
+    """Return the value of a setting as text; None if there is none."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -112,7 +82,7 @@ def in_words(value: Any) -> str | None:
 
 
 def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[Fact]:
-    """All that is known of a system: what was used wins over what the configuration says, and that over the model's files."""
+    """Yield the known facts of a system: used values win over the configuration, and that over the model's files."""
     model: Mapping[str, Any] = {}
     used: dict[str, list[Fact]] = {}
     for run in runs:
@@ -140,7 +110,7 @@ def _says(settings: Mapping[str, Any], name: str) -> bool:
 
 
 def _own(settings: Mapping[str, Any], name: str) -> Any:
-    """The value of a setting; of a system that another scores with, without what is a setting of the other too, its model."""
+    """Return the value of a setting; of the system that a reranker scores with, only what differs from the reranker's."""
     value = settings[name]
     if name not in SCORERS:
         return value
@@ -154,7 +124,7 @@ def _is_model(path: str) -> bool:
 
 
 def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
-    """Return the digest and the training of a model that was used on a corpus, from its record."""
+    """Yield the digest and the training of a model that was used on a corpus, from its record."""
     if "files" in model:
         yield Fact("model_sha256", _digest(model["files"]), RECORD, corpus)
     if losses := model.get("training", {}).get("losses"):
@@ -163,14 +133,14 @@ def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
 
 
 def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:
-    """By path, the records that a run was made from: those that are still here, and still what it was made from."""
+    """Return by path the records that a run was made from, if they are still there and unchanged."""
     named = {path: digest for path, digest in run["inputs"].items() if path.endswith(".json")}
     here = [path for path, digest in named.items() if (results / path).is_file() and file_digest(results / path) == digest]
     return {path: read_json(results / path) for path in here}
 
 
 def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
-    """Return the settings used on one corpus, from the records of the run and of its representations."""
+    """Yield the settings used on one corpus, from the records of the run and of its representations."""
     corpus, by_kind, overridden = run["dataset"], dict[str, Values](), set[str]()
     for record in records:
         kind, encoder = "queries" if "queries" in record["seconds"] else "documents", record["encoder"]
@@ -192,7 +162,7 @@ def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Ite
 
 
 def _tuning(tuned: Mapping[str, Any]) -> str:
-    """On what weights were tuned, among how many, and how good the best were there."""
+    """Return the queries on which weights were tuned, the score of the best weights there, and the size of the grid, in words."""
     best = max(point["score"] for point in tuned["grid"])
     return f"{tuned['on']}: {tuned['measure']} {best:.4f} of {tuned['queries']} queries, the best of {len(tuned['grid'])} weights"
 
@@ -220,7 +190,7 @@ def _encoding(kind: str, encoder: Mapping[str, Any]) -> Values:
 
 
 def _of_both(by_kind: Mapping[str, Values]) -> Values:
-    """The values of queries and documents together; by kind of text where they differ."""
+    """Return the values of queries and documents together; by kind of text if they differ."""
     found: Values = {}
     for name in dict.fromkeys(name for values in by_kind.values() for name in values):
         values = {kind: each[name] for kind, each in by_kind.items() if name in each}
@@ -230,18 +200,20 @@ def _of_both(by_kind: Mapping[str, Values]) -> Values:
 
 
 def _setting(name: str) -> str:
-    """The key of the configuration that decides over a value, which may be that of one kind of text."""
+    """Return the key of the configuration for a value, which may be that of one kind of text."""
     return name.partition(" of ")[0]
 
 
 def _joined(facts: Sequence[Fact], corpora: int) -> list[Fact]:
-    """One fact where all corpora have the same value; counts, which are sums, stay apart."""
+    """Return one fact if all corpora have the same value; counts, which are sums, stay apart."""
     first = facts[0]
+    # A value on only some of the corpora is not that of all.
     alike = len(facts) == corpora and all(fact.value == first.value and fact.said_by == first.said_by for fact in facts)
     return [first._replace(dataset="")] if alike and not first.setting.startswith(TRUNCATED) else list(facts)
 
 
 def _digest(files: Mapping[str, str]) -> str:
-    """One digest of all files of a model."""
+    """Return one digest of all files of a model."""
+    # The lines of sha256sum, so that a user can compute the same.
     lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files, key=str.encode))
     return hashlib.sha256(lines.encode()).hexdigest()

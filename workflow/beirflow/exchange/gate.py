@@ -19,9 +19,8 @@ from beirflow.audit.digests.checks import FAILED, UNREADABLE
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.audit.digests.root import Published, check_published_digest
 from beirflow.datasets.corpus_files import read_table
-from beirflow.evaluation.corrections import holm
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, randomisation_test
+from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.exchange.gate_files import write_comment, write_junit
 from beirflow.files import layout

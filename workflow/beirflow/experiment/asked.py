@@ -12,23 +12,18 @@ from beirflow.jobs.code_version import code_of
 
 
 def corpus_of(experiment: Experiment) -> str:
-    """The same of an experiment; one whose queries have candidates of their own only where there is no other."""
+    """Return the corpus whose queries are asked; one with candidates of its own only if there is no other."""
     known = {name: experiment.datasets[name].form for name in experiment.chosen_datasets}
+    # Queries with candidates of their own are answered from these, which tells little about a search.
     searched = [name for name, form in known.items() if not (form and form.own_candidates)]
     return asked_corpus({name: experiment.documents(name) or 0 for name in searched or known})
 
 
 def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:
-    """A system and those that it is made from, as parameters of a rule.
+    """Return a system and those that it is made from, as parameters of a rule.
 
-    Args:
-        experiment: Knows the systems.
-        system: Name of the system.
-        dataset: Name of the corpus.
-
-    Returns:
-        By name ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens
-        the system, or None; and ``has_models``.
+    By name: ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens the
+    system, or None; and ``has_models``.
     """
     found = {}
     for name in needed([system], experiment.systems):
@@ -51,16 +46,7 @@ def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[st
 
 
 def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
-    """Records of the runs of a system and of those that it is made from, and all that these search.
-
-    Args:
-        experiment: Knows the systems and the corpus.
-        system: Name of the system.
-        dataset: Name of the corpus.
-
-    Returns:
-        Paths, as rules have them.
-    """
+    """Return the records of the runs of a system and of those that it is made from, and all that these search."""
     found: list[str] = []
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
@@ -73,7 +59,7 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
 
 
 def asked_code(experiment: Experiment, system: str) -> str:
-    """Digest of the code that answers, which is imported by its name and so is not among what an entrance reaches."""
+    """Return the digest of the code that answers, which is imported by name and so is not among the modules of an entrance."""
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
@@ -91,24 +77,17 @@ def code_by_name(experiment: Experiment, system: str) -> str | None:
 
 
 def finder_of(experiment: Experiment, system: str) -> str | None:
-    """``module:function`` that finds what hits of a system match; None where nothing does."""
+    """Return ``module:function`` that finds the matches of a system's hits; None if nothing does."""
     known = experiment.systems[system]
     return FAMILIES[known.family].matches(known.settings)
 
 
 def finder_code(experiment: Experiment, system: str) -> str:
-    """Digest of the code that finds what hits of a system match, which is imported by its name, too."""
+    """Return the digest of the code that finds matches of a system's hits, which is imported by name, too."""
     kind = type(experiment.systems[system].settings)
     return code_of([str(finder_of(experiment, system)).partition(":")[0], kind.__module__])
 
 
 def all_cores(limits: Mapping[str, int]) -> int:
-    """Threads of a job beside which nothing runs.
-
-    Args:
-        limits: Snakemake's own: ``_cores``, which an executor of a cluster does not have.
-
-    Returns:
-        Their number.
-    """
+    """Return the threads of a job beside which nothing runs; an executor of a cluster has no ``_cores``."""
     return limits.get("_cores") or MOST_THREADS

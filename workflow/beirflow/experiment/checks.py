@@ -12,11 +12,10 @@ from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.schema import Problems, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
-from beirflow.experiment.dependencies import check_dependencies, check_run_files
+from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.systems import catalogue_systems
-from beirflow.experiment.tuning import check_tuning
 from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST
@@ -31,16 +30,7 @@ def check_names(
     wrong_rows: Collection[str],
     problems: Problems,
 ) -> None:
-    """Every name is defined, and defined once.
-
-    Args:
-        config: The configuration, with defaults.
-        catalogue: What the project knows.
-        systems: Names of the systems of the configuration.
-        rows: Its datasets, by name.
-        wrong_rows: Names of its datasets that have a problem already.
-        problems: Where what is wrong is added.
-    """
+    """Check that every name is defined, and defined once; ``wrong_rows`` are datasets that have a problem already."""
     for name in systems:
         if name in catalogue_systems():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
@@ -76,12 +66,7 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
-    """The others can be compared with a system that has results.
-
-    Args:
-        config: The configuration, with defaults.
-        problems: Where what is wrong is added.
-    """
+    """Check that the others can be compared with a system that has results."""
     chosen = config["systems"]
     if config["baseline"] not in (None, *chosen):
         allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
@@ -89,12 +74,7 @@ def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
 
 
 def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
-    """No argument of a class is a secret, since arguments are recorded, and only secrets are left to the environment.
-
-    Args:
-        systems: The systems of the configuration, by name.
-        problems: Where what is wrong is added.
-    """
+    """Check that no argument of a class is a secret: arguments are recorded, and only secrets are left to the environment."""
     for name, entry in systems.items():
         for key, value in (entry.get("arguments") or {}).items():
             if shown({key: value}) != {key: value}:
@@ -106,12 +86,7 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
 
 
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
-    """Check that the definitions can be used together.
-
-    Args:
-        experiment: What is known and asked for.
-        problems: Where what is wrong is added.
-    """
+    """Check that the definitions can be used together."""
     config = experiment.config
     for cutoff in config["cutoffs"]:
         if cutoff > config["top_k"]:
@@ -145,7 +120,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
-    """Further judgements are of a corpus, and there."""
+    """Check that further judgements are of a corpus, and exist."""
     for name, path in experiment.config["extra_judgements"].items():
         key = f"extra_judgements.{name}"
         if name not in experiment.datasets:
@@ -156,7 +131,7 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
-    """The baseline is a configured system or a folder of results, and its measure and the main one have a configured cutoff."""
+    """Check the baseline of the gate, a system or a folder of results, and the cutoffs of its measure and the main one."""
     gate = experiment.config["gate"]
     baseline, measure = gate.get("baseline"), gate.get("measure", "")
     if baseline is not None and baseline not in experiment.chosen_systems:
@@ -170,7 +145,7 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
-    """Every system that will run can be used here, on every dataset that it will run on."""
+    """Check that every system that will run can be used here, on every dataset that it will run on."""
     for name in used:
         system, family = experiment.systems[name], FAMILIES[experiment.systems[name].family]
         corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
@@ -216,7 +191,7 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
 
 @contextmanager
 def _disk_in_words(problems: Problems, key: str, value: Any) -> Iterator[None]:
-    """Note what the disk refuses when it is looked at, such as a folder of another user or the home of nobody."""
+    """Note refusals of the disk, such as a folder of another user or the home of nobody."""
     try:
         yield
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The datasets of an experiment for the rules: locations, numbers of documents, chunks."""
+"""The datasets of an experiment for the rules: locations, sizes, chunks."""
 
 import math
 from collections.abc import Mapping
@@ -12,16 +12,25 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.counts import count_judged_queries, known_documents
 from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
-from beirflow.files.errors import ConfigError
-from beirflow.files.layout import ARCHIVE, HUB_DATASET, RESULTS
+from beirflow.files.errors import BeirflowError, ConfigError
+from beirflow.files.layout import ARCHIVE, CORPUS, HUB_DATASET, RESULTS
+from beirflow.files.records import read_json
 from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
-from beirflow.sources.forms import Form, HubForm
+from beirflow.sources.forms import HubForm
 
 NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
+
+CHARACTERS_PER_WORD = 7.0  # English with its spaces: 6.8 on NFCorpus, 7.0 on SciFact
+UNPACKED = 3.0  # size of a corpus relative to its archive
+DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100  # assumed if nobody states the size of a corpus
+
+
+# Counting reads whole files, and rules ask for the same numbers again and again.
+_counted, _judged = cache(known_documents), cache(count_judged_queries)
 
 
 @dataclass(frozen=True)
@@ -42,30 +51,30 @@ class Datasets:
 
     @property
     def chosen_rows(self) -> dict[str, list[str]]:
-        """By configured dataset, which is a row of the summary, the names of its corpora: one, or one a forum."""
+        """Return by configured dataset, a row of the summary, the names of its corpora: one, or one a forum."""
         chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
         return {row: [dataset.name for dataset in self.rows[row]] for row in chosen}
 
     @property
     def chosen_datasets(self) -> list[str]:
-        """Names of the configured corpora: datasets, and forums in place of a dataset that has them."""
+        """Return the names of the configured corpora: datasets, and forums in place of a dataset that has them."""
         return [name for names in self.chosen_rows.values() for name in names]
 
     @property
     def mteb_datasets(self) -> list[str]:
-        """Names of the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
+        """Return the configured datasets and forums that are tasks of MTEB; a part of a dataset's queries is none."""
         names = [name for row, corpora in self.chosen_rows.items() for name in dict.fromkeys((row, *corpora))]
         return [name for name in names if name in self.catalogue.mteb]
 
     @property
     def extra_judgements(self) -> dict[str, str]:
-        """By configured corpus, the file of its further judgements."""
+        """Return by configured corpus the file of its further judgements."""
         files: Mapping[str, str] = self.config["extra_judgements"]
         return {name: str(Path(files[name]).expanduser()) for name in self.chosen_datasets if name in files}
 
     @property
     def rows_of_forums(self) -> dict[str, list[str]]:
-        """By dataset that has forums, configured or not, the names of its corpora."""
+        """Return by dataset that has forums, configured or not, the names of its corpora."""
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def folder(self, name: str) -> str | None:
@@ -79,7 +88,7 @@ class Datasets:
         return str(folder) if folder.is_dir() else None
 
     def source_files(self, name: str) -> list[str]:
-        """The files that ``prepare_corpus`` depends on: those of the folder, the archive or file, or the record of a hub."""
+        """Return the inputs of ``prepare_corpus``: files of the folder, the archive or file, or the record of a hub."""
         folder, dataset = self.folder(name), self.datasets[name]
         if isinstance(dataset.form, HubForm):
             return [HUB_DATASET.below(RESULTS).format(dataset=name)]
@@ -90,23 +99,23 @@ class Datasets:
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
     def source_states(self, name: str) -> list[str]:
-        """The states of these files as they are now; none of an archive that is downloaded, which is checked by its md5."""
+        """Return the present states of these files; none of an archive that is downloaded, which is checked by its md5."""
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 
     def documents(self, name: str) -> int | None:
-        """Number of documents that the corpus must have, at most, where it is a sample; None where a hub has it, unstated."""
+        """Return the most documents that the corpus can have, those of a sample; None if a hub has it, unstated."""
         whole, sample = self.source_documents(name), self.datasets[name].sample_documents
         return min(whole, sample) if whole and sample else whole
 
     def source_documents(self, name: str) -> int | None:
-        """Number of documents that its source must have; counted once if nobody states it. None where a hub has it, unstated."""
+        """Return the number of documents of its source, counted once if nobody states it; None if a hub has it, unstated."""
         dataset = self.datasets[name]
         if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
         return _counted(str(self.folder(name)), dataset.forum, dataset.form)
 
     def chunks(self, name: str) -> int:
-        """Number of chunks of the corpus, known before anything is downloaded: one where the documents are not counted."""
+        """Return the number of chunks, known before anything is downloaded: one if the documents are not counted."""
         return max(1, math.ceil((self.documents(name) or 0) / self.config["chunk_documents"]))
 
     def archive(self, name: str) -> dict[str, Any]:
@@ -116,7 +125,7 @@ class Datasets:
 
     @property
     def hub_datasets(self) -> list[str]:
-        """Names of all known corpora that are on a hub."""
+        """Return the names of all known corpora that are on a hub."""
         return [name for name, dataset in self.datasets.items() if isinstance(dataset.form, HubForm)]
 
     def on_hub(self, name: str) -> dict[str, Any]:
@@ -125,9 +134,10 @@ class Datasets:
         return {"form": asdict(dataset.form) if dataset.form else None, "split": dataset.split}
 
     def query_blocks(self, name: str) -> int:
-        """Number of blocks that the queries of a corpus are divided into for what scores pairs, known beforehand."""
+        """Return the number of blocks of a corpus's queries for jobs that score pairs, known beforehand."""
         dataset = self.datasets[name]
         queries = dataset.queries or dataset.sample_queries
+        # A hub is not asked before the job that fetches it.
         if queries is None and isinstance(dataset.form, HubForm):
             return 1
         if queries is None:
@@ -135,14 +145,7 @@ class Datasets:
         return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
-        """The settings that determine a prepared corpus, as arguments of ``prepare_corpus``.
-
-        Args:
-            name: Name of the corpus.
-
-        Returns:
-            Keyword arguments, all but the paths.
-        """
+        """Return the settings that determine a prepared corpus: arguments of ``prepare_corpus``, all but the paths."""
         dataset, documents = self.datasets[name], self.source_documents(name)
         most = {} if documents else {"most": self.config["chunk_documents"]}
         return {
@@ -167,11 +170,75 @@ class Datasets:
         return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 
-@cache
-def _counted(source: str, forum: str | None, form: Form | None) -> int:
-    return known_documents(source, forum, form)
+@dataclass(frozen=True)
+class CorpusSize:
+    """Size of a corpus.
+
+    Attributes:
+        name: Its name.
+        documents: Number of documents.
+        queries: Number of judged queries, those of a sample only.
+        words: Mean words of a document.
+        query_words: Mean words of a query.
+        chunks: Number of chunks.
+        prepared: Whether it is prepared already.
+        download: Bytes of the archive that has to be downloaded, 0 if none; forums of a dataset share one.
+        archive: Name of that archive, empty if there is none.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    words: float
+    query_words: float
+    chunks: int
+    prepared: bool
+    download: int
+    archive: str
 
 
-@cache
-def _judged(source: str, forum: str | None, split: str, form: Form | None) -> int:
-    return count_judged_queries(source, forum, split, form)
+def corpus_size(datasets: Datasets, results: Path, name: str) -> CorpusSize:
+    """Return the size of a corpus: from its record if it is prepared, else as the catalogue states it, else by its source."""
+    dataset, made = datasets.datasets[name], _record(results / CORPUS(dataset=name))
+    prepared = bool(made)
+    stated = datasets.catalogue.words.get(dataset.whole_row)
+    if made:
+        documents, queries = made["counts"]["documents"], made["counts"]["queries"]
+        words = made["characters"]["mean"] / CHARACTERS_PER_WORD
+    else:
+        documents, queries = datasets.documents(name) or DOCUMENTS, dataset.queries or QUERIES
+        of_source = datasets.source_documents(name) or DOCUMENTS
+        words = stated["documents"] if stated else _words_of_source(datasets, name) / of_source
+    archive = dataset.archive if datasets.folder(name) is None else None
+    needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
+    return CorpusSize(
+        name=name,
+        documents=documents,
+        queries=min(queries, dataset.sample_queries or queries),
+        words=words,
+        query_words=stated["queries"] if stated else QUERY_WORDS,
+        chunks=datasets.chunks(name),
+        prepared=prepared,
+        download=dataset.archive_bytes or 0 if needed else 0,
+        archive=archive or "",
+    )
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return the record of a corpus; empty without a readable one, about which other steps complain."""
+    try:
+        made = read_json(path)
+        return made if {"counts", "characters"} <= made.keys() else {}
+    except (OSError, BeirflowError):
+        return {}
+
+
+def _words_of_source(datasets: Datasets, name: str) -> float:
+    """Return the words of all documents of a user's dataset, by the size of its file; of one on a hub, the default."""
+    if isinstance(datasets.datasets[name].form, HubForm):
+        return WORDS * (datasets.source_documents(name) or DOCUMENTS)
+    folder = Path(datasets.folder(name) or "")
+    if is_archive(folder):
+        forums = len(datasets.rows[datasets.datasets[name].row])
+        return folder.stat().st_size * UNPACKED / CHARACTERS_PER_WORD / forums
+    return Path(datasets.source_files(name)[0]).stat().st_size / CHARACTERS_PER_WORD

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
+from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -21,15 +21,9 @@ from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 
 
 def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
-    """Estimate the cost of the remaining jobs of the whole experiment.
+    """Estimate the cost of the remaining jobs of the whole experiment, as text for the terminal.
 
-    Args:
-        experiment: The configuration and what it means.
-        results: The folder of all results.
-        configured: How the configuration was named on the command line, for the commands that the text names.
-
-    Returns:
-        Tables and sentences, for reading on a terminal.
+    ``configured`` is how the command line named the configuration, for the commands in the text.
     """
     sizes = {name: corpus_size(experiment, results, name) for names in experiment.needed_rows.values() for name in names}
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
@@ -55,11 +49,12 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 
 def _download(sizes: Iterable[CorpusSize]) -> int:
+    # Forums of a dataset share an archive.
     return sum({size.archive: size.download for size in sizes}.values())
 
 
 def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None:
-    """Seconds to prepare what is not prepared, at the speed of what was prepared here; None where nothing was."""
+    """Return the seconds to prepare the rest, at the speed of earlier preparations here; None without one."""
     seconds = words = 0.0
     for name, size in sizes.items():
         path = results / BENCHMARK(job=f"prepare_corpus/{name}")

@@ -10,16 +10,11 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_state
 from beirflow.runs.family import System
 
-GIVEN = "given"
-"""In place of a kind: expansions that are read from files."""
+GIVEN = "given"  # in place of a kind: read from files
 
 
 class Expansions:
-    """The expansions and the indexes of all known systems; what several systems use is made once.
-
-    Args:
-        systems: The systems.
-    """
+    """The expansions and the indexes of all known systems; what several systems use is made once."""
 
     def __init__(self, systems: Iterable[System]) -> None:
         used = [(each.name, FAMILIES[each.family], each.settings) for each in systems]
@@ -29,47 +24,47 @@ class Expansions:
 
     @property
     def indexes(self) -> list[str]:
-        """Names of all indexes."""
+        """Return the names of all indexes."""
         return list(self._indexes)
 
     def index(self, name: str) -> Any:
-        """Return what decides over an index."""
+        """Return the settings of an index."""
         return self._indexes[name]
 
     def of_kind(self, kind: str) -> list[str]:
-        """Names of the expansions that models of a kind make, ``queries`` or ``weights``; or that are ``given`` in files."""
+        """Return the names of expansions by models of a kind, ``queries`` or ``weights``, or of those ``given`` in files."""
         return [name for name, each in self._all.items() if (GIVEN if each.path is not None else each.kind) == kind]
 
     def of_index(self, name: str) -> list[str]:
-        """The name of what is added to the documents of an index; none where nothing is."""
+        """Return the name of the expansion of an index; none if there is none."""
         return [added for added in [self._indexes[name].expansion] if added]
 
     def of_system(self, name: str) -> list[str]:
-        """The name of what is added to the documents that a system searches or is trained on; none where nothing is."""
+        """Return the name of the expansion that a system searches or is trained on; none if there is none."""
         added = self._of_system.get(name)
         return [added.name] if added else []
 
     def settings(self, name: str) -> dict[str, Any]:
-        """The settings that decide what an expansion adds, as the parameters of a rule; those of its use have their defaults."""
+        """Return the settings that determine an expansion, as parameters of a rule; those of its use have their defaults."""
         expansion = self._all[name]
         return {key: value for key, value in asdict(expansion).items() if key not in expansion.of_use}
 
     def kind(self, name: str) -> str:
-        """``queries`` or ``weights``."""
+        """Return ``queries`` or ``weights``."""
         return self._all[name].kind
 
     def files(self, name: str) -> list[str]:
-        """The files of the model of an expansion that need no hub."""
+        """Return the files of the model of an expansion that need no hub."""
         return [str(path) for path in expansion_files(self._all[name])]
 
     def states(self, name: str) -> list[str]:
-        """The states of these files as they are now."""
+        """Return the present states of these files."""
         return [file_state(path) for path in self.files(name)]
 
     def file(self, name: str, dataset: str) -> str:
-        """The file that holds an expansion for a corpus."""
+        """Return the file that holds an expansion for a corpus."""
         return str(self._all[name].file(dataset))
 
     def state(self, name: str, dataset: str) -> str:
-        """The state of that file as it is now."""
+        """Return the present state of that file."""
         return file_state(self.file(name, dataset))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from beirflow.experiment.corpus_sizes import CorpusSize
+from beirflow.experiment.datasets import CorpusSize
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
@@ -12,22 +12,15 @@ from beirflow.files.layout import EXPANSION_RECORD, METRICS
 from beirflow.jobs.overall import START
 from beirflow.runs.family import TOKENS_PER_WORD
 
-CORPUS_BYTES = 4.0
-"""Of a prepared corpus for each word, as measured on NFCorpus and SciFact: 3.7 and 3.9."""
-
-MODEL_BYTES = 5e8
-"""Of an encoder that is not here yet."""
-
-CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0
-"""Of a document of a query, before and after the merge."""
-
-SPILL_BYTES = 7.0
-"""Of a text that is being prepared, for each word."""
+CORPUS_BYTES = 4.0  # of a prepared corpus for each word: 3.7 on NFCorpus, 3.9 on SciFact
+MODEL_BYTES = 5e8  # of an encoder that is not here yet
+CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0  # of a document of a query, before and after the merge
+SPILL_BYTES = 7.0  # of a text during its preparation, for each word
 
 
 @dataclass(frozen=True)
 class Part:
-    """Expected cost of one system on one corpus; zeros for what is done.
+    """Expected cost of one system on one corpus; zeros for finished work.
 
     Attributes:
         system: Its name.
@@ -35,9 +28,9 @@ class Part:
         corpus: Name of the corpus.
         tokens: Tokens that a model will read; None in families that read words or nothing.
         jobs: Jobs, without those that prepare the corpus.
-        seconds: Until it is evaluated, one job after another; None where the system has not run here.
-        index: Bytes of what the system stores of the documents.
-        done: Share of the chunks that are encoded or indexed already, 1 where the corpus is evaluated.
+        seconds: Until it is evaluated, one job after another; None if the system has not run here.
+        index: Bytes of the stored representation of the documents.
+        done: Share of the chunks that are encoded or indexed already, 1 if the corpus is evaluated.
     """
 
     system: str
@@ -51,17 +44,7 @@ class Part:
 
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
-    """Return the expected costs of every system that will run on every corpus.
-
-    Args:
-        experiment: The systems and corpora.
-        results: The folder of all results, for what is there.
-        sizes: By corpus, how large it is.
-        rates: By system, how fast it was here.
-
-    Returns:
-        A part a system and corpus, systems that others need included.
-    """
+    """Return the expected costs of every system, needed ones included, on every corpus."""
     found: list[Part] = []
     stored: set[tuple[str, str]] = set()
     for system in experiment.needed_systems:
@@ -77,19 +60,12 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
 
 
 def _part(
-    experiment: Experiment,
-    results: Path,
-    system: str,
-    row: str,
-    size: CorpusSize,
-    rates: Rates,
-    stored: bool,
-    missing: int,
+    experiment: Experiment, results: Path, system: str, row: str, size: CorpusSize, rates: Rates, stored: bool, missing: int
 ) -> Part:
-    """One part.
+    """Return one part.
 
-    ``stored`` is whether a system before it stores what it searches, such as the vectors of a variant; ``missing``, for how many
-    chunks a model still has to write what is added to documents, or what is trained on.
+    ``stored`` is whether an earlier system stores its representations, such as the vectors of a variant; ``missing`` is the
+    number of chunks for which a model still has to write expansions or training queries.
     """
     settings, family = experiment.settings(system), FAMILIES[experiment.systems[system].family]
     if (results / METRICS(system=system, dataset=size.name)).is_file():
@@ -99,6 +75,7 @@ def _part(
         done = 1.0
     fresh = 1 - done
     if experiment.reuses(system) and (other := experiment.shared_with(size.name, system)):
+        # Texts that another dataset has too are not encoded again.
         fresh *= max(0.0, 1 - (experiment.documents(other) or 0) / size.documents)
     units = work(settings, size, experiment.config["top_k"])
     missing = missing if fresh else 0
@@ -114,7 +91,7 @@ def _part(
 
 
 def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, str]]) -> int:
-    """For how many chunks of a corpus something is to be made that is added to documents, by names of expansion and corpus."""
+    """Count the chunks of a corpus that lack an expansion, by names of expansion and corpus."""
     return sum(
         not (results / EXPANSION_RECORD(expansion=name, dataset=dataset, chunk=chunk)).is_file()
         for name, dataset in added
@@ -123,34 +100,30 @@ def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, s
 
 
 def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:
-    """The most that will be written and not yet deleted again, by what it is; their sum is never exceeded.
+    """Return the peak of bytes written and not yet deleted, by kind, beyond those there now; their sum is an upper bound.
 
-    Args:
-        experiment: Says what is kept.
-        sizes: By corpus, how large it is.
-        parts: What every system will cost on every corpus.
-        cores: Of the machine: where a job takes all, a chunk is searched before another is encoded.
-
-    Returns:
-        Bytes of archives, corpora, models that are trained, representations, candidates and runs, beyond what is there now.
+    ``cores`` are those of the machine: if a job takes all, a chunk is searched before another is encoded.
     """
     config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
     archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
-    rows = {(part.system, part.corpus): _rows(experiment, part, sizes) for part in parts if part.done < 1}
-    chunked = {key: rows[key] * sizes[key[1]].chunks for key in rows if not _is_direct(experiment, key[0])}
+    kept = {name: float(size.queries * min(config["top_k"], size.documents)) for name, size in sizes.items()}
+    unfinished = [part for part in parts if part.done < 1]
+    merged = [part.corpus for part in unfinished if part.system in experiment.merged_systems]
     return {
+        # An archive is deleted once its corpora are prepared, while the next is downloaded.
         "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
         "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
         + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
         "models": _models(experiment, parts),
         "representations": _representations(experiment, sizes, parts, cores),
-        "candidates": max(chunked.values(), default=0.0) * CANDIDATE_BYTES,
-        "runs": sum(rows.values()) * RUN_BYTES,
+        # Candidates are deleted after the merge, so those of one corpus at a time count.
+        "candidates": max((kept[name] * sizes[name].chunks for name in merged), default=0.0) * CANDIDATE_BYTES,
+        "runs": sum(kept[part.corpus] for part in unfinished) * RUN_BYTES,
     }
 
 
 def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
-    """Bytes of models that will be trained, and of the checkpoint of the largest, which holds weights and two moments of each."""
+    """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
     found = [0.0]
     for part in parts:
         if part.done < 1 and part.system in experiment.trained_systems:
@@ -159,21 +132,17 @@ def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
     return sum(found) + 3 * max(found)
 
 
-def _is_direct(experiment: Experiment, system: str) -> bool:
-    return FAMILIES[experiment.systems[system].family].direct
-
-
-def _rows(experiment: Experiment, part: Part, sizes: Mapping[str, CorpusSize]) -> float:
-    size = sizes[part.corpus]
-    return size.queries * min(experiment.config["top_k"], size.documents)
-
-
 def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
-    """Bytes of vectors, postings and weights that lie on the disk together."""
+    """Return the bytes of vectors, postings and weights that are on the disk together."""
     new = [part for part in parts if part.done < 1]
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
-    together = {_stored_by(experiment, part.system) for part in parts if _needs_every_chunk(experiment, part.system)}
+    systems = {part.system: experiment.systems[part.system] for part in parts}
+    together = {
+        _stored_by(experiment, name)
+        for name, system in systems.items()
+        if FAMILIES[system.family].needs_every_chunk(system.settings)
+    }
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]
     for part in new:
@@ -182,16 +151,12 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
             whole += part.index
         else:
             chunks.append(part.index / sizes[part.corpus].chunks)
+    # Chunks of the jobs at work, and the one that is written next.
     return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
 
 
-def _needs_every_chunk(experiment: Experiment, system: str) -> bool:
-    found = experiment.systems[system]
-    return FAMILIES[found.family].needs_every_chunk(found.settings)
-
-
 def _stored_by(experiment: Experiment, system: str) -> str:
-    """Return the folder of the representations of a system; its name where it stores none."""
+    """Return the folder of the representations of a system; its name if it stores none."""
     found = experiment.systems[system]
     searched = FAMILIES[found.family].searched(found.settings)
     return searched[0].folder(**experiment.in_paths(system)) if searched else system

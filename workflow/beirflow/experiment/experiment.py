@@ -11,50 +11,33 @@ from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets
-from beirflow.experiment.dependencies import needed
+from beirflow.experiment.dependencies import needed, runs_needed, tuning_corpus
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
-from beirflow.experiment.tuning import runs_needed, tuning_corpus
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
-from beirflow.files.layout import (
-    CORPUS,
-    QRELS,
-    QUERIES,
-    RESULTS,
-    RUN,
-    RUN_RECORD,
-)
+from beirflow.files.layout import CORPUS, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
 
-MOST_THREADS = 8
-"""Of a job that encodes or searches."""
+MOST_THREADS = 8  # of a job that encodes or searches
 
 
 @dataclass(frozen=True)
 class Experiment(Datasets):
-    """Known and configured datasets and systems.
-
-    Attributes:
-        config: The configuration with every default filled in.
-        catalogue: What the project knows.
-        rows: Every known dataset by name with its corpora, those of the configuration included.
-        datasets: Every known corpus by name: datasets, and forums as ``<dataset>-<forum>``.
-        systems: Every known system by name, those of the configuration included.
-    """
+    """Known and configured datasets and systems; ``systems`` has every known system by name, configured ones included."""
 
     systems: Mapping[str, System]
 
     @property
     def families(self) -> Mapping[str, Family]:
-        """Every family by name."""
+        """Return every family by name."""
         return FAMILIES
 
     @property
     def published_systems(self) -> Mapping[str, System]:
-        """The systems of the catalogue by name."""
+        """Return the systems of the catalogue by name."""
         return catalogue_systems()
 
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
@@ -73,23 +56,23 @@ class Experiment(Datasets):
 
     @property
     def chosen_systems(self) -> list[str]:
-        """Names of the configured systems."""
+        """Return the names of the configured systems."""
         return list(self.config["systems"])
 
     @property
     def needed_systems(self) -> list[str]:
-        """Names of the configured systems, and after them of those whose runs they are made from."""
+        """Return the names of the configured systems, and after them of those whose runs they are made from."""
         return needed(self.chosen_systems, self.systems)
 
     @cached_property
     def needed_runs(self) -> list[tuple[str, str]]:
-        """Names of system and corpus of every run that is made, those that others are made from or tuned with included."""
+        """Return system and corpus of every run, those that others are made from or tuned with included."""
         chosen = [(name, self.datasets[corpus]) for name in self.chosen_systems for corpus in self.chosen_datasets]
         return [(name, corpus.name) for name, corpus in runs_needed(chosen, self.systems, self.rows)]
 
     @property
     def tuning_rows(self) -> dict[str, list[str]]:
-        """By dataset that is not configured and on which systems are tuned, the names of its corpora that are needed."""
+        """Return by dataset that is not configured but used for tuning, the names of its corpora that are needed."""
         found: dict[str, list[str]] = {}
         for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in self.chosen_datasets):
             found.setdefault(self.datasets[name].row, []).append(name)
@@ -97,11 +80,11 @@ class Experiment(Datasets):
 
     @property
     def needed_rows(self) -> dict[str, list[str]]:
-        """The configured datasets and these: of each, the names of its corpora."""
+        """Return the configured datasets and these: of each, the names of its corpora."""
         return self.chosen_rows | self.tuning_rows
 
     def tuned_on(self, system: str, dataset: str) -> str | None:
-        """Name of the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
+        """Return the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
         how = self._family(system).tuned_on(self.systems[system].settings)
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
@@ -135,12 +118,12 @@ class Experiment(Datasets):
 
     @property
     def baseline(self) -> str:
-        """The configured system that the others are compared with."""
+        """Return the configured system that the others are compared with."""
         return self.config["baseline"] or self.chosen_systems[0]
 
     @property
     def main_measure(self) -> str:
-        """The measure by which systems are ranked, compared, drawn and tuned."""
+        """Return the measure by which systems are ranked, compared, drawn and tuned."""
         return main_measure(self.config)
 
     @property
@@ -149,15 +132,10 @@ class Experiment(Datasets):
         return {"width": self.config["figure_width"], "font": self.config["figure_font"]}
 
     def shared_with(self, name: str, system: str | None = None) -> str | None:
-        """The dataset whose vectors a dataset reuses for equal texts; None unless both are configured.
+        """Return the configured dataset whose vectors a configured dataset reuses for equal texts; None if there is none.
 
-        Args:
-            name: Name of the dataset.
-            system: Whose vectors; one that is trained for each dataset, or is a class that may be told which dataset it is, has
-                others for equal texts. Any other if None.
-
-        Returns:
-            Name of the other dataset.
+        A ``system`` that is trained for each dataset, or is a class that may be told which dataset it is, has other vectors for
+        equal texts.
         """
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
         if name not in chosen or other is None or (system is not None and not self.reuses(system)):
@@ -165,14 +143,9 @@ class Experiment(Datasets):
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
     def settings(self, system: str, *unused: str) -> dict[str, Any]:
-        """The settings of a system, as the parameters of a rule.
+        """Return the settings of a system, as parameters of a rule.
 
-        Args:
-            system: Name of the system.
-            *unused: Settings that do not change what the rule makes, so that a change of them reruns nothing.
-
-        Returns:
-            The other settings by name.
+        ``unused`` do not change the result of the rule, so that a change of them reruns nothing.
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
 
@@ -180,7 +153,7 @@ class Experiment(Datasets):
         return FAMILIES[self.systems[system].family]
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
-        """The settings of a system as they are for one corpus, without those that are not used."""
+        """Return the settings of a system as they are for one corpus, without unused ones."""
         return {key: value for key, value in asdict(self._on(system, dataset)).items() if key not in unused}
 
     def _on(self, system: str, dataset: str) -> Any:
@@ -189,15 +162,10 @@ class Experiment(Datasets):
         return self._family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
-        """The settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
+        """Return the settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
-        Args:
-            system: Name of the system.
-            dataset: Name of the corpus, whose queries may have an instruction of their own.
-            *unused: Settings for the other kind of text.
-
-        Returns:
-            ``encoder``, fields of :class:`~beirflow.models.settings.EncoderSettings`, and ``precision``.
+        They depend on the corpus, whose queries may have an instruction of their own; ``unused`` are settings for the other kind
+        of text. ``encoder`` has fields of :class:`~beirflow.models.settings.EncoderSettings`.
         """
         settings = self._on(system, dataset)
         found = asdict(settings.trained if settings.train else settings)
@@ -205,15 +173,9 @@ class Experiment(Datasets):
         return {"encoder": encoder, "precision": self.config["precision"]}
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:
-        """The settings that determine the encoder that is trained for a corpus.
+        """Return the settings that determine the encoder that is trained for a corpus.
 
-        Args:
-            system: Name of the system.
-            dataset: Name of the corpus.
-
-        Returns:
-            ``encoder``, fields of the encoder that it begins as; ``similarity``; and ``train``, fields of
-            :class:`~beirflow.training.settings.Training`.
+        ``encoder`` is the encoder that it begins as; ``train`` has fields of :class:`~beirflow.training.settings.Training`.
         """
         settings = self.settings_on(system, dataset)
         encoder = {key: value for key, value in settings.items() if key not in NOT_OF_VECTORS}
@@ -229,22 +191,22 @@ class Experiment(Datasets):
 
     @property
     def trained_systems(self) -> list[str]:
-        """Names of all known systems whose encoders are trained, without variants of them."""
+        """Return the names of all known systems whose encoders are trained, without variants of them."""
         return [name for name in self.systems if self.is_trained(name) and self.encoder_of(name) == name]
 
     def model_record(self, system: str, dataset: str) -> str:
-        """The record of the model that a system uses on a dataset: its own, or that of the system that it is a variant of."""
+        """Return the record of the model of a system on a dataset: its own, or that of the system that it varies."""
         pattern = self._family(system).model_record(self.systems[system].settings)
         if pattern is None:
             raise ValueError(f"{system} has no model")
         return pattern.below(RESULTS).format(system=self.encoder_of(system), dataset=dataset)
 
     def encoder_of(self, system: str) -> str:
-        """The system whose model and representations a system uses: its own, unless it is a variant of another."""
+        """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
         return self.in_paths(system)["system"]
 
     def variant(self, system: str) -> dict[str, Any]:
-        """Return how a dense system compresses the vectors that it searches, and whose they are."""
+        """Return the compression of the vectors that a dense system searches, and the system that has them."""
         settings = self.settings(system)
         return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
 
@@ -258,16 +220,16 @@ class Experiment(Datasets):
         return Expansions(self.systems.values())
 
     def systems_of(self, *families: str) -> list[str]:
-        """Names of all known systems of some families, configured or not."""
+        """Return the names of all known systems of some families, configured or not."""
         return [name for name, system in self.systems.items() if system.family in families]
 
     @property
     def merged_systems(self) -> list[str]:
-        """Names of all known systems whose runs are merged from the candidates of chunks."""
+        """Return the names of all known systems whose runs are merged from the candidates of chunks."""
         return [name for name in self.systems if not self._family(name).direct]
 
     def first_stages(self, system: str) -> list[str]:
-        """Names of the systems whose runs a system is made from, in the order of its settings."""
+        """Return the names of the systems whose runs a system is made from, in the order of its settings."""
         return list(self._family(system).reads(self.systems[system].settings).systems.values())
 
     def depth(self, system: str) -> int:
@@ -276,12 +238,12 @@ class Experiment(Datasets):
         return top_k if depth is None else min(depth, top_k)
 
     def run_file(self, system: str, dataset: str) -> str | None:
-        """The file outside the results that holds the run of a system on a corpus; None where the run is made here."""
+        """Return the file outside the results with the run of a system on a corpus; None if the run is made here."""
         path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
 
     def run_state(self, system: str, dataset: str) -> str | None:
-        """The state of that file as it is now."""
+        """Return the present state of that file."""
         path = self.run_file(system, dataset)
         return None if path is None else file_state(path)
 
@@ -291,33 +253,31 @@ class Experiment(Datasets):
         return {field.name: settings[field.name] for field in fields(ModelSettings)}
 
     def said(self, system: str) -> list[str] | None:
-        """Names of the settings of an encoder that the configuration says; None for a family whose models have no card."""
+        """Return the settings of an encoder that the configuration states; None for a family whose models have no card."""
         return self._family(system).stated(self.systems[system].settings)
 
     @property
     def systems_with_models(self) -> list[str]:
-        """Names of all known systems that have a model of their own."""
+        """Return the names of all known systems that have a model of their own."""
         return [name for name in self.systems if self._family(name).has_model and self.encoder_of(name) == name]
 
     def model_files(self, system: str) -> list[str]:
-        """The files of a system's model that need no hub."""
+        """Return the files of a system's model that need no hub."""
         return [str(path) for path in self._family(system).model_files(self.systems[system].settings)]
 
     def model_states(self, system: str) -> list[str]:
-        """The states of these files as they are now."""
+        """Return the present states of these files."""
         return [file_state(path) for path in self.model_files(system)]
 
     def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
-        """Return the request to Snakemake of a job that may compute on a GPU.
+        """Return threads and ``gpu`` that a job requests from Snakemake to compute on a GPU.
 
-        Args:
-            limits: Snakemake's own: ``_cores`` and, where it is limited, ``gpu``, which is how many such jobs run at once.
-
-        Returns:
-            Threads, so few that all these jobs find cores; and how many of ``gpu`` it takes, None where that is not limited:
-            an executor of a cluster would ask for a GPU, which a profile decides.
+        ``limits`` are Snakemake's: ``_cores`` and, if it is limited, ``gpu``, the number of such jobs at once. Threads are so few
+        that all these jobs find cores; the share of ``gpu`` is None if that is not limited: an executor of a cluster would ask
+        for a GPU, which a profile decides.
         """
         gpus, cores = limits.get("gpu"), limits.get("_cores")
         if self.config["device"] == "cpu" or gpus is None:
             return MOST_THREADS, None
+        # An executor of a cluster has no ``_cores``.
         return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1

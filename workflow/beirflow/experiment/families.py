@@ -17,22 +17,13 @@ FAMILIES: dict[str, Family] = {
     family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE)
 }
 
-DEFAULT = DENSE.name
-"""The family of a system that names a model and no family."""
+DEFAULT = DENSE.name  # the family of a system that names a model and no family
 
 
-IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}
-"""Families of systems that name none, by the setting that only these have."""
+IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}  # by the setting that only their systems have
 
 
 def family_of(entry: Mapping[str, Any]) -> Family:
-    """Return the family of a system.
-
-    Args:
-        entry: Its entry in the catalogue or in the configuration.
-
-    Returns:
-        The family that it names; else the one that a setting implies, and dense where it names a model.
-    """
+    """Return the family that an entry of a system names; else the one that a setting implies, and dense if it names a model."""
     implied = next((family for key, family in IMPLIED.items() if key in entry), DEFAULT)
     return FAMILIES[entry.get("family", implied)]

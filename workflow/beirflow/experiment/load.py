@@ -1,4 +1,8 @@
-"""From the configuration to the experiment: check it, and join it with the catalogue."""
+"""From the configuration to the experiment: check it, and join it with the catalogue.
+
+Every check adds its problems to one list and goes on with the rest, so that a person reads all mistakes at once. Whatever
+depends on something wrong is left out too, so that one mistake has one message.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,27 +13,23 @@ from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
 from beirflow.catalogue.schema import Problems, defaults, problems_with, repeated_keys, with_types
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
+from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries
-from beirflow.experiment.tuning import tuning_rows
-from beirflow.experiment.usable import without_wrong_entries, without_wrong_keys
 
-CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"
-"""Name of the configuration in messages."""
+CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
+
+UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
+"""Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
+
+Entries = Mapping[str, Mapping[str, Any]]
 
 
 def load_experiment(config: Mapping[str, Any]) -> Experiment:
-    """Check the configuration and join it with the catalogue.
+    """Check the configuration and join it with the catalogue; nothing is read but the catalogue and the presence of files.
 
-    Args:
-        config: What Snakemake read from ``config.yaml`` and from the command line.
-
-    Returns:
-        The experiment; nothing is read or written but the catalogue and the presence of files.
-
-    Raises:
-        ConfigError: An unknown key or name, a value that is not allowed, or a combination that is impossible; the message
-            lists every problem with the key's path, what was found, what is allowed and the nearest name.
+    Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
+    every problem with the key's path, what was found, what is allowed and the nearest name.
     """
     config = with_types(config, "config")
     problems = problems_with(config, "config")
@@ -45,7 +45,8 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     split = {name: split[name] for name in own["systems"]}
     systems = {name: made[name] for names in split.values() for name in names}
     rows = {name: custom_dataset(name, entry) for name, entry in own["datasets"].items()}
-    listed = [system for name in _listed(config["systems"]) for system in split.get(name, [name])]
+    named = [config["systems"]] if isinstance(config["systems"], str) else config["systems"]
+    listed = [system for name in named for system in split.get(name, [name])]
     config |= {"systems": listed, "datasets": chosen_names(config, catalogue, problems)}
     config |= {"custom": own} if problems.lines else {}
     check_names(config, catalogue, {**entries["systems"], **systems}, rows, set(entries["datasets"]) - set(rows), problems)
@@ -74,29 +75,42 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
 
 
 def check_config_files(paths: Iterable[str]) -> None:
-    """Refuse configuration files in which a key stands twice.
-
-    Args:
-        paths: The files.
-
-    Raises:
-        ConfigError: A key does; the message has the file and the lines of each.
-    """
+    """Raise ConfigError if a configuration file has a key twice, with the lines of each."""
     Problems([line for path in paths if Path(path).is_file() for line in repeated_keys(Path(path))]).raise_if_any(CONFIGURATION)
 
 
-def _listed(names: str | list[str]) -> list[str]:
-    return [names] if isinstance(names, str) else names
-
-
 def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
-    """List the addresses of an archive.
-
-    Args:
-        config: As for :func:`load_experiment`.
-        archive: Its name.
-
-    Returns:
-        The addresses, in the order in which they are tried.
-    """
+    """Return the addresses of an archive, in the order in which they are tried."""
     return load_experiment(config).urls(archive)
+
+
+def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return a configuration with defaults for missing keys, and harmless values for wrong keys at the top level.
+
+    ``custom`` stays as it is, unless it is no mapping of mappings.
+    """
+    wrong = {key.partition(".")[0] for key in problems.keys} - {"custom"}
+    wrong |= {"custom"} if {"custom", "custom.systems", "custom.datasets"} & set(problems.keys) else set()
+    return {**defaults, **config, **{key: UNKNOWN.get(key, defaults.get(key)) for key in wrong}}
+
+
+def without_wrong_entries(kind: str, entries: Entries, problems: Problems) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of ``custom`` that are right, and name none that is wrong, directly or through others.
+
+    ``kind`` is ``systems`` or ``datasets``.
+    """
+    paths = {name: f"custom.{kind}.{name}" for name in entries}
+    wrong = {name for name, path in paths.items() for key in problems.keys if key == path or key.startswith(f"{path}.")}
+    # An entry that names a wrong one is wrong too, and so on.
+    while more := {name for name, entry in entries.items() if name not in wrong and not wrong.isdisjoint(_strings(entry))}:
+        wrong |= more
+    return {name: entry for name, entry in entries.items() if name not in wrong}
+
+
+def _strings(value: Any) -> Iterable[str]:
+    """Yield all strings inside an entry."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)

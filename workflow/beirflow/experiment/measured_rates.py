@@ -1,4 +1,4 @@
-"""Measured speed of the systems on this machine, from earlier records."""
+"""The work of systems and jobs, and the measured speed of the systems on this machine, from earlier records."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,17 +6,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.corpus_sizes import CorpusSize, corpus_size
-from beirflow.experiment.datasets import BLOCK_QUERIES
+from beirflow.experiment.datasets import BLOCK_QUERIES, CorpusSize, corpus_size
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, METRICS, RUN_RECORD, record_of
 from beirflow.files.records import read_json
+from beirflow.jobs.overall import START, Expected
 from beirflow.runs.family import TOKENS_PER_WORD, Family, Stage
+from beirflow.training.settings import Training
 
-BESIDES = ("fuse", "rerank", "evaluate")
-"""Stages of a system that is made from the runs of others; its records repeat the other stages of these."""
+BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other runs, whose records repeat these runs' stages
+
+SHARED = (
+    Stage("prepare_corpus", word=3e-7),
+    Stage("write_queries", chunked=True, word=5e-2),
+    Stage("weigh_words", chunked=True, word=4e-4),
+    Stage("train_encoder", word=4e-3),
+    Stage("merge_chunks", row=2e-6),
+    Stage("evaluate_run", row=2e-6),
+    Stage("measure_latency", job=60.0),
+    Stage("draw_figures", job=6.0),
+    Stage("draw_paper", job=4.0),
+)
+"""Stages of no family, or of several."""
+
+STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
+"""By rule."""
+
+REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
 
 
 @dataclass
@@ -25,8 +43,8 @@ class Rates:
 
     Attributes:
         seconds: By stage, seconds of a unit of its work, see :func:`work`.
-        corpora: Names of the corpora that were measured.
-        tokens_per_word: Tokens that a model read for each word of the texts; None where that is not known.
+        corpora: Names of the measured corpora.
+        tokens_per_word: Tokens that a model read for each word of the texts; None if unknown.
         stored: Measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored.
     """
 
@@ -37,7 +55,7 @@ class Rates:
 
 
 def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
-    """Words of a document that a system reads, at the mean: no more than its longest text has."""
+    """Return the words of a document that a system reads, at the mean: no more than its longest text has."""
     longest = settings.get("max_length")
     return min(size.words, longest / TOKENS_PER_WORD) if longest else size.words
 
@@ -45,14 +63,8 @@ def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
 def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str, float]:
     """Return the amount of a system's work on a corpus, by stage.
 
-    Args:
-        settings: Those of the system.
-        size: The corpus.
-        top_k: Documents that a run keeps for each query.
-
-    Returns:
-        Units that seconds are proportional to: words, pairs of queries and documents, queries that a model writes, rows of the
-        run, jobs.
+    Seconds are proportional to these units: words, pairs of queries and documents, queries that a model writes, rows of the run,
+    jobs.
     """
     depth = min(settings.get("depth") or 100, size.documents)
     rows = size.queries * min(top_k, size.documents)
@@ -94,16 +106,7 @@ def jobs_of(stage: Stage, size: CorpusSize) -> int:
 
 
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
-    """Measure a system's rates in its finished jobs here.
-
-    Args:
-        experiment: Knows systems and corpora.
-        results: The folder of all results, whose runs are looked at.
-        system: Name of the system.
-
-    Returns:
-        Its rates; without corpora where it has not run here.
-    """
+    """Return the rates of a system in its finished jobs here; without corpora if there are none."""
     settings, rates = experiment.settings(system), Rates()
     direct = FAMILIES[experiment.systems[system].family].direct
     seconds: Counter[str] = Counter()
@@ -125,17 +128,7 @@ def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
 
 
 def chunk_records(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> list[Path]:
-    """Return the records of the chunks of a corpus that are encoded or indexed for a system.
-
-    Args:
-        experiment: Knows the paths of the system.
-        results: The folder of all results.
-        system: Name of the system.
-        size: The corpus.
-
-    Returns:
-        The paths of the records that exist.
-    """
+    """Return the existing records of the chunks of a corpus that are encoded or indexed for a system."""
     made = experiment.systems[system]
     patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
     if not patterns:
@@ -146,7 +139,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
 
 
 def _stored(experiment: Experiment, results: Path, system: str) -> float:
-    """Measured bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
+    """Return the bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
     made = experiment.systems[system]
     measured = expected = 0.0
     for name in experiment.datasets:
@@ -165,7 +158,7 @@ def _stored(experiment: Experiment, results: Path, system: str) -> float:
 
 
 def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tuple[str, dict[str, Any], CorpusSize]]:
-    """Corpora on which a system was evaluated here, with what its records say."""
+    """Yield the corpora on which a system was evaluated here, with seconds and tokens of their records."""
     for path in sorted(results.glob(RUN_RECORD(system=system, dataset="*"))):
         means = results / METRICS(system=system, dataset=path.stem)
         if path.stem not in experiment.datasets or not means.is_file():
@@ -178,3 +171,30 @@ def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tu
         if run.get("counts", {}).get("documents_reused"):
             continue  # it encoded only some of its documents
         yield path.stem, {"seconds": evaluated["seconds"], "tokens": run.get("counts", {}).get("tokens", 0)}, size
+
+
+def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
+    """Return by number the expected work of some jobs, from their rules and wildcards."""
+    names = {wildcards["dataset"] for _, wildcards in jobs.values() if wildcards.get("dataset") in experiment.datasets}
+    sizes = {name: corpus_size(experiment, results, name) for name in names}
+    depths = {system: experiment.depth(system) for system in experiment.systems}
+    return {
+        job: _expected(rule, sizes.get(wildcards.get("dataset", "")), depths.get(wildcards.get("system", ""), 0))
+        for job, (rule, wildcards) in jobs.items()
+    }
+
+
+def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
+    stage = STAGES.get(rule, Stage(rule))
+    if size is None:
+        return Expected(rule, START + stage.job)
+    documents = size.documents / size.chunks if stage.chunked else float(size.documents)
+    documents = min(documents, Training.documents) if rule == "train_encoder" else documents
+    queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
+    seconds = stage.seconds(
+        words=documents * size.words,
+        pairs=documents * size.queries,
+        queries=queries,
+        rows=queries * min(depth, size.documents),
+    )
+    return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

@@ -1,26 +1,20 @@
-"""The targets that can be asked for, with what this configuration would run."""
+"""Targets: those that can be asked for, the probable meaning of an unknown one, and the summary of a run with nothing to do."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePath
 
+from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
-from beirflow.files.layout import PAPER, REPORT, SUMMARY, TREC_RUN
+from beirflow.files import layout
+from beirflow.files.layout import PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
 
-SHOWN = 5
-"""Names of systems or datasets in the text."""
+SHOWN = 5  # names of systems or datasets in the text
+
+PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
 
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
-    """Say what can be asked for.
-
-    Args:
-        experiment: The configuration and what it means.
-        results: The folder of all results.
-        configured: How the configuration was named on the command line, for the command that the text names.
-
-    Returns:
-        Lines, for reading on a terminal; the command in them can be pasted.
-    """
+    """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
     systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
     run = TREC_RUN(system=systems[0], dataset=experiment.rows[rows[0]][0].name)
     targets = {
@@ -45,3 +39,59 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 def _named(names: Sequence[str], kind: str) -> str:
     more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
     return f"{len(names)} {kind}{'s' * (len(names) != 1)} ({', '.join(names[:SHOWN])}{more})"
+
+
+def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near."""
+    folder = f"{PurePath(results)}/"
+    if not target.startswith(folder):
+        fixed = [pattern.below(str(PurePath(results))) for pattern in PATTERNS if "{" not in pattern]
+        return nearest(target, [*fixed, *rules])
+    path = target.removeprefix(folder)
+    known = _known(experiment)
+    found = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
+    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
+    has_form = any(pattern.names_in(path) is not None for pattern in PATTERNS)
+    return nearest(target, found if has_form else fixed)
+
+
+def _known(experiment: Experiment) -> dict[str, list[str]]:
+    """Return the possible values of each name in a pattern."""
+    return {
+        "system": list(experiment.systems),
+        "dataset": [*experiment.datasets, *experiment.rows_of_forums],
+        "row": list(experiment.rows_of_forums),
+        "archive": list(experiment.catalogue.datasets),
+        "analyzer": sorted(experiment.expansions.indexes),
+    }
+
+
+def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
+    """Return a path of a pattern with the nearest known names; empty if the path is of no such form."""
+    names = pattern.names_in(path)
+    if names is None:
+        return ""
+    for key, value in names.items():
+        if key in known and value not in known[key]:
+            near = nearest(value, known[key])
+            if not near:
+                return ""
+            names[key] = near.split("'")[1]
+    return pattern(**names)
+
+
+def table_again(summary: Path, targets: Collection[str]) -> str:
+    """Return the summary once more, for the terminal; empty if it was not a target, or is not there or no table."""
+    wanted = any(target == "summary" or Path(target).name == summary.name for target in targets)
+    if not (wanted and summary.is_file()):
+        return ""
+    # Here, since it takes longer than planning a run, which rarely needs it.
+    import pandas as pd
+
+    from beirflow.evaluation.summary import for_terminal
+
+    try:
+        table = for_terminal(pd.read_csv(summary))
+    except (ValueError, KeyError):
+        return ""
+    return f"\n\n{table}\n\nThe same in full precision: {summary}"

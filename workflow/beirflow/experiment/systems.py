@@ -8,21 +8,18 @@ from typing import Any
 from beirflow.catalogue.catalogue import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
-from beirflow.experiment.families import DEFAULT, family_of
-from beirflow.experiment.scorers import with_scorers
+from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.runs.family import System
 from beirflow.training.settings import Training
+
+OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
 
 
 @cache
 def catalogue_systems() -> Mapping[str, System]:
-    """Read the systems of the catalogue.
+    """Return the systems of the catalogue by name.
 
-    Returns:
-        The systems by name.
-
-    Raises:
-        ConfigError: The file does not follow its schema, or a system names another that it cannot be made from.
+    Raise ConfigError if the file does not follow its schema, or a system names another that it cannot be made from.
     """
     path, problems = CATALOGUE / "systems.yaml", Problems()
     systems = make_systems(read_catalogue(path, "systems"), {}, "systems", problems)
@@ -31,15 +28,7 @@ def catalogue_systems() -> Mapping[str, System]:
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
-    """A system of the catalogue or of the user's own.
-
-    Args:
-        name: Its name.
-        entry: Its entry, which its schema has checked.
-
-    Returns:
-        The system, with the settings of its family.
-    """
+    """Return a system, with the settings of its family, from an entry that its schema has checked."""
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
@@ -50,14 +39,14 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
 
 @cache
 def _instructions() -> dict[str, str]:
-    """By dataset, what its queries are for."""
+    """Return by dataset the instruction for its queries."""
     instructions: dict[str, str] = read_catalogue(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
     return instructions
 
 
 @cache
 def _tasks() -> dict[str, str]:
-    """By dataset and by forum, the name of its task in MTEB."""
+    """Return by dataset and by forum the name of its task in MTEB."""
     datasets: dict[str, Any] = read_catalogue(CATALOGUE / "datasets.yaml", "datasets")["datasets"]
     return {name: task.name for name, task in mteb_tasks(datasets).items()}
 
@@ -65,16 +54,7 @@ def _tasks() -> dict[str, str]:
 def split_entries(
     entries: Mapping[str, Mapping[str, Any]], path: str, problems: Problems
 ) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Split the entries that define several systems.
-
-    Args:
-        entries: By name, entries that their schema has checked.
-        path: Path of the key that holds them.
-        problems: Where what is wrong is added.
-
-    Returns:
-        By name of the entry, the entries of its systems by their names.
-    """
+    """Return, by name of an entry, the entries of the systems that it defines, by their names."""
     split = {name: dict(family_of(entry).split_entry(name, entry)) for name, entry in entries.items()}
     for name, systems in split.items():
         for each in (each for each in systems if each != name):
@@ -89,18 +69,10 @@ def split_entries(
 def make_systems(
     entries: Mapping[str, Mapping[str, Any]], known: Mapping[str, System], path: str, problems: Problems
 ) -> dict[str, System]:
-    """Systems from their entries; a variant, or one that is trained, has the settings of the system that it names, and its own.
+    """Return systems by name from entries that their schema has checked; ``known`` are those that are defined elsewhere.
 
-    A reranker may name a system in place of a model.
-
-    Args:
-        entries: By name, entries that their schema has checked.
-        known: Systems that are defined elsewhere.
-        path: Path of the key that holds the entries.
-        problems: Where what is wrong is added.
-
-    Returns:
-        By name, the systems, without variants of what cannot be varied, and without those trained from what cannot be trained.
+    A variant, or one that is trained, has the settings of the system that it names, and its own. A reranker may name a system in
+    place of a model. Variants of what cannot be varied are left out, as are those trained from what cannot be trained.
     """
     entries = {name: entry for systems in split_entries(entries, path, problems).values() for name, entry in systems.items()}
     trained = {name: entry for name, entry in entries.items() if "base" in entry}
@@ -131,3 +103,35 @@ def make_systems(
 def _encodes(system: System) -> bool:
     """Test whether a system has vectors of its own, so that others can begin as it does, or vary it."""
     return system.family == DEFAULT and not system.settings.variant_of
+
+
+def with_scorers(
+    systems: Mapping[str, System],
+    entries: Mapping[str, Mapping[str, Any]],
+    known: Mapping[str, System],
+    path: str,
+    problems: Problems,
+) -> dict[str, System]:
+    """Give rerankers that name a system in place of a model the model and the settings of that system."""
+    every = {**known, **systems}
+    found = dict(systems)
+    for name, system in systems.items():
+        family = FAMILIES[system.family]
+        other = every.get(family.scored_by(system.settings) or "")
+        if other is None:
+            continue
+        key = f"{path}.{name}"
+        if not (scorer := _scorer(other)):
+            able = [each for each in every if _scorer(every[each])]
+            allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
+            problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
+            continue
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+            wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
+            problems.add(f"{key}.{setting}", entries[name][setting], wrong)
+        found[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+    return found
+
+
+def _scorer(system: System) -> Mapping[str, Any]:
+    return FAMILIES[system.family].scorer(system.settings)

@@ -11,7 +11,10 @@ what the paper prints of TREC-COVID, the last with 980 judgements that are not p
 of theirs.
 """
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,16 +26,15 @@ import pytrec_eval
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.measures import measure
 from beirflow.files.csv_files import write_csv
+from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
-from beirflow.paper.extra_judgements import read_extra
 from beirflow.paper.facts import load_facts
 from beirflow.runs.run_file import read_run
 
 CUTOFF = 10
 OF_POOLED = ("unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant")
 PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annotated": "after"}
-STUDIED = "trec-covid"
-"""The dataset of the paper's table."""
+STUDIED = "trec-covid"  # the dataset of the paper's table
 
 RANDOM_ZEROS = "scidocs"
 """The dataset whose irrelevant documents are 25 random ones a query, as the paper says, and no pool that somebody judged."""
@@ -40,6 +42,12 @@ RANDOM_ZEROS = "scidocs"
 EXTRA = ("extra", "hole_extra", "ndcg_extra")
 COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
 PAIR = ["query_id", "doc_id"]
+
+FIELDS = 4
+
+A_GRADE = re.compile(r"-?[0-9]{1,4}")
+
+MOST_GRADE = 1000  # as for the judgements of a dataset
 
 
 def measure_bias(
@@ -52,19 +60,10 @@ def measure_bias(
     job: Job,
     extra_paths: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the table.
+    """Write ``bias.csv`` from the means and the runs of every system on every corpus, both in the same order.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every corpus.
-        run_paths: Parquet of the run of every system on every corpus, in the same order.
-        qrels_paths: By corpus, ``qrels.parquet``.
-        rows: By dataset the names of its corpora.
-        bias_path: CSV to write, as this module says.
-        job: The job, which says where the results are.
-        extra_paths: By corpus, a file of further judgements in TREC form; none if None.
-
-    Raises:
-        DataError: A file is not the one that was evaluated.
+    ``rows`` has the corpora of every dataset, ``extra_paths`` by corpus a file of further judgements. Raise DataError if a file
+    is not the one that was evaluated.
     """
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
     pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
@@ -96,15 +95,7 @@ def _is_pooled(dataset: str, qrels: pa.Table) -> bool:
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
-    """Measure a run on judgements that include irrelevant documents.
-
-    Args:
-        run: With the columns of ``RUN``.
-        qrels: ``query_id``, ``doc_id`` and ``score``.
-
-    Returns:
-        By column of ``bias.csv``, the mean over all judged queries.
-    """
+    """Return by column of ``bias.csv`` the means over all queries of judgements that include irrelevant documents."""
     run = run.filter(pc.is_in(run["query_id"], value_set=pc.unique(qrels["query_id"])))
     first = run.filter(pc.less_equal(run["rank"], CUTOFF))
     holes = first.select(PAIR).join(qrels.select(PAIR), PAIR, join_type="left anti")
@@ -138,6 +129,7 @@ def _bpref(run: pa.Table, qrels: pa.Table) -> float:
         judgements.setdefault(query, {})[document] = max(grade, 0)
     ranked: dict[str, dict[str, float]] = {}
     for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
+        # By rank, since trec_eval orders equal scores by a rule of its own.
         ranked.setdefault(query, {})[document] = -float(rank)
     values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
     return sum(query["bpref"] for query in values.values()) / len(judgements)
@@ -160,3 +152,62 @@ def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
 def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[str, str]:
     """Map the names of corpora to the files of their judgements, which a rule has in the same order."""
     return dict(zip(corpora, qrels_paths, strict=True))
+
+
+def read_extra(path: str, qrels: pa.Table) -> pa.Table:
+    """Add judgements from a file to those of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
+
+    Raise DataError if a line is no judgement, or is about a query that is not judged or a pair that is judged already.
+    """
+    judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
+    judgement = _of_pool if path.endswith(".jsonl") else _judgement
+    queries, added = {query for query, _ in judged}, dict[tuple[str, str], int]()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        problem, pair, grade = judgement(line)
+        if not problem and pair[0] not in queries:
+            problem = f"the query {pair[0]!r} has no judgements in the dataset"
+        elif not problem and (pair in judged or pair in added):
+            problem = f"{pair[1]!r} is judged for the query {pair[0]!r} already"
+        if problem:
+            raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
+        added[pair] = grade
+    table = pa.table(
+        {
+            "query_id": pa.array([query for query, _ in added], qrels["query_id"].type),
+            "doc_id": pa.array([document for _, document in added], qrels["doc_id"].type),
+            "score": pa.array(added.values(), qrels["score"].type),
+        }
+    )
+    return pa.concat_tables([qrels.select(table.column_names), table])
+
+
+def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
+    """Return the problem of a line, empty if there is none; the pair that it judges; and the grade."""
+    fields = line.split()
+    if len(fields) != FIELDS:
+        return f"{len(fields)} fields, expected query, a number, document and grade", ("", ""), 0
+    query, _, document, text = fields
+    grade = int(text) if A_GRADE.fullmatch(text) else None
+    if grade is None or abs(grade) > MOST_GRADE:
+        return f"the grade {text!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
+    return "", (query, document), grade
+
+
+def _of_pool(line: str) -> tuple[str, tuple[str, str], int]:
+    """Return the same for a line of a pool."""
+    try:
+        entry = json.loads(line)
+        query, document, grade = entry["query_id"], entry["doc_id"], entry["grade"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return f"{type(error).__name__}: {error}; expected a JSON object with query_id, doc_id and grade", ("", ""), 0
+    if grade is None:
+        return "its grade is null: fill it in, or remove the line", ("", ""), 0
+    if type(grade) is not int or abs(grade) > MOST_GRADE:
+        return f"the grade {grade!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
+    return "", (str(query), str(document)), grade

@@ -16,16 +16,14 @@ import pandas as pd
 from beirflow.analysis.lengths import median
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
-from beirflow.paper.evidence import Evidence
+from beirflow.paper.evidence import NDCG, Evidence, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.findings import FINDINGS
-from beirflow.paper.scores import NDCG, printed_scores, read_scores
 from beirflow.report.leaderboard import significance_marks
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "numbers", "datasets")
 
-OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")
-"""Columns of ``cost.csv``: stages that every query goes through."""
+OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")  # stages that every query goes through
 
 
 def write_claims(

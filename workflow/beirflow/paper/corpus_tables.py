@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.analysis.lengths import added_up, median
+from beirflow.analysis.lengths import added_up, by_name, median
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.facts import PaperFacts, load_facts
@@ -35,14 +35,9 @@ STATISTICS = ("dataset", "task", "domain", "titles", "relevancy", *NUMBERS, *(f"
 
 RETRIEVED, JUDGED, MEDIANS = paper_tables("tabulate_lengths")
 
-BINS = ("dataset", "of", "from", "to", "documents")
-"""Columns of a table of histograms."""
-
-GRADES = 2
-"""Minimum number of grades of a dataset whose lengths are shown by grade."""
-
-Named = Mapping[str, Mapping[str, Any]]
-"""Histograms of :func:`~beirflow.analysis.lengths.histogram` by name."""
+BINS = ("dataset", "of", "from", "to", "documents")  # columns of a table of histograms
+GRADES = 2  # least number of grades of a dataset whose lengths are shown by grade
+Named = Mapping[str, Mapping[str, Any]]  # by name what ``histogram`` returns
 
 
 def write_table_1(*, statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], table_path: str) -> None:
@@ -64,6 +59,7 @@ def _row(name: str, corpora: Sequence[Mapping[str, Any]], facts: PaperFacts) -> 
     if not corpora:
         return row | {"note": facts.absence(name)}
     total = {key: sum(corpus["counts"][key] for corpus in corpora) for key in corpora[0]["counts"]}
+    # Irrelevant is a level even if nothing is judged so.
     levels = len({0, *(int(grade) for corpus in corpora for grade in corpus["grades"] if int(grade) >= 0)})
     return row | {
         "titles": total["titles"] / total["documents"],
@@ -80,8 +76,11 @@ def write_length_tables(
     *, inspection_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], folder: str
 ) -> None:
     """Write the tables of lengths from inspections and statistics of corpora; ``rows`` has the corpora of every dataset."""
-    retrieved = {record["dataset"]: _retrieved(record["lengths"]) for record in map(read_json, inspection_paths)}
-    judged = {record["dataset"]: _by_grade(record["lengths"]) for record in map(read_json, statistics_paths)}
+    retrieved = {record["dataset"]: by_name(record["lengths"]) for record in map(read_json, inspection_paths)}
+    judged = {
+        record["dataset"]: {f"grade {name}": each for name, each in record["lengths"].items() if name != "all"}
+        for record in map(read_json, statistics_paths)
+    }
     of_retrieved = {row: [retrieved[name] for name in names] for row, names in rows.items()}
     of_judged = {row: [judged[name] for name in names] for row, names in rows.items()}
     graded = {
@@ -92,14 +91,6 @@ def write_length_tables(
     tables = {name: bins(histograms) for name, histograms in by_row.items()} | {MEDIANS: medians(by_row, systems)}
     for name, table in tables.items():
         write_csv(table, Path(folder, f"{name}.csv"))
-
-
-def _retrieved(lengths: Mapping[str, Any]) -> Named:
-    return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
-
-
-def _by_grade(lengths: Named) -> Named:
-    return {f"grade {name}": histogram for name, histogram in lengths.items() if name != "all"}
 
 
 def bins(by_row: Mapping[str, Sequence[Named]]) -> pd.DataFrame:

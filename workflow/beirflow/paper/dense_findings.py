@@ -10,13 +10,12 @@ from beirflow.paper.evidence import (
     conclude,
     counts_above_bm25,
     dataset_labels,
-    datasets,
     is_or_are,
-    listed,
     without_datasets,
     without_systems,
 )
 from beirflow.paper.facts import BM25
+from beirflow.report.pages import counted, listed
 
 DENSE = ("dpr", "ance", "tas-b", "genq")
 SHIFTED = ("bioasq", "webis-touche2020")
@@ -62,7 +61,7 @@ def dpr_worst(evidence: Evidence) -> Conclusion:
         return without_datasets("any but the training data")
     means = {system: evidence.scores.mean(system, names) for system in systems}
     lowest = min(means, key=lambda system: means[system])
-    over = f"{len(systems)} systems over {datasets(len(names))}"
+    over = f"{len(systems)} systems over {counted(len(names), 'dataset')}"
     sentence = f"The lowest mean of {over} is that of {evidence.label(lowest)}, {means[lowest]:.3f}."
     return conclude(lowest == "dpr", sentence, {"dpr": means["dpr"], "lowest": means[lowest]}, names)
 
@@ -78,7 +77,9 @@ def strong_training(evidence: Evidence) -> Conclusion:
     least = {"ance": 14, "dpr": 17}
     best = max(here, key=lambda system: scores.mean(system, names))
     ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in least}
-    counts = " and ".join(f"above {evidence.label(system)} on {n} of {datasets(len(names))}" for system, n in ahead.items())
+    counts = " and ".join(
+        f"above {evidence.label(system)} on {n} of {counted(len(names), 'dataset')}" for system, n in ahead.items()
+    )
     highest = f"the highest mean of {evidence.labels(here)} is that of {evidence.label(best)}"
     sentence = f"TAS-B is {counts or 'compared with GenQ alone'}; {highest}."
     holds = best == "tas-b" and all(18 * n >= least[system] * len(names) for system, n in ahead.items())

@@ -17,8 +17,7 @@ from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.facts import PaperFacts, load_facts
 
-QUOTED, HERE = "as quoted elsewhere", "here"
-"""Sources."""
+QUOTED, HERE = "as quoted elsewhere", "here"  # sources
 
 OF_PAPER = {"source": QUOTED, "dataset": "dbpedia-entity", "documents": 1_000_000}
 

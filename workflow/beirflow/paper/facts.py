@@ -10,8 +10,7 @@ from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.schema import CATALOGUE, problems_with, read_yaml
 from beirflow.files.digests import file_digest
 
-BM25 = "bm25-multifield"
-"""The baseline of the paper, by its name in ``published.yaml``."""
+BM25 = "bm25-multifield"  # the paper's baseline, by its name in ``published.yaml``
 
 
 @dataclass(frozen=True)
@@ -74,17 +73,7 @@ class PaperFacts:
 
 @cache
 def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
-    """Read and check the printed values of the paper.
-
-    Args:
-        folder: The catalogue.
-
-    Returns:
-        The facts.
-
-    Raises:
-        ConfigError: A file does not follow its schema.
-    """
+    """Read and check the printed values of the paper; raise ConfigError if a file does not follow its schema."""
     path = folder / "paper.yaml"
     content, catalogue = read_yaml(path), load_catalogue(folder)
     problems_with(content, "paper").raise_if_any(f"catalogue file {path}")

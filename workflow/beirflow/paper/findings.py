@@ -32,16 +32,14 @@ from beirflow.paper.evidence import (
     Evidence,
     conclude,
     counts_above_bm25,
-    datasets,
     is_or_are,
-    listed,
     without_datasets,
     without_systems,
 )
 from beirflow.paper.facts import BM25
+from beirflow.report.pages import counted, listed
 
-NEARLY_ALL = 16 / 18
-"""The text, section 5, paragraph 4: "almost all (16/18) datasets"."""
+NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"
 
 NOTICEABLE = 0.8
 """Below this tau two orders differ noticeably (Voorhees 2001, doi:10.1145/383952.383963); the paper states no threshold."""
@@ -52,11 +50,8 @@ LEAST_IN_DOMAIN = 7 - 0.5
 AVAILABLE = ("deepct", "sparta", "doct5query", "dpr", "ance", "tas-b", "genq", "bm25+ce", BM25)
 """Systems of a finding on all of them: those of the paper but ColBERT, which no hub has."""
 
-FEWEST = 5
-"""Systems of a rank correlation; below, its interval is not defined."""
-
-TRAINED_ELSEWHERE = ("dpr",)
-"""Systems of the paper that were not trained on MS MARCO; BM25 was not trained."""
+FEWEST = 5  # systems of a rank correlation; its interval is not defined for fewer
+TRAINED_ELSEWHERE = ("dpr",)  # all but BM25, which was not trained, were trained on MS MARCO
 
 
 @dataclass(frozen=True)
@@ -87,6 +82,7 @@ class Finding:
         about = facts.zero_shot if self.over_all else self.datasets
         covered = [name for name in about if name in conclusion.datasets]
         coverage = f"{len(covered)} of {len(about)}" if about else ""
+        # A verdict must be possible without the datasets that are not public.
         needed = [name for name in about if not self.over_all or name not in facts.not_public]
         lacking = [facts.label(name) for name in self.systems if name not in evidence.systems]
         lacking += [str(facts.datasets[name]["label"]) for name in needed if name not in covered]
@@ -120,11 +116,12 @@ def in_domain_order(evidence: Evidence) -> Conclusion:
         return without_datasets("any but the training data")
     pairs = [(scores.values[system, trained], scores.mean(system, names)) for system in systems]
     tau = float(stats.kendalltau(*zip(*pairs, strict=True)).statistic)
+    # The variance of arctanh(tau) is 0.437 / (n - 4); arctanh(1) is infinite, hence the clip.
     reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
     low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
     sentence = (
-        f"The order of {len(systems)} systems on the training data and in the mean of {datasets(len(names))} has Kendall's tau "
-        f"{tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
+        f"The order of {len(systems)} systems on the training data and in the mean of {counted(len(names), 'dataset')} has "
+        f"Kendall's tau {tau:.2f} (95 % interval {low:.2f} to {high:.2f})."
     )
     return conclude(
         None if low < NOTICEABLE <= high else high < NOTICEABLE,
@@ -162,9 +159,8 @@ def bm25_elsewhere(evidence: Evidence) -> Conclusion:
     if not names:
         return without_datasets("any but the training data")
     below = [system for system in others if evidence.scores.mean(system, names) < evidence.scores.mean(BM25, names)]
-    sentence = (
-        f"In the mean of {datasets(len(names))}, BM25 is above {len(below)} of {len(others)} others: {evidence.labels(below)}."
-    )
+    over, share = counted(len(names), "dataset"), f"{len(below)} of {len(others)} others"
+    sentence = f"In the mean of {over}, BM25 is above {share}: {evidence.labels(below)}."
     return conclude(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
 
 

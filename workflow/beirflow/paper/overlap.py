@@ -2,7 +2,7 @@
 
 The frequency of a word is its count over that of all words of the dataset; the similarity of two datasets is the sum over all
 words of the smaller frequency, over the sum of the larger. Since frequencies sum to 1, the latter is 2 less the former. Words
-are those of :mod:`beirflow.paper.words`, in documents and their titles; the forums of a dataset count together.
+are those of :mod:`beirflow.paper.statistics`, in documents and their titles; the forums of a dataset count together.
 
 ``overlap.csv`` has a row a pair of datasets, in their order: ``dataset_a``, ``dataset_b``, ``similarity``.
 
@@ -20,10 +20,9 @@ import pyarrow.compute as pc
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import output_digest, read_json
 from beirflow.files.verified import check_digest
-from beirflow.paper.words import read_words
+from beirflow.paper.statistics import read_words
 
-BLOCK = 1 << 16
-"""Number of words compared at once; 8 bytes each for every dataset."""
+BLOCK = 1 << 16  # words compared at once, of 8 bytes each for every dataset
 
 COLUMNS = ("dataset_a", "dataset_b", "similarity")
 
@@ -31,16 +30,9 @@ COLUMNS = ("dataset_a", "dataset_b", "similarity")
 def measure_overlap(
     *, words_paths: Sequence[str], statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], overlap_path: str
 ) -> None:
-    """Write the similarity of every two datasets.
+    """Write ``overlap.csv`` from the words of every corpus and their records; ``rows`` has the corpora of every dataset.
 
-    Args:
-        words_paths: The words of every corpus.
-        statistics_paths: Their records, in the same order.
-        rows: By dataset the names of its corpora.
-        overlap_path: CSV to write, as this module says.
-
-    Raises:
-        DataError: Words are not those that were recorded.
+    Raise DataError if words are not those that were recorded.
     """
     statistics = [read_json(path) for path in statistics_paths]
     for path, record, record_path in zip(words_paths, statistics, statistics_paths, strict=True):
@@ -51,6 +43,7 @@ def measure_overlap(
     of_row = np.array([sum(totals[name] for name in names) for names in rows.values()], np.float64)
     smaller = np.zeros((len(rows), len(rows)))
     for words in _side_by_side(words_paths, places, len(rows)):
+        # A dataset without words has frequencies of 0, and no similarity below.
         frequencies = words / np.maximum(of_row, 1)[:, None]
         for place, own in enumerate(frequencies):
             smaller[place] += np.minimum(own, frequencies).sum(axis=1)
@@ -62,19 +55,14 @@ def measure_overlap(
 
 
 def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> Iterator[np.ndarray]:
-    """Align the counts of the same words in all datasets.
+    """Yield the counts of the same words in all datasets, float64 of shape (rows, words), in the order of the words.
 
-    Args:
-        words_paths: The words of every corpus.
-        places: The number of the dataset of every corpus, int64.
-        rows: The number of datasets.
-
-    Yields:
-        float64 of shape (rows, words), in the order of the words.
+    ``places`` has the number of the dataset of every corpus, int64.
     """
     files = [read_words(path) for path in words_paths]
     heads = [next(file, None) for file in files]
     while firsts := [head[0] for head in heads if head]:
+        # Files have a part for each first byte; those with the least one come first.
         current = [number for number, head in enumerate(heads) if head and head[0] == min(firsts)]
         parts = [head[1] for number, head in enumerate(heads) if head and number in current]
         different = pc.unique(pa.chunked_array([chunk for part in parts for chunk in part["word"].chunks]))
@@ -88,12 +76,3 @@ def _side_by_side(words_paths: Sequence[str], places: np.ndarray, rows: int) -> 
             yield block
         for number in current:
             heads[number] = next(files[number], None)
-
-
-def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Return the n names in ``overlap.csv`` in order, and a matrix, float64 of shape (n, n) with ones in the diagonal."""
-    names = list(dict.fromkeys([*overlap["dataset_a"], *overlap["dataset_b"]]))
-    matrix = np.eye(len(names))
-    for a, b, value in overlap.itertuples(index=False):
-        matrix[names.index(a), names.index(b)] = matrix[names.index(b), names.index(a)] = value
-    return names, matrix

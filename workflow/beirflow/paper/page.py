@@ -14,22 +14,14 @@ from beirflow.files.records import Job, read_json
 from beirflow.paper.corpus_tables import MEDIANS, NUMBERS
 from beirflow.paper.efficiency import GIGABYTE
 from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
-from beirflow.report.pages import Cell, Column, Notes, Table, number, write_page
-from beirflow.report.reading_files import record_files_for_reading
+from beirflow.report.pages import Cell, Column, Notes, Table, number, record_files_for_reading, write_page
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 
-PRINTED, HERE = "printed ", "here "
-"""Prefixes of the columns of table 2."""
+PRINTED, HERE = "printed ", "here "  # prefixes of the columns of table 2
 
 
 class Shown(NamedTuple):
-    """A column of a CSV as the page shows it.
-
-    Attributes:
-        label: Its header.
-        form: Format of its numbers; empty for text.
-        classes: Names for the style.
-    """
+    """A column of a CSV on the page: its header, the format of its numbers, empty for text, and names for the style."""
 
     label: str
     form: str = ""
@@ -131,23 +123,13 @@ WHOLE = (
 )
 """Parts that are missing whatever is configured."""
 
-Record = Mapping[Any, Any]
-"""A row of a CSV."""
+Record = Mapping[Any, Any]  # a row of a CSV
 
 
 def write_paper(
     *, folder: str, other_paths: Sequence[str], manifest_path: str, page_path: str, record_path: str, job: Job
 ) -> None:
-    """Write the page, and a record of it and of all that it shows.
-
-    Args:
-        folder: Where tables and figures are.
-        other_paths: Files of ``count_corpus`` and ``measure_latency``, for the record.
-        manifest_path: ``manifest.json`` of the results.
-        page_path: HTML to write.
-        record_path: The record to write.
-        job: The job, for the record.
-    """
+    """Write the page, and a record of it and of all that it shows; ``other_paths`` are further files for the record."""
     facts = load_facts()
     tables = {name: read_named_csv(_file(folder, PAPER_TABLE(table=name))) for name in PAPER_TABLES}
     ours = [name.removeprefix(HERE) for name in tables["table-2"].columns if name.startswith(HERE)]
@@ -181,16 +163,7 @@ def write_paper(
 
 
 def page_table(name: str, table: pd.DataFrame, note: Callable[[Record], object] = lambda _: "") -> tuple[Table, list[str]]:
-    """Arrange a table for the page.
-
-    Args:
-        name: Its name.
-        table: Content of its CSV.
-        note: Returns the note of a row; none if it is empty or missing.
-
-    Returns:
-        The table, and its notes.
-    """
+    """Arrange the content of a CSV for the page; ``note`` returns the note of a row. Return the table and its notes."""
     notes, rows = Notes(), []
     for row in table.to_dict("records"):
         cells = [_cell(row[key], column.form) for key, column in COLUMNS[name].items()]
@@ -216,13 +189,7 @@ def efficiency_table(table: pd.DataFrame) -> tuple[Table, list[str]]:
 def scores_table(name: str, measure: str, table: pd.DataFrame) -> tuple[Table, list[str]]:
     """Arrange table 2 for the page: printed values, then ours, the best of each row marked among either.
 
-    Args:
-        name: Name of the table.
-        measure: Its measure.
-        table: Content of its CSV.
-
-    Returns:
-        The table, and its notes, which name the datasets of every average.
+    The notes name the datasets of every average.
     """
     systems = {prefix: [column for column in table.columns if column.startswith(prefix)] for prefix in (PRINTED, HERE)}
     notes, rows = Notes(), []

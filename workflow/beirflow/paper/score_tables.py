@@ -22,8 +22,8 @@ from typing import Any
 import pandas as pd
 
 from beirflow.files.csv_files import read_named_csv, write_csv
+from beirflow.paper.evidence import NDCG, Scores, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
-from beirflow.paper.scores import NDCG, Scores, printed_scores, read_scores
 from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
 from beirflow.report.registry import SCORE_TABLES
 
@@ -93,14 +93,7 @@ def _averages(printed: Scores, ours: Scores, facts: PaperFacts) -> list[dict[str
 def write_against_baseline(*, means_paths: Sequence[str], comparison_path: str, baseline: str, table_path: str) -> None:
     """Write the counts of datasets on which systems beat the baseline.
 
-    Args:
-        means_paths: The ``metrics`` JSON of every system on every dataset.
-        comparison_path: ``significance.csv``.
-        baseline: System that the others are compared with.
-        table_path: CSV to write.
-
-    Raises:
-        DataError: A file was changed after it was written, or belongs elsewhere.
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
     facts, comparison = load_facts(), read_named_csv(comparison_path)
     measure = NDCG if comparison.empty else str(comparison["measure"].iloc[0])

@@ -1,28 +1,93 @@
 """Statistics of a corpus: number and lengths of its texts, its judgements, and the frequency of every word.
 
-``words/<dataset>.json`` is the record of ``words/<dataset>.parquet`` (:mod:`beirflow.paper.words`). It holds ``dataset``,
-``split``, ``counts`` (``documents``, ``titles``, documents with a title, ``queries``, ``judgements``, ``relevant``, judgements
-above 0, ``document_words``, ``query_words``, all words as stretches without whitespace, ``words`` and ``different_words``, as
-the overlap counts them), ``grades`` (judgements by grade) and ``lengths``, histograms (:mod:`beirflow.analysis.lengths`) of
-``all`` documents and, by grade, of those that were judged, one count a judgement.
+``words/<dataset>.json`` is the record of ``words/<dataset>.parquet``. It holds ``dataset``, ``split``, ``counts`` (``documents``,
+``titles``, documents with a title, ``queries``, ``judgements``, ``relevant``, judgements above 0, ``document_words``,
+``query_words``, all words as stretches without whitespace, ``words`` and ``different_words``, as the overlap counts them),
+``grades`` (judgements by grade) and ``lengths``, histograms (:mod:`beirflow.analysis.lengths`) of ``all`` documents and, by
+grade, of those that were judged, one count a judgement.
+
+``words/<dataset>.parquet`` has the columns ``word`` and ``count``, words in byte order, and a row group for every first byte, so
+that a reader of many corpora holds the words with one first byte at a time. A word is a stretch of letters, marks and digits of
+any script, in lower case; the paper does not define the term.
 """
 
-from itertools import chain
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from beirflow.analysis.document_scan import WITH_TITLES, document_batches
 from beirflow.analysis.lengths import count_words, histogram
-from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.datasets.corpus_files import read_table
 from beirflow.files.digests import file_digest
-from beirflow.files.progress import Progress
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
-from beirflow.paper.words import WordCounter, write_words
 
-ROWS = 1 << 13
-"""Number of documents read at once."""
+ROWS = 1 << 13  # documents in memory at once
+
+WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64())])
+
+NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
+
+PENDING_WORDS = 1 << 22
+"""Rows of unsummed counts after which they are summed; some 100 bytes each. The largest corpora have as many different words."""
+
+
+class WordCounter:
+    """Counter of the words of texts, which holds every different word in memory, and up to ``most`` rows of unsummed counts."""
+
+    def __init__(self, most: int = PENDING_WORDS) -> None:
+        self._most = most
+        self._total, self._pending = WORDS.empty_table(), list[pa.Table]()
+
+    def add(self, texts: pa.Array) -> None:
+        """Count the words of some texts."""
+        counts = pc.value_counts(pc.list_flatten(pc.split_pattern_regex(pc.utf8_lower(texts), NO_WORD)))
+        block = pa.Table.from_arrays([counts.field("values").cast(pa.large_string()), counts.field("counts")], schema=WORDS)
+        self._pending.append(block.filter(pc.greater(pc.binary_length(block["word"]), 0)))
+        # Words repeat from text to text, so that their sums take less memory than the parts.
+        if sum(table.num_rows for table in self._pending) > self._most:
+            self._sum()
+
+    def _sum(self) -> None:
+        summed = pa.concat_tables([self._total, *self._pending]).group_by("word").aggregate([("count", "sum")])
+        self._total, self._pending = pa.Table.from_arrays([summed["word"], summed["count_sum"]], schema=WORDS), []
+
+    def table(self) -> pa.Table:
+        """Return all words with their counts, in byte order."""
+        self._sum()
+        return self._total.take(pc.sort_indices(self._total["word"]))
+
+
+def write_words(path: Path, counter: WordCounter) -> dict[str, int]:
+    """Write the counted words, and return the sum of the counts, ``words``, and the number of ``different_words``."""
+    table = counter.table()
+    with pq.ParquetWriter(path, WORDS, compression="zstd") as writer:
+        for part in _by_first_byte(table):
+            writer.write_table(part, row_group_size=part.num_rows)
+    return {"words": pc.sum(table["count"]).as_py() or 0, "different_words": table.num_rows}
+
+
+def _by_first_byte(table: pa.Table) -> Iterator[pa.Table]:
+    """Split sorted words into the parts with the same first byte."""
+    if not table.num_rows:
+        return
+    firsts = pc.binary_slice(table["word"].combine_chunks().cast(pa.large_binary()), 0, 1)
+    changes = np.flatnonzero(np.diff(pc.dictionary_encode(firsts).indices.to_numpy())) + 1
+    for start, end in pairwise([0, *changes.tolist(), table.num_rows]):
+        yield table.slice(start, end - start)
+
+
+def read_words(path: str | Path) -> Iterator[tuple[int, pa.Table]]:
+    """Read the words of a corpus, those with one first byte at a time: the byte, and the words with their counts."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            part = file.read_row_group(group)
+            yield part["word"][0].as_py().encode()[0], part
 
 
 def count_corpus(
@@ -38,18 +103,7 @@ def count_corpus(
 ) -> None:
     """Count the documents, queries, judgements and words of a corpus; some documents at a time are in memory.
 
-    Args:
-        dataset: Name of the corpus.
-        documents_path: ``documents.parquet``.
-        queries_path: ``queries.parquet``.
-        qrels_path: ``qrels.parquet``.
-        corpus_path: ``corpus.json``.
-        words_path: Parquet to write.
-        statistics_path: The record to write, as this module says.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file is not the one that was recorded.
+    Raise DataError if a file is not the one that was recorded.
     """
     corpus, qrels = read_json(corpus_path), read_table(qrels_path)
     judged = pc.unique(qrels["doc_id"])
@@ -83,28 +137,16 @@ def count_corpus(
 
 
 def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[np.ndarray, np.ndarray, int]:
-    """Read all documents once, and count their words.
+    """Read all documents once, and count their words with ``counter``.
 
-    Args:
-        documents_path: ``documents.parquet``.
-        judged: n ids of documents.
-        counter: Is given every text.
-
-    Returns:
-        Length of every document in words, int64; that of the judged ones, -1 where a document is not there, int64 of shape
-        (n,); and how many documents have a title.
+    Return the length of every document in words, int64; that of the n judged ones, -1 if a document is missing, int64 of shape
+    (n,); and the number of documents with a title.
     """
     lengths, length_of, titles = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64), 0
-    with (
-        Documents(documents_path, piecewise=True) as file,
-        Progress("count words", sum(file.sizes), "documents") as progress,
-    ):
-        names = ["doc_id", "text", "title_bytes"]
-        for batch in chain.from_iterable(file.batches(part, names, ROWS) for part in range(len(file.sizes))):
-            counter.add(batch["text"])
-            words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=judged)
-            lengths.append(words)
-            length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
-            titles += pc.sum(pc.greater(batch["title_bytes"], 0)).as_py() or 0
-            progress.advance(batch.num_rows)
+    for batch in document_batches(documents_path, WITH_TITLES, "count words", ROWS):
+        counter.add(batch["text"])
+        words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=judged)
+        lengths.append(words)
+        length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
+        titles += pc.sum(pc.greater(batch["title_bytes"], 0)).as_py() or 0
     return np.concatenate(lengths), length_of, titles

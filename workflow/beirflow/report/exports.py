@@ -12,11 +12,10 @@ from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
-from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
-from beirflow.report.tables import Sources, holes_table, main_measures, significance_table
+from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
 
 ABSENT = "these results have no such table"
 
@@ -36,15 +35,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, results: Path) -> None:
-    """Write the tables.
-
-    Args:
-        summary_path: ``summary.csv``.
-        comparison_path: ``significance.csv``.
-        systems_path: ``systems.csv``.
-        baseline: System that the others are compared with.
-        results: The folder of the results.
-    """
+    """Write the tables of ``summary.csv``, ``significance.csv`` and ``systems.csv`` into the folder of the results."""
     summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
     measures, sources = main_measures(summary), Sources()
     by_measure = {}

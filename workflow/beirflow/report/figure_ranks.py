@@ -7,24 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Friedman, alike
-from beirflow.report.figure_data import Results
 from beirflow.report.figure_style import below, full_width, words_only
-from beirflow.report.figure_tables import ranks_table
+from beirflow.report.figure_tables import Results, ranks_table
 
-ROW, BAR = 0.17, 0.07
-"""Inches from a name to the next, and from a bar that joins systems to the next."""
-
-ABOVE = 0.3
-"""Inches from the axis to the critical difference above it."""
-
-BELOW = 0.6
-"""Inches below the last name, for what the tests found."""
-
-LETTER, LEAST = 0.067, 3.0
-"""Inches of a letter of a name, and the least of the axis between the names."""
-
-EDGE = 0.03
-"""Share of the axis by which the lines to the names exceed it."""
+ROW, BAR = 0.17, 0.07  # inches from name to name, and from bar to bar
+ABOVE = 0.3  # inches from the axis to the critical difference above it
+BELOW = 0.6  # inches below the last name, for the results of the tests
+LETTER, LEAST = 0.067, 3.0  # inches of a letter of a name, and the least of the axis between the names
+EDGE = 0.03  # share of the axis by which the lines to the names exceed it
 
 MOST_TICKS = 12
 
@@ -32,7 +22,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def critical_difference(results: Results) -> Figure:
-    """Systems by their average rank, the best at the left; bars join those that the tests do not tell apart."""
+    """Draw systems by their average rank, the best at the left; bars join those that the tests do not separate."""
     table = ranks_table(results.means, results.measure)
     first = table.iloc[0]
     if np.isnan(first["p"]):
@@ -77,7 +67,7 @@ def _said(test: Friedman, datasets: int, measure: str) -> str:
 
 
 def _axis(panel: Axes, systems: int, reach: float) -> None:
-    """The ranks, and above them how far apart two must be."""
+    """Draw the ranks, and above them the critical difference."""
     panel.plot([1, systems], [0, 0], color="black", linewidth=0.8)
     for rank in range(1, systems + 1, -(-systems // MOST_TICKS)):
         panel.plot([rank, rank], [0, 0.04], color="black", linewidth=0.8)
@@ -87,7 +77,7 @@ def _axis(panel: Axes, systems: int, reach: float) -> None:
 
 
 def _names(panel: Axes, systems: Sequence[str], ranks: Sequence[float], top: float, ends: tuple[float, float]) -> None:
-    """The better half by name at the left, the others at the right, those at the ends first, so that no lines cross."""
+    """Write the better half at the left, the others at the right, those at the ends first, so that no lines cross."""
     half = -(-len(systems) // 2)
     for place, (system, rank) in enumerate(zip(systems, ranks, strict=True)):
         left = place < half

@@ -1,4 +1,4 @@
-"""The style of figures, and their files: the same bytes for the same numbers.
+"""The style of figures, the parts that several share, and their files: the same bytes for the same numbers.
 
 No meaning hangs on colour alone: every system has a marker and a line of its own too, and the colours (Okabe and Ito 2008) can
 be told apart by people who see few. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the
@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 from matplotlib.axes import Axes
@@ -23,17 +24,10 @@ from beirflow.catalogue.schema import nearest
 from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
 
-WIDTH, FONT = 7.2, "DejaVu Sans"
-"""Width of a figure in inches, that of a page with two columns, and its font, which comes with matplotlib."""
-
-SINGLE = 4.32
-"""Most inches of a figure with a single panel."""
-
-LETTERS = 17.6
-"""Characters that fit below an inch of a figure."""
-
-PANEL, HALF = 1.8, 3.6
-"""Least inches of a panel where there are many, which is that of an entry of the legend, and of one where there are two."""
+WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
+SINGLE = 4.32  # most inches of a figure with a single panel
+LETTERS = 17.6  # characters that fit below an inch of a figure
+PANEL, HALF = 1.8, 3.6  # least inches of one of many panels, or of an entry of the legend, and of one of two panels
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
@@ -66,20 +60,29 @@ SETTINGS: Any = {
     "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "figure.facecolor": "white",
+    # Text stays text; ids of elements, random otherwise, follow from the content; fonts are TrueType for publishers.
     "svg.fonttype": "none",
     "svg.hashsalt": "beirflow",
     "pdf.fonttype": 42,
 }
 
+# The same numbers give the same bytes on every day and with every version.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
+VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
+
+Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]
+"""By name, the edges and counts of a histogram of lengths in words."""
+
+WORDS = "words of all documents, of the relevant ones, and of the first 10 hits of each system"
+"""Lengths in a figure of an inspection."""
+
 UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
-WIDE = 30
-"""Factor between the largest and the smallest value from which an axis is logarithmic."""
+WIDE = 30  # an axis is logarithmic from this factor between its largest and smallest value
 
 plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 """Numbers as people write them, on an axis that is logarithmic."""
@@ -87,14 +90,9 @@ plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
 
 @contextmanager
 def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
-    """Draw with the settings of this module while the block runs.
+    """Draw with the settings of this module while the block runs; raise DataError if this machine lacks the font family.
 
-    Args:
-        width: Of a figure in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
-        font: A family of fonts of this machine.
-
-    Raises:
-        DataError: There is no such font here.
+    ``width`` is in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
     """
     families = [font, *(name for name in (FONT, "Arial", "Helvetica", "sans-serif") if name != font)]
     try:
@@ -105,18 +103,19 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
             f"figure_font: {font!r} is not among the {len(fonts)} families of fonts of this machine{nearest(font, fonts)}"
         ) from None
     with mpl.rc_context():
+        # A matplotlibrc of the user must not change a byte.
         mpl.rcdefaults()
         mpl.rcParams.update({**SETTINGS, "figure.figsize": (width, width), "font.sans-serif": families})
         yield
 
 
 def full_width() -> float:
-    """Inches of a figure as wide as the style allows."""
+    """Return the inches of a figure as wide as the style allows."""
     return float(mpl.rcParams["figure.figsize"][0])
 
 
 def single_width() -> float:
-    """Inches of a figure with a single panel."""
+    """Return the inches of a figure with a single panel."""
     return min(SINGLE, full_width())
 
 
@@ -133,16 +132,9 @@ def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel for each title, in rows.
+    """Return a figure and its panels, one for each title, in rows; ``height`` and least width of a panel are in inches.
 
-    Args:
-        titles: The titles of the panels.
-        height: Of a panel in inches.
-        least: Of the width of a panel in inches.
-        **options: For ``Figure.subplots``, e.g. ``sharex``.
-
-    Returns:
-        The figure, and the panels in the order of the titles.
+    ``options`` are those of ``Figure.subplots``, e.g. ``sharex``.
     """
     columns = max(1, min(round(full_width() / least), len(titles)))
     rows = -(-len(titles) // columns)
@@ -158,7 +150,7 @@ def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, 
 
 
 def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, lines: bool) -> None:
-    """Say above the panels which system is drawn how; lines only where there are lines."""
+    """Explain the markers of systems above the panels; lines only if there are lines."""
     handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
     figure.legend(
         handles=handles,
@@ -169,23 +161,19 @@ def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, li
 
 
 def below(figure: Figure, text: str) -> None:
-    """Say below the panels what they show, in lines that fit a figure with one column."""
+    """Write text below the panels, in lines that fit a figure with one column."""
     figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=SETTINGS["font.size"])
 
 
 def row_height(systems: Sequence[str]) -> float:
-    """Inches that a row of :func:`dot_rows` needs, so that the markers of many systems do not cover one another."""
+    """Return the inches of a row of :func:`dot_rows`, so that the markers of many systems do not cover one another."""
     return max(0.21, 0.05 * len(systems))
 
 
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
-    """A row for each dataset and in it a marker for each system, a little below one another.
+    """Draw a row for each dataset and in it a marker for each system, a little below one another.
 
-    Args:
-        panel: Where to draw.
-        rows: Names of the datasets, from top to bottom.
-        values: By system, a value for each dataset; not-a-number where there is none.
-        styles: What :func:`style_of` gives.
+    ``values`` has by system a value for each row, not-a-number if there is none; ``styles`` are those of :func:`style_of`.
     """
     for number, (system, numbers) in enumerate(values.items()):
         shift = ((number + 0.5) / len(values) - 0.5) * 0.6
@@ -196,6 +184,57 @@ def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[flo
     panel.grid(visible=False, axis="y")
     for row in range(0, len(rows), 2):
         panel.axhspan(row - 0.5, row + 0.5, color="#f5f5f5", linewidth=0, zorder=0)
+
+
+def name_rows(panel: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a panel from top to bottom."""
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.4, -0.6)
+    panel.grid(visible=False, axis="y")
+
+
+def violin_panels(
+    lengths: Mapping[str, Lengths], systems: Sequence[str], what: str, row: float, least: float = PANEL
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of document lengths and its panels: a panel a dataset, a violin a name in rows of some inches.
+
+    Systems have colours, other names are grey; ``what`` says below the panels which lengths these are.
+    """
+    names = list(dict.fromkeys(name for kinds in lengths.values() for name in kinds))
+    styles = style_of(systems)
+    figure, panels = small_multiples(list(lengths), row * len(names) + 0.5, least, sharex=True, sharey=True)
+    for kinds, panel in zip(lengths.values(), panels, strict=True):
+        for name, (edges, counts) in kinds.items():
+            violin(panel, names.index(name), np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter(plain)
+        name_rows(panel, names)
+    below(figure, f"{what}; white: median and middle half")
+    return figure, panels
+
+
+def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
+    """Draw the density over the logarithm of the length in row ``place``, with quartiles; nothing without counts.
+
+    ``edges`` are the bounds of n bins in words, int64 of shape (n + 1,), ``counts`` theirs, int64 of shape (n,).
+    """
+    if not counts.sum():
+        return
+    bounds = np.maximum(edges[: len(counts) + 1].astype(np.float64), 0.5)
+    # Bins are wider the longer the texts are, so counts are divided by their width on the axis.
+    density = counts / np.log(bounds[1:] / bounds[:-1])
+    width = VIOLIN * density / density.max()
+    used = np.flatnonzero(counts)
+    part = slice(used[0], used[-1] + 1)
+    middle = np.sqrt(bounds[1:] * bounds[:-1])[part]
+    outline = np.concatenate([[bounds[part][0]], middle, [bounds[part.stop]]])
+    width = np.concatenate([[0], width[part], [0]])
+    panel.fill_between(outline, place - width, place + width, color=colour, linewidth=0.4, alpha=0.85)
+    low, median, high = np.interp(
+        np.array([0.25, 0.5, 0.75]) * counts.sum(), np.concatenate([[0], np.cumsum(counts)]), np.log(bounds)
+    )
+    panel.plot(np.exp([low, high]), [place, place], color="white", linewidth=1.6, solid_capstyle="butt")
+    panel.plot([np.exp(median)], [place], marker="o", color="white", markeredgecolor="black", markeredgewidth=0.5, markersize=3.2)
 
 
 def bytes_unit(largest: float) -> tuple[str, float]:
@@ -217,7 +256,7 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
 
 
 def words_only(text: str) -> Figure:
-    """A figure that says in words why there is nothing to draw."""
+    """Return a figure that says in words why there is nothing to draw."""
     figure = Figure(figsize=(single_width(), 0.8), layout="constrained")
     figure.text(0.5, 0.5, fill(text, int(LETTERS * single_width())), ha="center", va="center")
     return figure

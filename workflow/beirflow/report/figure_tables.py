@@ -1,4 +1,4 @@
-"""The numbers of the figures that are in no other table, each as CSV beside its figure.
+"""The data of the figures, read from the results; and those of their numbers that are in no other table, as CSV.
 
 ``pareto.csv`` has a row a system: the main measure, a plain mean over the datasets; ``seconds_per_query``, seconds of all jobs
 that encoded queries, searched, merged, fused and scored pairs, over the number of queries, which is no latency of a single one
@@ -11,19 +11,21 @@ by Iman and Davenport, and the ``critical_difference``, as :mod:`beirflow.evalua
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
 
+from beirflow.analysis.lengths import added_up, by_name
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
+from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 
-OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")
-"""Stages of a query, once everything is indexed."""
+OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a query, once everything is indexed
 
 FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
 """By kind of cost, the column of its Pareto front."""
@@ -49,6 +51,7 @@ def pareto_table(means: Means, costs: pd.DataFrame, measure: str) -> pd.DataFram
     table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
     of_system = [costs[costs["system"] == system] for system in systems]
     table["seconds_per_query"] = [_query_seconds(part) / part["queries"].sum() for part in of_system]
+    # The size is unknown if that of any dataset is.
     table["index_bytes"] = [part["index_bytes"].sum(skipna=False) for part in of_system]
     for cost, column in FRONTS.items():
         table[column] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
@@ -69,17 +72,13 @@ def _query_seconds(costs: pd.DataFrame) -> float:
 
 
 def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
-    """Find the systems on the Pareto front.
+    """Test by system that its cost is known and no other is at least as good for at most as much, and better in one.
 
-    Args:
-        scores: Higher is better; float64 of shape (systems,).
-        costs: Lower is better, not-a-number where not known; float64 of shape (systems,).
-
-    Returns:
-        By system, whether its cost is known and no other is at least as good for at most as much, and better in one.
+    Higher scores and lower costs are better; unknown costs are not-a-number.
     """
     as_good, as_cheap = scores >= scores[:, None], costs <= costs[:, None]
     better = (scores > scores[:, None]) | (costs < costs[:, None])
+    # Comparisons with not-a-number are false, so an unknown cost beats no other.
     beaten = (as_good & as_cheap & better).any(axis=1)
     return [bool(value) for value in ~beaten & ~np.isnan(costs)]
 
@@ -101,3 +100,73 @@ def ranks_table(means: Means, measure: str) -> pd.DataFrame:
 def _letter(number: int) -> str:
     """Return the letter of a group: a to z, then aa and so on."""
     return ("" if number < 26 else _letter(number // 26 - 1)) + ascii_lowercase[number % 26]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of all systems on all datasets, both in the order of the configuration.
+
+    Attributes:
+        means: By system and dataset, the measures.
+        per_query: By system and dataset, the main measure of every query, of all forums together; float64.
+        lengths: By dataset, by name (``all documents``, ``relevant``, systems), the edges and counts of the lengths in words.
+        comparison: ``significance.csv``.
+        costs: ``cost.csv``.
+    """
+
+    systems: list[str]
+    baseline: str
+    datasets: list[str]
+    measure: str
+    means: dict[tuple[str, str], dict[str, float]]
+    per_query: dict[tuple[str, str], np.ndarray]
+    lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
+    comparison: pd.DataFrame
+    costs: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """Files that the figures show.
+
+    ``means_paths`` are of every system on every dataset, ``corpus_means_paths`` and ``per_query_paths`` on every corpus, in the
+    same order; ``rows`` has the corpora of every dataset.
+    """
+
+    means_paths: Sequence[str]
+    corpus_means_paths: Sequence[str]
+    per_query_paths: Sequence[str]
+    inspection_paths: Sequence[str]
+    comparison_path: str
+    costs_path: str
+    rows: Mapping[str, Sequence[str]]
+    baseline: str
+    main_measure: str = MAIN_MEASURE
+
+
+def read_results(files: FigureFiles) -> Results:
+    """Read the results that figures show; raise DataError if values are not those that were recorded."""
+    every = [read_json(path) for path in files.means_paths]
+    systems = list(dict.fromkeys(means["system"] for means in every))
+    of_corpus = {}
+    for means_path, path in zip(files.corpus_means_paths, files.per_query_paths, strict=True):
+        means, table = read_per_query(means_path, path, [files.main_measure])
+        of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
+    inspections = {inspection["dataset"]: inspection for inspection in map(read_json, files.inspection_paths)}
+    return Results(
+        systems=systems,
+        baseline=files.baseline,
+        datasets=list(files.rows),
+        measure=files.main_measure,
+        means={(means["system"], means["dataset"]): means["measures"] for means in every},
+        per_query={
+            (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])
+            for system in systems
+            for row, corpora in files.rows.items()
+        },
+        lengths={
+            row: added_up([by_name(inspections[corpus]["lengths"]) for corpus in corpora]) for row, corpora in files.rows.items()
+        },
+        comparison=read_named_csv(files.comparison_path),
+        costs=read_named_csv(files.costs_path),
+    )

@@ -3,15 +3,188 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.report.figure_cost import cost
-from beirflow.report.figure_data import FigureFiles, read_results
-from beirflow.report.figure_lengths import document_lengths
-from beirflow.report.figure_pareto import pareto
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from beirflow.evaluation.main_measure import cutoff_of
+from beirflow.evaluation.paired_tests import against
 from beirflow.report.figure_ranks import critical_difference
-from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
-from beirflow.report.figure_style import house_style, save
-from beirflow.report.figure_tables import write_figure_tables
+from beirflow.report.figure_style import (
+    COLOURS,
+    GREY,
+    HALF,
+    SETTINGS,
+    WORDS,
+    below,
+    bytes_unit,
+    dot_rows,
+    house_style,
+    log_where_wide,
+    name_rows,
+    row_height,
+    save,
+    small_multiples,
+    style_of,
+    system_legend,
+    violin_panels,
+    words_only,
+)
+from beirflow.report.figure_tables import FRONTS, FigureFiles, Results, pareto_table, read_results, write_figure_tables
 from beirflow.report.registry import FIGURES
+
+SIGNIFICANT = 0.05
+
+COSTS = (
+    ("documents_per_second", "documents indexed\na second"),
+    ("seconds", "seconds,\nall stages"),
+    ("peak_memory_bytes", "most memory\nof a job"),
+    ("index_bytes", "index\non disk"),
+)
+"""Column of ``cost.csv``, and the label below the panel."""
+
+THRESHOLDS = np.arange(1, 101) / 100  # at which the distribution over queries is drawn
+
+
+def ndcg_difference(results: Results) -> Figure:
+    """Draw by system the difference to the baseline on every dataset, the best first."""
+    others = [system for system in results.systems if system != results.baseline]
+    if not others:
+        return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
+    height = 0.165 * len(results.datasets) + 0.45
+    figure, panels = small_multiples(others, height, HALF, sharex=True)
+    for system, panel in zip(others, panels, strict=True):
+        _differences(panel, results, system)
+    below(
+        figure,
+        f"{results.measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
+        f" * different at the level of {SIGNIFICANT}, corrected for all tests",
+    )
+    return figure
+
+
+def _differences(panel: Axes, results: Results, system: str) -> None:
+    """Draw bars with intervals; hatched if the baseline is better, a star if the difference is significant."""
+    table = against(results.comparison, results.measure, results.baseline)
+    table = table[(table["system_a"] == system) | (table["system_b"] == system)]
+    sign = np.where(table["system_a"] == system, 1, -1)
+    table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
+    table = table.sort_values("difference", ascending=False, kind="stable")
+    places, better = np.arange(len(table)), table["difference"] >= 0
+    for which, colour, hatch in ((better, COLOURS[0], ""), (~better, COLOURS[5], "//////")):
+        panel.barh(places[which], table["difference"][which], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+    panel.errorbar(table["difference"], places, xerr=table["reach"].fillna(0), fmt="none", ecolor="#333333", elinewidth=0.7)
+    stars = ["* " if p < SIGNIFICANT else "" for p in table["p_holm"]]
+    name_rows(panel, [star + name for star, name in zip(stars, table["dataset"], strict=True)])
+    panel.axvline(0, color="#333333", linewidth=0.6)
+
+
+def recall_over_k(results: Results) -> Figure:
+    """Draw recall at every cutoff on every dataset."""
+    styles = style_of(results.systems)
+    measures = results.means[results.systems[0], results.datasets[0]]
+    cutoffs = sorted(int(name.partition("@")[2]) for name in measures if name.startswith("Recall@"))
+    figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
+    for dataset, panel in zip(results.datasets, panels, strict=True):
+        for system in results.systems:
+            values = [results.means[system, dataset][f"Recall@{k}"] for k in cutoffs]
+            panel.plot(cutoffs, values, **styles[system])
+        panel.set_xscale("log")
+        panel.set_xticks(cutoffs, [f"{k:,}" for k in cutoffs])
+        panel.set_ylim(-0.03, 1.03)
+    below(figure, "k")
+    figure.supylabel("Recall@k", fontsize=SETTINGS["font.size"])
+    system_legend(figure, styles, lines=True)
+    return figure
+
+
+def ndcg_per_query(results: Results) -> Figure:
+    """Draw the share of queries that reach a value, over the value: a higher curve is better."""
+    styles = style_of(results.systems)
+    figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
+    for dataset, panel in zip(results.datasets, panels, strict=True):
+        for system in results.systems:
+            values = np.sort(results.per_query[system, dataset])
+            reached = 1 - np.searchsorted(values, THRESHOLDS) / len(values)
+            # Markers of systems whose curves touch are offset.
+            first = round(20 * (results.systems.index(system) + 0.5) / len(results.systems))
+            panel.plot(THRESHOLDS, reached, **styles[system], markevery=(first, 20))
+        panel.set_xlim(-0.02, 1.02)
+        panel.set_ylim(-0.03, 1.03)
+    below(figure, f"with at least this {results.measure}")
+    figure.supylabel("share of queries", fontsize=SETTINGS["font.size"])
+    system_legend(figure, styles, lines=True)
+    return figure
+
+
+def document_lengths(results: Results) -> Figure:
+    """Draw by dataset a violin for all documents, for the relevant ones, and for the first hits of each system."""
+    figure, panels = violin_panels(results.lengths, results.systems, WORDS, 0.17)
+    for panel in panels:
+        panel.axhline(1.5, color="#bbbbbb", linewidth=0.6)
+    return figure
+
+
+def holes(results: Results) -> Figure:
+    """Draw the share of unjudged documents in the first ranks against the score that they may lower."""
+    styles = style_of(results.systems)
+    height = row_height(results.systems) * len(results.datasets) + 0.45
+    cutoff = cutoff_of(results.measure)
+    names = [results.measure, f"Hole@{cutoff}"]
+    figure, panels = small_multiples(["", ""], height, HALF, sharey=True)
+    for name, panel in zip(names, panels, strict=True):
+        values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
+        dot_rows(panel, results.datasets, values, styles)
+        panel.set_xlim(-0.02, 1.02)
+        panel.set_xlabel(name)
+    below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
+    system_legend(figure, styles, lines=False)
+    return figure
+
+
+def cost(results: Results) -> Figure:
+    """Plot four kinds of cost: a panel a kind, a row a dataset, a marker a system."""
+    styles = style_of(results.systems)
+    height = row_height(results.systems) * len(results.datasets) + 0.6
+    figure, panels = small_multiples([""] * len(COSTS), height, sharey=True)
+    table = results.costs.set_index(["system", "dataset"])
+    for (column, label), panel in zip(COSTS, panels, strict=True):
+        unit, size = bytes_unit(table[column].max()) if column.endswith("_bytes") else ("", 1.0)
+        values = {system: [table[column][system, row] / size for row in results.datasets] for system in results.systems}
+        dot_rows(panel, results.datasets, values, styles)
+        known = table[column].dropna() / size
+        panel.set_xlabel(f"{label}{unit}" if len(known) else f"{label}:\nnot known")
+        log_where_wide(panel, known)
+    system_legend(figure, styles, lines=False)
+    return figure
+
+
+def pareto(results: Results) -> Figure:
+    """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
+    table, styles = pareto_table(results.means, results.costs, results.measure), style_of(results.systems)
+    figure, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
+    unit, size = bytes_unit(table["index_bytes"].max())
+    scales = {"seconds_per_query": ("milliseconds a query", 1000.0), "index_bytes": (f"index on disk{unit}", 1 / size)}
+    for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
+        known = table[table[column].notna()]
+        costs = known[column] * factor
+        front = known[known[FRONTS[column]]].sort_values([column, results.measure])
+        panel.step(front[column] * factor, front[results.measure], where="post", color=GREY, linewidth=0.8, zorder=1)
+        for system, x, y in zip(known["system"], costs, known[results.measure], strict=True):
+            panel.plot(
+                [x], [y], **{**styles[system], "linestyle": ""}, markersize=5, markeredgecolor="white", markeredgewidth=0.3
+            )
+        missing = (
+            "" if len(known) == len(table) else f",\nnot known of {len(table) - len(known)}" if len(known) else ":\nnot known"
+        )
+        panel.set_xlabel(label + missing)
+        log_where_wide(panel, costs)
+    panels[0].set_ylabel(f"mean {results.measure}")
+    datasets = "1 dataset" if len(results.datasets) == 1 else f"{len(results.datasets)} datasets"
+    below(figure, f"mean over {datasets}; line: no other system is as good for as little")
+    system_legend(figure, styles, lines=False)
+    return figure
+
 
 FUNCTIONS = {
     function.__name__: function
@@ -21,15 +194,10 @@ FUNCTIONS = {
 
 
 def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures.
+    """Draw all figures as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
 
-    Args:
-        files: The files that they show.
-        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
-        style: Arguments of :func:`~beirflow.report.figure_style.house_style`.
-
-    Raises:
-        DataError: Values are not those that were recorded, or the font is not here.
+    ``style`` has arguments of :func:`~beirflow.report.figure_style.house_style`. Raise DataError if values are not those that
+    were recorded, or the font is missing.
     """
     results = read_results(files)
     write_figure_tables(

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
-from beirflow.evaluation.corrections import against
+from beirflow.evaluation.paired_tests import against
 from beirflow.evaluation.summary import BETWEEN, assumptions
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
@@ -18,11 +18,8 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
-KINDS = {"task": "Means by task", "domain": "Means by domain"}
-"""Groups of datasets, with the titles of their tables."""
-
-Marks = Mapping[tuple[str, str], str]
-"""By system and dataset, how it differs from the baseline."""
+KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
+Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
 def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
@@ -105,13 +102,14 @@ def _table(
     marks: Marks,
     means: int,
 ) -> Table:
-    """Systems × columns, of which the first are means; if not all are, the system that is highest in the first comes first."""
+    """Return systems × columns, the first of which are means; if not all are, the highest in the first comes first."""
     systems = list(dict.fromkeys(system for system, _ in values))
     if ranked := means < len(labels):
         systems.sort(key=lambda system: -values.get((system, next(iter(labels))), float("-inf")))
     several, rows = len(systems) > 1, [[Cell(system)] for system in systems]
     for column in labels:
         of_column = [values.get((system, column), float("nan")) for system in systems]
+        # Not-a-number differs from itself.
         known = [value for value in of_column if value == value]
         for row, system, value in zip(rows, systems, of_column, strict=True):
             plain = number(value)
@@ -123,7 +121,7 @@ def _table(
 
 
 def _columns(labels: Iterable[str], first: int = 0) -> list[Column]:
-    """Columns of numbers, a line before number ``first``; their headers stand upright where there are many."""
+    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
     names = list(labels)
     upright = " upright" if len(names) > MOST_FLAT else ""
     return [

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.evaluation.means import read_means
+from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
@@ -23,25 +23,14 @@ from beirflow.files.writing import atomic_path
 MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
 """By measure of ours, its name in MTEB."""
 
-MAIN = "NDCG@10"
-"""MTEB's main score of retrieval."""
-
-LANGUAGES = {"English": "eng-Latn"}
-"""The languages of the catalogue, as MTEB calls them."""
+MAIN = "NDCG@10"  # MTEB's main score of retrieval
+LANGUAGES = {"English": "eng-Latn"}  # by name in the catalogue, the code in MTEB
 
 
 def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequence[str], result_path: str) -> None:
-    """Write the results of one system on one task.
+    """Write the results of one system on one task; ``corpus_paths`` are of its corpora: one, or one a forum.
 
-    Args:
-        task: Name of the task.
-        language: Of its texts, as the catalogue names it.
-        means_path: The ``metrics`` JSON of the dataset.
-        corpus_paths: ``corpus.json`` of its corpora: one, or one a forum.
-        result_path: JSON to write.
-
-    Raises:
-        DataError: The data are not BEIR's, or NDCG@10 was not measured.
+    Raise DataError if the data are not BEIR's, or NDCG@10 was not measured.
     """
     means = read_means(means_path)
     if means["official_data"] is False:
@@ -87,17 +76,10 @@ def _name(measure: str) -> str:
 def write_model_index(
     *, system: str, result_paths: Sequence[str], datasets: Mapping[str, str], left_out: Sequence[str], index_path: str
 ) -> None:
-    """Write the block of a model card that holds the results of one system.
+    """Write the block of a model card with the results of one system; values are percentages, as in other model cards.
 
-    Args:
-        system: Its name.
-        result_paths: What :func:`export_mteb` wrote.
-        datasets: By task, what model cards call its data.
-        left_out: Configured datasets that are no tasks.
-        index_path: YAML to write; the values are percentages, as in other model cards.
-
-    Raises:
-        DataError: There is no task at all, which no model card may say.
+    ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks. Raise
+    DataError if there is no task at all, which no model card may say.
     """
     if not result_paths:
         raise DataError(

@@ -15,12 +15,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, write_record
 from beirflow.files.writing import atomic_path
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 
-HEATS = 6
-"""Shades that say how near a number is to the best of its column; the style has one for each."""
+HEATS = 6  # shades of a column by nearness to its best number; the style has one for each
 
 
 @dataclass(frozen=True)
@@ -103,15 +104,22 @@ def number(value: Any, form: str = ".4f") -> Cell:
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
 
 
-def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
-    """Fill a template; what it is filled with is escaped.
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
-    Args:
-        template: Name of a file in ``workflow/report``.
-        path: HTML to write.
-        values: What the template knows as ``report``; one that extends ``page.html.j2`` needs ``title``.
-        scripts: Names of the scripts in ``workflow/report`` that the page holds, as one.
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
+
+
+def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
+    """Fill a template with escaped values, which it knows as ``report``, and write it with the given scripts joined to one.
+
+    Template and scripts are files in ``workflow/report``; a template that extends ``page.html.j2`` needs ``title``.
     """
+    # A name that the values lack is an error, and not a gap on the page.
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -123,11 +131,17 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
 
 
 def _own(files: Sequence[str]) -> Markup:
-    """Files of the project, which are not escaped."""
+    """Return files of the project, which are not escaped."""
     return Markup("\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files))  # noqa: S704
 
 
 def _policy(code: Mapping[str, str]) -> str:
-    """The content security policy: nothing from anywhere, but the page's own style and script and images inside it."""
+    """Return the content security policy: only the page's own style and script, and images inside it."""
     allowed = [f"{name}-src 'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for name, text in code.items()]
     return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])
+
+
+def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
+    """Record the files for reading, the manifest of the results that they were made from, and further facts."""
+    outputs = {path: file_digest(path) for path in paths}
+    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)

@@ -23,13 +23,7 @@ from beirflow.files.layout import (
 
 
 class Figure(NamedTuple):
-    """A figure on a page.
-
-    Attributes:
-        title: Its heading.
-        alt: Text for readers who do not see it.
-        table: Name of the CSV beside it that holds its numbers; empty if they are on the page.
-    """
+    """A figure on a page: its heading, text for readers who do not see it, and the name of the CSV of its numbers, if any."""
 
     title: str
     alt: str
@@ -71,8 +65,7 @@ FIGURES: Mapping[str, Figure] = {
         "pareto",
     ),
     "cost": Figure(
-        "Cost",
-        "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
+        "Cost", "Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table."
     ),
 }
 """The figures of the report by name, in its order."""
@@ -102,13 +95,7 @@ PAPER_FIGURES: Mapping[str, Figure] = {
 
 
 class PaperTable(NamedTuple):
-    """A table of the BEIR paper.
-
-    Attributes:
-        rule: The rule that makes it.
-        sources: The results that it is computed from.
-        measure: The measure of a table of scores.
-    """
+    """A table of the BEIR paper: the rule that makes it, the results behind it, and the measure of a table of scores."""
 
     rule: str
     sources: str

@@ -12,16 +12,16 @@ from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
-from beirflow.report.dataset_tables import bibtex, datasets_table
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
-from beirflow.report.pages import TEMPLATES, write_page
-from beirflow.report.reading_files import record_files_for_reading
+from beirflow.report.pages import TEMPLATES, counted, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES
 from beirflow.report.system_tables import settings_table, systems_table
 from beirflow.report.tables import (
     Sources,
+    bibtex,
     cost_table,
     counts,
+    datasets_table,
     energy_note,
     energy_table,
     holes_table,
@@ -39,19 +39,10 @@ SIGNIFICANCE = (
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The files that a report shows.
+    """Files that a report shows, and other files for reading, which its record names.
 
-    Attributes:
-        summary_path: ``summary.csv``.
-        means_paths: The ``metrics`` JSON of every system on every dataset and every forum; some may be named twice.
-        inspection_paths: Sampled queries of every corpus.
-        comparison_path: ``significance.csv``.
-        costs_path: ``cost.csv``.
-        systems_path: ``systems.csv``.
-        figure_paths: SVG of every figure; the PDF of the same name is in the same folder.
-        manifest_path: ``manifest.json``.
-        matches_paths: What the shown hits of some systems match, of every corpus.
-        other_paths: Other files for reading, which the page does not show.
+    ``means_paths`` are of every system on every dataset and every forum, some named twice; next to each SVG of ``figure_paths``
+    is its PDF; ``matches_paths`` are those of some systems on every corpus.
     """
 
     summary_path: str
@@ -67,14 +58,7 @@ class ReportFiles:
 
 
 def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Job) -> None:
-    """Write the page, and a record of it and of the other files for reading.
-
-    Args:
-        files: The files that it shows.
-        report_path: HTML to write, and its record, which names all files for reading.
-        baseline: System that the others are compared with.
-        job: The job, for the record.
-    """
+    """Write the page, and a record of it and of all other files for reading."""
     summary = read_named_csv(files.summary_path)
     means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
     manifest = read_json(files.manifest_path)
@@ -85,7 +69,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
-    heading = f"{_counted(len(systems), 'system')} on {_counted(rows, 'dataset')}"
+    heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
@@ -135,9 +119,9 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     """Return the first sentence of the page: the systems, the size of the data and the date."""
     corpora = [entry for entry in datasets if "forums" not in entry]
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
-    size = f"{_counted(documents, 'document')} and {_counted(queries, 'judged query', 'judged queries')}"
-    data = f"{_counted(len(corpora), 'corpus', 'corpora')} with {size}"
-    return f"How well {_listed(systems)} retrieve from {data}. Written {manifest['written'].partition('T')[0]}."
+    size = f"{counted(documents, 'document')} and {counted(queries, 'judged query', 'judged queries')}"
+    data = f"{counted(len(corpora), 'corpus', 'corpora')} with {size}"
+    return f"How well {listed(systems)} retrieve from {data}. Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:
@@ -152,6 +136,7 @@ def _figure(path: Path, folder: Path) -> dict[str, Any]:
 
 def _packed(path: str) -> str:
     """Return a file, compressed and in letters that mean nothing to a browser: a third of the size, and never markup."""
+    # Without a time in the header, so that equal files give equal pages.
     return b64encode(gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)).decode()
 
 
@@ -170,11 +155,3 @@ def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, s
         ("Packages", packages),
         (str(MANIFEST), f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
     ]
-
-
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -18,11 +18,8 @@ OF_ITS_OWN = (
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
-FOUND = ("tuned_on", "lossy", ASSUMED)
-"""Settings in records alone that decide over scores."""
-
-SHOWN_OF_A_REVISION = 10
-"""Digits; the table of all settings has them all."""
+FOUND = ("tuned_on", "lossy", ASSUMED)  # settings in records alone that decide over scores
+SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
 
 
 def systems_table(settings: pd.DataFrame) -> Table:
@@ -59,7 +56,7 @@ def _setting(name: str) -> str:
 
 
 def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
-    """The value of a setting; all of them where datasets differ."""
+    """Return the value of a setting; all values if datasets differ."""
     return " or ".join(dict.fromkeys(_texts(values[name]))) if name in values else ""
 
 
@@ -68,7 +65,7 @@ def _texts(part: pd.DataFrame) -> list[str]:
 
 
 def _model(values: Mapping[str, pd.DataFrame]) -> str:
-    """The model with its revision, and that of the queries where they have one."""
+    """Return the model with its revision, and that of the queries if they have one."""
     models = []
     for model, revision in (("model", "revision"), ("query_model", "query_revision")):
         if name := _one(values, model):
@@ -84,7 +81,7 @@ def _instead(part: pd.DataFrame) -> str:
 
 
 def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
-    """A prompt in quotes, so that a space at its end is seen; how many there are where datasets have their own."""
+    """Return a prompt in quotes, so that a space at its end is visible; the number of prompts if datasets have their own."""
     if name not in values:
         return ""
     prompts = list(dict.fromkeys(_texts(values[name])))

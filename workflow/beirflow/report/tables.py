@@ -1,19 +1,21 @@
-"""The tables of the report: ``summary.csv``, ``significance.csv`` and ``cost.csv``, arranged for reading."""
+"""Tables of the report: scores, significance, cost and datasets, arranged for reading."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import pandas as pd
 from scipy.constants import hour, kilo
 
 from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.report.pages import Cell, Column, Notes, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
 FIRST = "number group"
-MOST_FLAT = 6
-"""Columns from which on their headers stand upright, so that a table of many fits a page."""
+MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
 
 HOLES = "Hole@10"
 MEBIBYTE = 1 << 20
@@ -45,10 +47,7 @@ COST: dict[str, dict[str, tuple[str, str, float]]] = {
         "evaluate_seconds": ("Evaluate", ",.1f", 1),
         "seconds": ("All", ",.1f", 1),
     },
-    "MiB": {
-        "peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE),
-        "index_bytes": ("Index size", ",.1f", MEBIBYTE),
-    },
+    "MiB": {"peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE), "index_bytes": ("Index size", ",.1f", MEBIBYTE)},
 }
 """By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
 
@@ -60,8 +59,7 @@ ENERGY: dict[str, tuple[str, str, float]] = {
 }
 """Columns of energy in ``cost.csv``, likewise."""
 
-RARE = ("expand_seconds", "train_seconds", "rerank_seconds")
-"""Columns of ``cost.csv`` that are left out where no system has such a stage."""
+RARE = ("expand_seconds", "train_seconds", "rerank_seconds")  # left out if no system has such a stage
 
 NOT_COUNTED = (
     "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
@@ -73,8 +71,10 @@ COUNTED = (
     " meanwhile; near 1, the energy is that of the jobs."
 )
 
-COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}
-"""Columns of ``cost.csv`` that hold words, which come first, and their headers."""
+COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
+BEIR = "beir"  # among the citations, which are by dataset otherwise
+
+ENTRY = re.compile(r"^@\w+\{([\w-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
 class Sources(Notes):
@@ -101,7 +101,7 @@ def main_measures(summary: pd.DataFrame) -> list[str]:
 
 
 def holes_table(summary: pd.DataFrame) -> Table | None:
-    """Hole@10 of every system on every dataset; None where it was not measured."""
+    """Return Hole@10 of every system on every dataset; None if it was not measured."""
     if HOLES not in summary:
         return None
     systems = list(dict.fromkeys(summary["system"]))
@@ -115,7 +115,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
-    """Every pair of systems on every dataset; None for a single system."""
+    """Return every pair of systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
     names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems", "Higher"))]
@@ -140,7 +140,7 @@ def energy_note(costs: pd.DataFrame) -> str:
 
 
 def cost_table(costs: pd.DataFrame) -> Table:
-    """Time, memory and room on disk of every system on every dataset."""
+    """Return time, memory and disk use of every system on every dataset."""
     columns = [
         NAME,
         *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
@@ -166,7 +166,7 @@ def _has(costs: pd.DataFrame, key: str) -> bool:
 
 
 def energy_table(costs: pd.DataFrame) -> Table | None:
-    """Energy and emissions of every system on every dataset; None where nobody counted any. Columns without any are left out."""
+    """Return energy and emissions of every system on every dataset, without empty columns; None if nobody counted any."""
     counted = {key: "processor_joules" if key == "processor_share" else key for key in ENERGY}
     shown = [key for key, source in counted.items() if source in costs and (costs[source] > 0).any()]
     columns = [NAME, Column("System", number=False, classes=""), *(Column(ENERGY[key][0]) for key in shown)]
@@ -180,5 +180,44 @@ def energy_table(costs: pd.DataFrame) -> Table | None:
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of a dataset that do not depend on the system, in words."""
+    """Return the counts of a dataset that do not depend on the system."""
     return {name: means["counts"][name] for name in ("documents", "queries", "judgements") if name in means["counts"]}
+
+
+@cache
+def citations() -> dict[str, str]:
+    """Return BibTeX by the name of the dataset, or ``beir``."""
+    text = (CATALOGUE / "citations.bib").read_text(encoding="utf-8")
+    return {entry[1]: entry[0] for entry in ENTRY.finditer(text)}
+
+
+def of_catalogue(name: str) -> str | None:
+    """Return the dataset of the catalogue behind a name, which may be of another split or a sample of it; None for any other."""
+    for known, corpora in load_catalogue().known_datasets.items():
+        splits = "|".join(map(re.escape, corpora[0].other_splits))
+        if re.fullmatch(rf"{re.escape(known)}(\.({splits}))?(\.sample-\d+(-\w+)*)?", name):
+            return known
+    return None
+
+
+def datasets_table(summary: pd.DataFrame) -> Table:
+    """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
+    catalogue = load_catalogue()
+    labels = ("Task", "Domain", "Licence", "Entry of BibTeX")
+    columns = [NAME, Column("Split", number=False, classes=""), Column("Documents"), Column("Queries")]
+    columns += [Column(label, number=False, classes="prose") for label in labels]
+    rows = []
+    for row in summary[summary["split"].notna()].drop_duplicates("dataset").to_dict("records"):
+        known = of_catalogue(str(row["dataset"]))
+        kinds = catalogue.kinds.get(known or "", {})
+        licence = catalogue.known_datasets[known][0].licence if known else None
+        words = (kinds.get("task"), kinds.get("domain"), licence, known if known in citations() else None)
+        sizes = (number(row[key], ",.0f") for key in ("documents", "queries"))
+        rows.append([Cell(str(row["dataset"])), Cell(str(row["split"])), *sizes, *(Cell(str(word or "")) for word in words)])
+    return Table("datasets-table", "Datasets", "What every dataset is; licences as the BEIR paper names them", columns, rows)
+
+
+def bibtex(names: Iterable[str]) -> str:
+    """Return the BibTeX of BEIR and of the named datasets of the catalogue; empty if none of the names is one."""
+    datasets = dict.fromkeys(known for name in names if (known := of_catalogue(name)) in citations())
+    return "\n".join(citations()[str(name)] for name in (BEIR, *datasets)) if datasets else ""

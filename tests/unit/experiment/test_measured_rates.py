@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.job_work import STAGES, job_work
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.measured_rates import STAGES, job_work
 from beirflow.jobs.code_version import entrances
 from beirflow.jobs.overall import START
 
@@ -13,13 +13,10 @@ from beirflow.jobs.overall import START
 def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> None:
     experiment = load_experiment({"systems": "contriever", "datasets": ["nq", "scifact"]})
     jobs = {
-        1: ("encode_chunk", {"system": "contriever", "dataset": "nq", "chunk": "0"}),
-        2: ("encode_chunk", {"system": "contriever", "dataset": "scifact", "chunk": "0"}),
-        3: ("evaluate_run", {"system": "contriever", "dataset": "scifact"}),
-        4: ("summarize", {}),
-        5: ("measure_latency", {"system": "contriever", "dataset": "scifact"}),
+        i: ("encode_chunk", {"system": "contriever", "dataset": name, "chunk": "0"}) for i, name in ((1, "nq"), (2, "scifact"))
     }
-    found = job_work(experiment, tmp_path, jobs)
+    jobs |= {i: (rule, {"dataset": "scifact"}) for i, rule in ((3, "evaluate_run"), (5, "measure_latency"))}
+    found = job_work(experiment, tmp_path, jobs | {4: ("summarize", {})})
     assert found[1].documents == 2_681_468 / 6
     assert found[2].documents == 5_183
     assert found[1].seconds > 20 * found[2].seconds > 20 * found[3].seconds

@@ -17,11 +17,7 @@ from tiny_expanders import save_tiny_t5
 def systems(tmp_path: Path) -> dict[str, dict[str, Any]]:
     return {
         "mine": {"model": str(save_tiny_bert(tmp_path / "bert")), "pooling": "mean", "similarity": "cosine"},
-        "tokens": {
-            "family": "late-interaction",
-            "model": str(save_colbert(tmp_path / "colbert")),
-            "query_lengths": {"scifact": 9},
-        },
+        "tokens": {"family": "late-interaction", "model": str(save_colbert(tmp_path / "late")), "query_lengths": {"scifact": 9}},
         "bits": {"variant_of": "mine", "vectors": "binary"},
         "taught": {"base": "mine", "train": {"generator": str(save_tiny_t5(tmp_path / "t5"))}},
     }
@@ -55,10 +51,10 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
 @pytest.mark.parametrize(
     ("reranker", "expected"),
     [
-        ({"model": "bm25"}, "systems.again.model: found 'bm25'; this system cannot score pairs; allowed are"),
-        ({"model": "bits"}, "systems.again.model: found 'bits'; this system cannot score pairs; allowed are"),
-        ({"model": "taught"}, "systems.again.model: found 'taught'; this system cannot score pairs; allowed are"),
-        ({"model": "again"}, "systems.again.model: found 'again'; this system cannot score pairs; allowed are"),
+        *(
+            ({"model": name}, f"systems.again.model: found '{name}'; this system cannot score pairs; allowed are")
+            for name in ("bm25", "bits", "taught", "again")
+        ),
         ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the system mine defines its model"),
         ({"model": "mine", "instruction": "Find"}, "systems.again.instruction: found 'Find'; the system mine defines its model"),
     ],
@@ -69,9 +65,7 @@ def test_what_scores_no_pairs_or_has_settings_twice_is_refused(
     with pytest.raises(ConfigError) as caught:
         loaded(systems, **reranker)
     assert expected in str(caught.value)
-
-
-def test_what_its_system_lacks_is_said(systems: dict[str, dict[str, Any]]) -> None:
+    # What its system lacks is said, too.
     del systems["mine"]["pooling"]
     with pytest.raises(ConfigError, match=r"again\.model: found 'mine'.*pooling"):
         loaded(systems, model="mine")
