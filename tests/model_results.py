@@ -23,7 +23,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.runs.matches import Pairs
 from beirflow.sparse.model_folders import fetch_sparse_model
-from beirflow.sparse.search_weights import search_weights
+from beirflow.sparse.search import search_weights
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from by_name import call

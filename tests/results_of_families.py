@@ -28,7 +28,7 @@ from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.model_folders import fetch_sparse_model
-from beirflow.sparse.search_weights import search_weights
+from beirflow.sparse.search import search_weights
 from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from by_name import call
 from results_maker import Made, evaluate, prepare, write_summary

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from beirflow.sparse.rows import Rows
+from beirflow.sparse.files import Rows
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_tiny_bert
 from transformers import AutoConfig, BertForMaskedLM, BertModel, DistilBertConfig, DistilBertModel

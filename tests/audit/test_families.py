@@ -19,7 +19,7 @@ from beirflow.late import vectors
 from beirflow.late.vectors import TokenVectors, in_rows
 from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files as weights
-from beirflow.sparse.rows import Rows
+from beirflow.sparse.files import Rows
 from forger import NOT_CHECKED, PASSED, Forger, named, put
 from tiny_sparse import TERMS
 

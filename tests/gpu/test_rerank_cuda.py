@@ -8,7 +8,7 @@ import pytest
 import torch
 from beirflow.dense.settings import DenseSettings
 from beirflow.late.settings import LateSettings
-from beirflow.rerank.load import load_scorer
+from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import WORDS, save_tiny_bert

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from beirflow.sparse.files import Rows
 from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 from tiny_bert import WORDS

@@ -161,7 +161,7 @@ rule search_weights:
         "../../envs/encode.yaml"
     threads: 2
     params:
-        entrance="beirflow.sparse.search_weights:search_weights",
+        entrance="beirflow.sparse.search:search_weights",
         code=code_version("search_weights"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),

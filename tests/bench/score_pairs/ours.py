@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from beirflow.rerank.load import load_scorer
+from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 
 from bench.child import timed_call

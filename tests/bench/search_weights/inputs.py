@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from beirflow.files.writing import DigestingWriter
-from beirflow.sparse.files import SegmentWriter
-from beirflow.sparse.rows import Rows
+from beirflow.sparse.files import Rows, SegmentWriter
 
 TERMS, OF_A_DOCUMENT, OF_A_QUERY = 30_522, 150, 40
 FLATTENED, EXPONENT = 50, 0.9

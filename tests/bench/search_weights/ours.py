@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from beirflow.files.background import read_ahead
-from beirflow.sparse.files import read_segments
-from beirflow.sparse.products import Backward, turned_round
-from beirflow.sparse.rows import Rows
-from beirflow.sparse.search import search_segments
+from beirflow.sparse.files import Rows, read_segments
+from beirflow.sparse.search import Backward, search_segments, turned_round
 
 from bench.child import timed_call
 

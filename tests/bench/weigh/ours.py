@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from beirflow.files.writing import DigestingWriter
 from beirflow.models.model_places import local_folder
-from beirflow.sparse.files import SegmentWriter
+from beirflow.sparse.files import Rows, SegmentWriter
 from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 

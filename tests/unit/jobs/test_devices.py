@@ -9,7 +9,7 @@ from beirflow.encoders import encoder
 from beirflow.encoders.onnx_backbone import _session
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision, exact_device, is_out_of_memory
-from beirflow.rerank import pair_scorer
+from beirflow.rerank.scorers import pair_scorer
 from beirflow.sparse import weigher
 
 MPS = torch.device("mps")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from beirflow.files.errors import ModelError
-from beirflow.late.card_files import PUNCTUATION
+from beirflow.late.card import PUNCTUATION
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from safetensors.torch import load_file, save_file
@@ -22,6 +22,7 @@ QUERIES = ["w1 w2", "w3 . w4 ,", " ".join(f"w{i}" for i in range(30)), "", "w7"]
 DOCUMENTS = ["w1 . w2 , w9", "", " ".join(f"w{i}" for i in range(70)), "w5", ". ,", "W7 unknown", "w1 w2 w3 w4 w5 w6"]
 TEXTS = {"queries": QUERIES, "documents": DOCUMENTS}
 TOLERANCE = 1e-5
+TOKENIZER, METADATA_FILE, LIBRARY = "tokenizer_config.json", "artifact.metadata", "config_sentence_transformers.json"
 
 MARKS = [".", ","]
 """Punctuation that the tokenizer knows: with other words, PyLate and sentence-transformers differ."""
@@ -50,8 +51,8 @@ BUILDS: dict[str, Callable[[Path], Path]] = {
         save_pylate,
         skiplist_words=MARKS,
         attend_to_expansion_tokens=True,
-        prompts={"query": "w8 ", "document": "w9 w9 "},
         model_type=None,
+        prompts={"query": "w8 ", "document": "w9 w9 "},
     ),
 }
 
@@ -165,8 +166,11 @@ def test_a_text_of_which_no_token_counts_has_a_vector_of_zeros(tmp_path: Path) -
     assert np.linalg.norm(found.vectors.astype(np.float32), axis=1).round(2).tolist() == [0, 1, 1, 0]
 
 
-def without_special_tokens(folder: Path) -> None:
-    change_json(folder / "tokenizer.json", post_processor=None)
+def changed(file: str, **changes: Any) -> Callable[[Path], object]:
+    return lambda folder: change_json(folder / file, **changes)
+
+
+without_special_tokens = changed("tokenizer.json", post_processor=None)
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -211,25 +215,20 @@ def test_unknown_tokens_do_not_count_where_pylate_looks_up_a_word_that_is_none(
     assert "skips_unknown" not in encoder(folder, "queries").described()
 
 
-def without(name: str) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors")
-        del weights[name]
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+def weights(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], place: str = "") -> Callable[[Path], None]:
+    def changed_file(folder: Path) -> None:
+        path = folder / place / "model.safetensors"
+        save_file(change(load_file(path)), path, metadata={"format": "pt"})
 
-    return change
+    return changed_file
+
+
+def without(name: str) -> Callable[[Path], None]:
+    return weights(lambda held: {each: value for each, value in held.items() if each != name})
 
 
 def beside(name: str, place: str = "") -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        path = folder / place / "model.safetensors"
-        save_file(load_file(path) | {name: torch.zeros(2)}, path, metadata={"format": "pt"})
-
-    return change
-
-
-def described(**changes: Any) -> Callable[[Path], None]:
-    return lambda folder: change_json(folder / "artifact.metadata", **changes)
+    return weights(lambda held: held | {name: torch.zeros(2)}, place)
 
 
 @pytest.mark.parametrize(
@@ -241,37 +240,22 @@ def described(**changes: Any) -> Callable[[Path], None]:
         (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
         (save_pylate, beside("linear.weight"), r"has unused weights: linear\.weight"),
         (save_colbert, beside("linear.bias"), r"has unused weights: linear\.bias"),
-        (
-            save_pylate,
-            lambda folder: change_json(folder / "tokenizer_config.json", truncation_side="left"),
-            r"cuts texts at their beginning, where the marker '\[unused0\]' stands",
-        ),
-        (save_colbert, described(query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
-        (save_colbert, described(query_maxlen=65), "max_length is 65, but the model reads at most 64"),
+        (save_pylate, changed(TOKENIZER, truncation_side="left"), r"cuts .* beginning, where the marker '\[unused0\]' stands"),
+        (save_colbert, changed(METADATA_FILE, query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
+        (save_colbert, changed(METADATA_FILE, query_maxlen=65), "max_length is 65, but the model reads at most 64"),
         (partial(save_pylate, kind="fnet"), lambda folder: None, "gives a text different vectors alone and in a batch"),
-        (
-            save_colbert,
-            without_special_tokens,
-            r"begins no text with a special token, after which the marker '\[unused0\]' belongs",
-        ),
+        (save_colbert, without_special_tokens, r"begins no text with a special token, after which the marker '\[unused0\]' belo"),
         (
             save_pylate,
-            lambda folder: (without_special_tokens(folder), change_json(folder / "tokenizer_config.json", padding_side="left")),
+            lambda folder: (without_special_tokens(folder), changed(TOKENIZER, padding_side="left")(folder)),
             r"and pads at the beginning: the place of the marker '\[unused0\]' depends on the batch",
         ),
         (
             save_pylate,
-            lambda folder: change_json(
-                folder / "config_sentence_transformers.json",
-                query_expansion={"strategy": "fixed", "length": 9, "token": "nothing"},
-            ),
+            changed(LIBRARY, query_expansion={"strategy": "fixed", "length": 9, "token": "nothing"}),
             "does not know the padding token of queries, 'nothing'",
         ),
-        (
-            save_colbert,
-            lambda folder: change_json(folder / "tokenizer_config.json", padding_side="left"),
-            "the tokenizer pads at the beginning",
-        ),
+        (save_colbert, changed(TOKENIZER, padding_side="left"), "the tokenizer pads at the beginning"),
     ],
 )
 def test_what_would_be_random_or_unused_is_refused(tmp_path: Path, build: Any, change: Any, reason: str) -> None:

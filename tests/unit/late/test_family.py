@@ -1,5 +1,6 @@
 """The family as the experiment sees it: its keys, its lengths by dataset, and models that belong to other families."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from tiny_colbert import save_colbert
+from zoo import change_json
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,12 @@ def test_lengths_of_queries_are_those_of_the_dataset(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_said_before_anything_runs(folder: Path, entry: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(expected)):
         experiment(folder, **entry)
-    assert expected in str(error.value)
 
 
 def test_a_dense_system_names_the_family_of_a_colbert_whatever_its_class(tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "model")
-    config = (folder / "config.json").read_text()
-    (folder / "config.json").write_text(config.replace("HF_ColBERT", "BertModel"))
-    with pytest.raises(
-        ConfigError, match=r"has artifact\.metadata, so it is a ColBERT.*a system of family late-interaction takes"
-    ):
+    change_json(folder / "config.json", architectures=["BertModel"])
+    with pytest.raises(ConfigError, match=r"has artifact\.metadata, so it is a ColBERT.*a system of family late-interaction"):
         experiment(folder, family="dense", pooling="mean", similarity="dot")

@@ -22,9 +22,13 @@ QUERIES = {"q1": "w1 w2 w3", "q2": "w4", "q3": "w7 w9"}
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
-@pytest.fixture
-def found(tmp_path: Path) -> tuple[TokenEncoding, Pairs, list[float]]:
+Found = tuple[TokenEncoding, Pairs, list[float]]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """How hits were encoded, the hits, and what they score."""
+    tmp_path = tmp_path_factory.mktemp("matches")
     settings = LateSettings("s", model=str(save_colbert(tmp_path / "model")), query_lengths={DATASET: 9})
     made = LateResults(tmp_path, CORPUS, QUERIES, size=20, top_k=6).make_all(settings)
     rows = rows_of(made.find_all(settings))
@@ -33,9 +37,7 @@ def found(tmp_path: Path) -> tuple[TokenEncoding, Pairs, list[float]]:
     return encoding, pairs, [score for _, _, score, _ in rows]
 
 
-def test_each_word_of_the_query_has_a_word_of_the_document_or_a_special_token(
-    found: tuple[TokenEncoding, Pairs, list[float]],
-) -> None:
+def test_each_word_of_the_query_has_a_word_of_the_document_or_a_special_token(found: Found) -> None:
     encoding, pairs, _ = found
     matched = match_tokens(pairs, encoding)
     assert matched.made["precision"] == "float32"
@@ -46,10 +48,9 @@ def test_each_word_of_the_query_has_a_word_of_the_document_or_a_special_token(
     assert any(match.of_document for every in matched.matches for match in every)
 
 
-def test_all_tokens_add_up_to_the_score(found: tuple[TokenEncoding, Pairs, list[float]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tokens_add_up_to_the_score(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     def every_token(encoder: TokenEncoder, texts: list[str]) -> list[list[str | None]]:
-        counts = TokenVectors.together(list(encoder.windows(texts))).counts
-        return [["any"] * int(count) for count in counts]
+        return [["any"] * int(count) for count in TokenVectors.together(list(encoder.windows(texts))).counts]
 
     monkeypatch.setattr(TokenEncoder, "tokens_of", every_token)
     encoding, pairs, scores = found
@@ -57,7 +58,7 @@ def test_all_tokens_add_up_to_the_score(found: tuple[TokenEncoding, Pairs, list[
         assert sum(match.adds for match in every) == pytest.approx(score, abs=1e-4)
 
 
-def test_every_vector_has_a_token(found: tuple[TokenEncoding, Pairs, list[float]]) -> None:
+def test_every_vector_has_a_token(found: Found) -> None:
     encoding, pairs, _ = found
     for kind, texts in (("queries", [*pairs.queries, "w1 . w2"]), ("documents", [*pairs.documents, ". , ."])):
         encoder = TokenEncoder(encoding.settings, Path(encoding.settings.model), kind, **encoding.on)

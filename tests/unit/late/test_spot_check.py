@@ -35,15 +35,14 @@ def changeable(made: Subject, tmp_path: Path) -> Subject:
     return copied(made, tmp_path)
 
 
-def test_what_was_made_rightly_passes(made: Subject) -> None:
+def test_what_was_made_rightly_passes(made: Subject, pooled: Subject) -> None:
     assert passed(spot_checks, made)
+    assert passed(spot_checks, pooled)
 
 
 def turned(texts: TokenVectors) -> TokenVectors:
     """One vector points elsewhere."""
-    changed = texts.vectors.copy()
-    changed[3] = -changed[3]
-    return TokenVectors(texts.counts, changed)
+    return TokenVectors(texts.counts, np.where(np.arange(len(texts.vectors))[:, None] == 3, -texts.vectors, texts.vectors))
 
 
 def dropped(texts: TokenVectors) -> TokenVectors:
@@ -61,12 +60,9 @@ def test_a_wrong_vector_is_found(changeable: Subject, kind: str, number: int, ch
     segments = list(read_segments(path))
     texts = TokenVectors.together([segment.texts for segment in segments])
     starts = np.cumsum([0, *(len(segment.texts.counts) for segment in segments)])
-    rows = np.concatenate([segment.rows for segment in segments])
-    indices = np.empty(len(rows), np.int64)
-    indices[rows] = np.concatenate([segment.text + start for segment, start in zip(segments, starts, strict=False)])
-    changed = change(texts)
+    text = np.concatenate([segment.text + start for segment, start in zip(segments, starts, strict=False)])
     path.unlink()
-    written(changed, indices, path)
+    written(change(texts), text[np.argsort(np.concatenate([segment.rows for segment in segments]))], path)
     findings = found(spot_checks, changeable)
     assert not findings[number].passed
     assert findings[1 - number].passed
@@ -121,6 +117,13 @@ def one_more(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
     return TokenVectors(counts, np.insert(texts.vectors, texts.starts[1], asked / 8, axis=0))
 
 
+def opposite(texts: TokenVectors, _: np.ndarray) -> TokenVectors:
+    """The mean of a group points away from its tokens."""
+    changed = texts.vectors.copy()
+    changed[texts.starts[1] - 1] *= -1
+    return TokenVectors(texts.counts, changed)
+
+
 def other_groups(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
     """Two of its groups are one, which a rounding may do."""
     changed, last = texts.vectors.copy(), texts.starts[1] - 1
@@ -129,7 +132,11 @@ def other_groups(texts: TokenVectors, asked: np.ndarray) -> TokenVectors:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [(towards_a_query, "beyond those of its tokens"), (one_more, "more than groups"), (other_groups, "")]
+    ("change", "says"),
+    [
+        *((change, "beyond those of its tokens") for change in (towards_a_query, opposite)),
+        *((one_more, "more than groups"), (other_groups, "")),
+    ],
 )
 def test_other_groups_of_tokens_are_groups_of_its_tokens(pooled: Subject, tmp_path: Path, change: Callable, says: str) -> None:
     subject = copied(pooled, tmp_path)

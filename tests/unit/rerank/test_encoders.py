@@ -15,15 +15,14 @@ from beirflow.files.errors import ModelError
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.rerank.dense_pairs import DensePairs
-from beirflow.rerank.late_pairs import LatePairs
+from beirflow.rerank.scorers.dense_pairs import DensePairs
+from beirflow.rerank.scorers.late_pairs import LatePairs
 from beirflow.runs.ranking import byte_order
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from token_vectors import text_scores
 from workflow_runs import words
 
-CPU = torch.device("cpu")
 ON: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
 QUERIES = [words(100 + i, 2 + i % 5) for i in range(6)]
 DOCUMENTS = [words(i - (i % 5 == 1), 1 + (7 * (i - (i % 5 == 1))) % 40) for i in range(30)]
@@ -49,15 +48,13 @@ def dense(folder: Path, similarity: str = "dot") -> DenseSettings:
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_a_dense_system_ranks_all_documents_as_in_its_own_run(bert: Path, similarity: str) -> None:
     settings = dense(bert, similarity)
-    texts = {"queries": QUERIES, "documents": DOCUMENTS}
-    vectors = {
-        kind: np.concatenate([found for _, found in load_encoder(settings.encoding, kind, **ON).windows(texts[kind], kind)])
-        for kind in texts
-    }
-    order, nothing = byte_order(pa.array([f"d{i}" for i in range(len(DOCUMENTS))])), np.full(len(QUERIES), -1)
-    numbers, rows, expected = exact_top_k(
-        vectors["queries"], vectors["documents"], order, len(DOCUMENTS), similarity=similarity, excluded=nothing, device=CPU
+    vectors = (
+        np.concatenate([found for _, found in load_encoder(settings.encoding, kind, **ON).windows(texts, kind)])
+        for kind, texts in (("queries", QUERIES), ("documents", DOCUMENTS))
     )
+    order, nothing = byte_order(pa.array([f"d{i}" for i in range(len(DOCUMENTS))])), np.full(len(QUERIES), -1)
+    how: dict[str, Any] = {"similarity": similarity, "excluded": nothing, "device": torch.device("cpu")}
+    numbers, rows, expected = exact_top_k(*vectors, order, len(DOCUMENTS), **how)
     found = DensePairs(settings, **ON).scores(PAIRS).reshape(len(QUERIES), -1)
     np.testing.assert_allclose(found[numbers, rows], expected, rtol=1e-5, atol=1e-6)
     assert (found[:, 1::5] == found[:, 0::5]).all()

@@ -1,6 +1,5 @@
 """Scores are log p of the word that means relevant, as transformers' own classes give it for each pair by itself."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 from beirflow.files.errors import ModelError
-from beirflow.rerank import pair_scorer
-from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pair_scorer import PairScorer
-from beirflow.rerank.prompts import INSTRUCTION
-from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.scorers import pair_scorer
+from beirflow.rerank.scorers.pair_scorer import PairScorer
+from beirflow.rerank.scorers.prompts import INSTRUCTION
+from loaded_scorers import ROUNDING, loaded
 from safetensors.torch import load_file, save_file
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5ForConditionalGeneration
@@ -22,15 +20,10 @@ from workflow_runs import words
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 50)) for i in range(30)]
 PAIRS += [("", ""), ("what is foo?", "foo  is\na bar. "), ("w1 yes", "no true false Relevant: w2")]
 
-Score = Callable[[Path, str, str], float]
 
-
-def loaded(folder: Path, precision: str = "float32", budget: int | str = "auto", **settings: Any) -> PairScorer:
+def asked(folder: Path, *how: Any, **settings: Any) -> PairScorer:
     kind = "monot5" if "T5" in (folder / "config.json").read_text() else "qwen3-reranker"
-    system = RerankSettings("asked", str(folder), first="bm25", kind=kind, **settings)
-    found = load_scorer(system, device="cpu", precision=precision, token_budget=budget)
-    assert isinstance(found, PairScorer)
-    return found
+    return loaded(folder, *how, kind=kind, **settings)
 
 
 @cache
@@ -77,53 +70,39 @@ def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_qwen3(tmp_path_factory.mktemp("answers") / "qwen3")
 
 
-def check(folder: Path, score: Score) -> None:
-    found = loaded(folder).scores(PAIRS)
-    expected = [score(folder, *pair) for pair in PAIRS]
-    assert found.dtype == np.float32
-    assert np.ptp(expected) > 0.2
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-
-
-def test_monot5_is_transformers_t5_after_one_step_of_its_decoder(monot5: Path) -> None:
-    check(monot5, by_t5)
-
-
-def test_a_t5_of_version_1_1_has_another_last_layer(tmp_path: Path) -> None:
-    settings = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "initializer_factor": 0.5}
-    check(save_tiny_monot5(tmp_path, **settings), by_t5)
-
-
-def test_qwen3_reranker_is_what_its_model_card_computes(qwen3: Path) -> None:
-    check(qwen3, by_qwen3)
+def test_scores_are_those_of_one_step_of_t5_and_of_the_card_of_qwen3(monot5: Path, qwen3: Path, tmp_path: Path) -> None:
+    """A T5 of version 1.1 has a last layer of its own."""
+    gated = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "initializer_factor": 0.5}
+    for folder, score in ((monot5, by_t5), (save_tiny_monot5(tmp_path, **gated), by_t5), (qwen3, by_qwen3)):
+        found, expected = asked(folder).scores(PAIRS), [score(folder, *pair) for pair in PAIRS]
+        assert found.dtype == np.float32
+        assert np.ptp(expected) > 0.2
+        np.testing.assert_allclose(found, expected, **ROUNDING)
 
 
 def test_an_instruction_is_written_into_the_prompt(qwen3: Path) -> None:
     pair = ("w1 w2", "w3")
-    found = loaded(qwen3, instruction="Find {w5}").scores([pair])[0]
+    found = asked(qwen3, instruction="Find {w5}").scores([pair])[0]
     assert found == pytest.approx(by_qwen3(qwen3, *pair, instruction="Find {w5}"), abs=1e-5)
     assert abs(found - by_qwen3(qwen3, *pair)) > 1e-3
 
 
 def test_batches_and_windows_change_no_more_than_rounding(monot5: Path, qwen3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in (monot5, qwen3):
-        expected = loaded(folder).scores(PAIRS)
-        np.testing.assert_allclose(loaded(folder, budget=200).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+        expected = asked(folder).scores(PAIRS)
+        np.testing.assert_allclose(asked(folder, "float32", 200).scores(PAIRS), expected, **ROUNDING)
         with monkeypatch.context() as patch:
             patch.setattr(pair_scorer, "WINDOW_PAIRS", 7)
-            np.testing.assert_allclose(loaded(folder, budget=900).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(asked(folder, "float32", 900).scores(PAIRS), expected, **ROUNDING)
 
 
 def test_the_document_is_cut_and_never_the_question(monot5: Path) -> None:
     query, long = words(1, 6), words(30, 700)
-    model = loaded(monot5)
+    model = asked(monot5)
     found = model.scores([(query, long)])
     assert (model.max_length, model.truncated, model.tokens) == (512, 1, 512)
     kept = 512 - len(["Query", ":", "Document", ":", "Re", "levant", ":", "</s>"]) - 6
     assert found[0] == pytest.approx(by_t5(monot5, query, " ".join(long.split()[:kept])), abs=1e-5)
-    assert loaded(monot5, max_length=40).scores([(query, long)])[0] == pytest.approx(
-        by_t5(monot5, query, " ".join(long.split()[: kept - 472])), abs=1e-5
-    )
 
 
 def test_a_query_that_takes_more_than_half_of_the_room_is_cut_too(monot5: Path) -> None:
@@ -133,19 +112,19 @@ def test_a_query_that_takes_more_than_half_of_the_room_is_cut_too(monot5: Path) 
         of_query = min(length, max(room - other, room // 2))
         pair = " ".join(query.split()[:length]), " ".join(document.split()[:other])
         cut = " ".join(pair[0].split()[:of_query]), " ".join(pair[1].split()[: room - of_query])
-        assert loaded(monot5, max_length=40).scores([pair])[0] == pytest.approx(by_t5(monot5, *cut), abs=1e-5)
+        assert asked(monot5, max_length=40).scores([pair])[0] == pytest.approx(by_t5(monot5, *cut), abs=1e-5)
 
 
 def test_a_long_pair_of_qwen3_is_cut_where_its_card_cuts_it(qwen3: Path) -> None:
-    model = loaded(qwen3, max_length=700)
+    model = asked(qwen3, max_length=700)
     own = len(model._before) + len(model._after)  # type: ignore[attr-defined]
     pair = ("w1 w2", words(30, 400) + "?\n")
     assert model.scores([pair])[0] == pytest.approx(by_qwen3(qwen3, *pair, room=700 - own), abs=1e-5)
-    assert (model.truncated, loaded(qwen3).max_length) == (1, 4096)
+    assert (model.truncated, asked(qwen3).max_length) == (1, 4096)
 
 
 def test_scores_of_answers_that_are_sure_do_not_tie(qwen3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = loaded(qwen3)
+    model = asked(qwen3)
     sure = torch.tensor([[30.0, 0.0], [31.0, 0.0], [0.0, 200.0]])
     monkeypatch.setattr(model, "_logits", lambda ids, mask: sure)
     np.testing.assert_allclose(model.scores(PAIRS[:1] * 3), [-np.exp(-30.0), -np.exp(-31.0), -200], rtol=1e-6)
@@ -153,39 +132,37 @@ def test_scores_of_answers_that_are_sure_do_not_tie(qwen3: Path, monkeypatch: py
 
 def test_half_precision_gives_scores_of_float32_that_do_not_tie(monot5: Path, qwen3: Path) -> None:
     for folder in (monot5, qwen3):
-        exact, found = loaded(folder).scores(PAIRS), loaded(folder, "bfloat16").scores(PAIRS)
+        exact, found = asked(folder).scores(PAIRS), asked(folder, "bfloat16").scores(PAIRS)
         assert len(set(found.tolist())) > 0.9 * len(set(exact.tolist()))
         assert float(np.abs(found - exact).max()) < 0.3 * np.ptp(exact)
 
 
-def test_words_that_are_no_single_token_are_refused(tmp_path: Path) -> None:
+def test_words_that_are_no_single_token_and_a_length_without_room_are_refused(tmp_path: Path, monot5: Path) -> None:
     with pytest.raises(ModelError, match="has no single token for 'true', which the model would answer"):
-        loaded(save_tiny_monot5(tmp_path / "t5", words=("▁yes", "▁no")))
+        asked(save_tiny_monot5(tmp_path / "t5", words=("▁yes", "▁no")))
     with pytest.raises(ModelError, match="has no single token for 'no'"):
-        loaded(save_tiny_qwen3(tmp_path / "qwen3", words=("yes",)))
-
-
-def test_a_length_without_room_is_refused(monot5: Path) -> None:
+        asked(save_tiny_qwen3(tmp_path / "qwen3", words=("yes",)))
     with pytest.raises(ModelError, match="max_length is 9, and the question alone has 8 tokens"):
-        loaded(monot5, max_length=9)
+        asked(monot5, max_length=9)
 
 
 def test_a_model_that_answers_something_else_is_recorded_as_taken_for_one_of_its_kind(tmp_path: Path) -> None:
     folder = save_tiny_qwen3(tmp_path, tie_word_embeddings=False)
-    (sentence,) = loaded(folder).made()["assumed"]
-    assert sentence.startswith("asked: its model is a reranker that answers 'yes' or 'no', as 'kind' says, although it answers ")
+    (sentence,) = asked(folder).made()["assumed"]
+    assert sentence.startswith(
+        "crossed: its model is a reranker that answers 'yes' or 'no', as 'kind' says, although it answers "
+    )
     weights, vocabulary = load_file(folder / "model.safetensors"), AutoTokenizer.from_pretrained(folder).get_vocab()
     head = torch.zeros_like(weights["lm_head.weight"])
     head[vocabulary["yes"]], head[vocabulary["no"]] = 1, -1  # one of the two, whichever
     save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors", {"format": "pt"})
-    assert "assumed" not in loaded(folder).made()
+    assert "assumed" not in asked(folder).made()
 
 
 def test_weights_that_are_missing_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_qwen3(tmp_path)
     weights = load_file(folder / "model.safetensors")
-    save_file(
-        {name: value for name, value in weights.items() if "norm" not in name}, folder / "model.safetensors", {"format": "pt"}
-    )
+    weights = {name: value for name, value in weights.items() if "norm" not in name}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError, match="has no weights for"):
-        loaded(folder)
+        asked(folder)

@@ -8,10 +8,8 @@ import torch
 from beirflow.expansions.loading import load_model
 from beirflow.expansions.settings import Expansion
 from beirflow.models.model_layout import TOKENIZER_FILES
-from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pair_scorer import PairScorer
-from beirflow.rerank.prompts import MONO_T5
-from beirflow.rerank.settings import RerankSettings
+from beirflow.rerank.scorers.prompts import MONO_T5
+from loaded_scorers import loaded
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tiny_answers import save_tiny_monot5
 from tiny_bert import WORDS
@@ -36,17 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scorer(folder: Path) -> PairScorer:
-    found = load_scorer(
-        RerankSettings("asked", str(folder), first="bm25", kind="monot5"), device="cpu", precision="float32", token_budget="auto"
-    )
-    assert isinstance(found, PairScorer)
-    return found
-
-
 def test_a_reranker_reads_what_sentencepiece_reads_and_scores_as_with_a_fast_tokenizer(folder: Path, tmp_path: Path) -> None:
     own = SentencePieceProcessor(model_file=str(folder / "spiece.model"))
-    asked = scorer(folder)
+    asked = loaded(folder, kind="monot5")
     for pair, ids in zip(PAIRS[:3], asked._read(PAIRS)[0], strict=False):
         assert ids == [*own.encode(MONO_T5.text(*pair)), own.eos_id()]
     for path in folder.iterdir():
@@ -54,7 +44,7 @@ def test_a_reranker_reads_what_sentencepiece_reads_and_scores_as_with_a_fast_tok
     AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
     (tmp_path / "spiece.model").unlink()
     assert (tmp_path / "tokenizer.json").is_file()
-    scores, expected = (each.scores(PAIRS) for each in (asked, scorer(tmp_path)))
+    scores, expected = (each.scores(PAIRS) for each in (asked, loaded(tmp_path, kind="monot5")))
     np.testing.assert_array_equal(scores, expected)
 
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 from beirflow.files.errors import ModelError
 from beirflow.models.model_layout import files_that_count
-from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
+from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
 from tiny_answers import save_tiny_qwen3
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from workflow_runs import words
@@ -58,37 +57,17 @@ def save(
     return folder / "saved"
 
 
-def loaded(folder: Path, **settings: Any) -> PairScorer:
-    system = RerankSettings("judged", str(folder), first="bm25", **settings)
-    scorer = load_scorer(system, device="cpu", precision="float32", token_budget="auto")
-    assert isinstance(scorer, PairScorer)
-    return scorer
-
-
-def by_sentence_transformers(folder: Path, pairs: list[tuple[str, str]], **how: Any) -> np.ndarray:
-    """Scores of pairs, each computed alone, without an activation."""
-    from sentence_transformers import CrossEncoder
-
-    peer = CrossEncoder(str(folder), device="cpu", local_files_only=True, activation_fn=torch.nn.Identity())
-    return np.array([peer.predict([pair], show_progress_bar=False, **how)[0] for pair in pairs])
-
-
 @pytest.mark.parametrize(
     ("template", "answers", "kind"),
     [
-        (BOTH, ("yes", "no"), "qwen3"),
-        (BY_ROLE, ("1", "0"), "qwen2"),
-        (TRIMMED, ("yes", "no"), "llama"),
-        (PARTS, ("yes", None), "llama"),
+        *((BOTH, ("yes", "no"), "qwen3"), (BY_ROLE, ("1", "0"), "qwen2")),
+        *((TRIMMED, ("yes", "no"), "llama"), (PARTS, ("yes", None), "llama")),
     ],
 )
 def test_scores_are_those_of_sentence_transformers(
     tmp_path: Path, template: str, answers: tuple[str, str | None], kind: str
 ) -> None:
-    folder = save(tmp_path, template, answers, kind)
-    expected = by_sentence_transformers(folder, PAIRS)
-    assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(loaded(folder).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    check_scores(save(tmp_path, template, answers, kind), PAIRS, alone=True)
 
 
 def test_a_long_document_is_cut_before_the_end_of_the_template(tmp_path: Path) -> None:
@@ -96,17 +75,16 @@ def test_a_long_document_is_cut_before_the_end_of_the_template(tmp_path: Path) -
     change_json(folder / "tokenizer_config.json", model_max_length=200)
     pairs = [("w1 w2", words(3, 90)), *PAIRS[:2]]
     model = loaded(folder)
-    np.testing.assert_allclose(model.scores(pairs), by_sentence_transformers(folder, pairs), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(model.scores(pairs), by_sentence_transformers(folder, pairs, alone=True), **ROUNDING)
     assert (model.max_length, model.truncated) == (200, 1)
 
 
 def test_a_default_prompt_and_an_instruction_are_the_system_message(tmp_path: Path) -> None:
     folder = save(tmp_path, BY_ROLE, prompts={"find": "Find it: ", "other": "x"}, default_prompt_name="find")
-    expected = by_sentence_transformers(folder, PAIRS)
-    np.testing.assert_allclose(loaded(folder).scores(PAIRS), expected, rtol=1e-5, atol=1e-5)
+    check_scores(folder, PAIRS, alone=True)
     asked = loaded(folder, instruction="Answer").scores(PAIRS)
-    np.testing.assert_allclose(asked, by_sentence_transformers(folder, PAIRS, prompt="Answer"), rtol=1e-5, atol=1e-5)
-    assert float(np.abs(asked - expected).max()) > 1e-3
+    np.testing.assert_allclose(asked, by_sentence_transformers(folder, PAIRS, alone=True, prompt="Answer"), **ROUNDING)
+    assert float(np.abs(asked - loaded(folder).scores(PAIRS)).max()) > 1e-3
     (folder / "chat_template.jinja").write_text(BY_ROLE.replace("'system'", "'nobody'"))
     with pytest.raises(ModelError, match="writes no instruction; remove it from the configuration"):
         loaded(folder, instruction="Answer")
@@ -114,38 +92,32 @@ def test_a_default_prompt_and_an_instruction_are_the_system_message(tmp_path: Pa
 
 def test_the_template_is_one_of_the_files_whose_digests_are_recorded(tmp_path: Path) -> None:
     folder = save(tmp_path)
-    settings = RerankSettings("judged", str(folder), first="bm25")
+    settings = RerankSettings("crossed", str(folder), first="bm25")
     assert "chat_template.jinja" in [path.name for path in files_that_count(folder, settings)]
 
 
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("1_LogitScore/config.json", {"true_token_id": None}, "true_token_id was expected"),
-        ("1_LogitScore/config.json", {"false_token_id": -1}, "true_token_id was expected"),
+        *(
+            ("1_LogitScore/config.json", change, "true_token_id was expected")
+            for change in ({"true_token_id": None}, {"false_token_id": -1}, {"temperature": 2})
+        ),
         ("1_LogitScore/config.json", {"true_token_id": 9999}, "scores by the tokens .* knows only"),
-        ("1_LogitScore/config.json", {"temperature": 2}, "true_token_id was expected"),
         ("sentence_bert_config.json", {"modality_config": {"text": {}}}, "names no 'message' with a format"),
-        ("sentence_bert_config.json", {"processing_kwargs": {"chat_template": {"chat_template": "x"}}}, "has processing_kwargs"),
-        ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 3}}}, "has processing_kwargs"),
-        ("sentence_bert_config.json", {"processing_kwargs": [1]}, "has processing_kwargs"),
-        (
-            "sentence_bert_config.json",
-            {"query_length": 3, "max_seq_length": "a"},
-            "has max_seq_length, query_length, which is not",
+        *(
+            ("sentence_bert_config.json", {"processing_kwargs": held}, "has processing_kwargs")
+            for held in ({"chat_template": {"chat_template": "x"}}, {"text": {"max_length": 3}}, [1])
         ),
+        ("sentence_bert_config.json", {"query_length": 3, "max_seq_length": "a"}, "has max_seq_length, query_length, which"),
         ("sentence_bert_config.json", {"do_lower_case": True, "model_args": ["a"]}, "has do_lower_case, model_args"),
-        (
-            "config_sentence_transformers.json",
-            {"activation_fn": "torch.nn.modules.activation.GELU"},
-            "the activation torch.*GELU",
-        ),
+        ("config_sentence_transformers.json", {"activation_fn": "torch.nn.modules.activation.GELU"}, "activation torch.*GELU"),
     ],
 )
 def test_what_is_not_done_here_is_refused(tmp_path: Path, file: str, change: dict[str, Any], says: str) -> None:
     folder = save(tmp_path)
     change_json(folder / file, **change)
-    with pytest.raises(ModelError, match=f"system judged: .*{says}"):
+    with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
         loaded(folder)
 
 

@@ -16,12 +16,12 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job, assumed_in, read_json
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
-from beirflow.rerank.cross_encoder import CrossEncoder
-from beirflow.rerank.dense_pairs import DensePairs
 from beirflow.rerank.family import FAMILY
-from beirflow.rerank.late_pairs import LatePairs
 from beirflow.rerank.rerank_run import rerank_run
 from beirflow.rerank.score_pairs import Scoring, score_pairs, texts_of
+from beirflow.rerank.scorers.cross_encoder import CrossEncoder
+from beirflow.rerank.scorers.dense_pairs import DensePairs
+from beirflow.rerank.scorers.late_pairs import LatePairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
@@ -62,10 +62,8 @@ class Reranked:
     def pairs_paths(self, blocks: int = BLOCKS) -> list[str]:
         return [str(self.made.results / f"pairs/crossed/{DATASET}/block-{block}.parquet") for block in range(blocks)]
 
-    def score(
-        self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32", scorer: str | None = None
-    ) -> dict[str, int]:
-        """Score all blocks; what was counted."""
+    def score(self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32", scorer: str | None = None) -> Any:
+        """Score all blocks; the pairs, and how many of them were reused."""
         for block, path in enumerate(self.pairs_paths(blocks)):
             call(
                 score_pairs,
@@ -79,7 +77,10 @@ class Reranked:
                 scorer_code=scorer,
             )
         counts = [read_json(Path(path).with_suffix(".json"))["counts"] for path in self.pairs_paths(blocks)]
-        return {key: sum(each[key] for each in counts) for key in ("pairs", "pairs_reused")}
+        return tuple(sum(each[key] for each in counts) for key in ("pairs", "pairs_reused"))
+
+    def change(self, **settings: Any) -> None:
+        self.settings = replace(self.settings, **settings)
 
     def rank(self, blocks: int = BLOCKS, top_k: int = 20) -> list[tuple[str, str, float, int]]:
         call(
@@ -113,6 +114,13 @@ def reranked(tmp_path: Path, tiny_cross: Path) -> Reranked:
     return Reranked(tmp_path / "results", tiny_cross)
 
 
+@pytest.fixture
+def finished(reranked: Reranked) -> Reranked:
+    reranked.score()
+    reranked.rank()
+    return reranked
+
+
 def first_documents(query: str, start: int, end: int | None) -> list[str]:
     found = first_stage()[query]
     return sorted(found, key=lambda doc_id: -found[doc_id])[start:end]
@@ -120,8 +128,8 @@ def first_documents(query: str, start: int, end: int | None) -> list[str]:
 
 @pytest.mark.parametrize("below", ["drop", "keep"])
 def test_the_first_documents_are_ranked_by_the_model_and_the_others_stay_behind(reranked: Reranked, below: Any) -> None:
-    reranked.settings = replace(reranked.settings, below=below)
-    assert reranked.score() == {"pairs": 5 * 5 + 1, "pairs_reused": 0}
+    reranked.change(below=below)
+    assert reranked.score() == (5 * 5 + 1, 0)
     rows, scores = reranked.rank(), reranked.expected()
     for query in first_stage():
         mine = [row for row in rows if row[0] == query]
@@ -139,17 +147,15 @@ def test_the_first_documents_are_ranked_by_the_model_and_the_others_stay_behind(
 
 
 def test_titles_and_texts_are_separated_as_a_dense_system_wants_them(tmp_path: Path) -> None:
-    table = pa.table(
-        {"doc_id": ["a", "b"], "text": pa.array(["T x", "y "], pa.large_string()), "title_bytes": pa.array([1, 0], pa.int32())}
-    )
-    pq.write_table(table, tmp_path / "documents.parquet")
+    columns = [["a", "b"], pa.array(["T x", "y "], pa.large_string()), pa.array([1, 0], pa.int32())]
+    pq.write_table(pa.table(columns, names=["doc_id", "text", "title_bytes"]), tmp_path / "documents.parquet")
     write_corpus_record(tmp_path)
     found = {each: texts_of(f"{tmp_path}/documents.parquet", pa.array(["b", "a", "b"]), each) for each in (None, " [SEP] ")}
     assert found == {None: {"a": "T x", "b": "y"}, " [SEP] ": {"a": "T [SEP] x", "b": "[SEP] y"}}
 
 
 def test_the_number_of_blocks_changes_no_rank_and_equal_texts_tie(reranked: Reranked) -> None:
-    reranked.settings = replace(reranked.settings, depth=15)
+    reranked.change(depth=15)
     reranked.score()
     rows = reranked.rank()
     reranked.score(blocks=1)
@@ -165,23 +171,21 @@ def test_the_number_of_blocks_changes_no_rank_and_equal_texts_tie(reranked: Rera
 def test_a_greater_depth_only_adds_pairs_and_a_changed_first_stage_only_what_is_new(reranked: Reranked) -> None:
     reranked.score()
     before = pq.read_table(reranked.pairs_paths()[0]).to_pylist()
-    reranked.settings = replace(reranked.settings, depth=9)
-    assert reranked.score() == {"pairs": 5 * 9 + 1, "pairs_reused": 26}
+    reranked.change(depth=9)
+    assert reranked.score() == (5 * 9 + 1, 26)
     assert all(row in pq.read_table(reranked.pairs_paths()[0]).to_pylist() for row in before)
-    assert reranked.score() == {"pairs": 46, "pairs_reused": 46}
-    changed = {query: dict(found) for query, found in first_stage().items()}
-    changed["q0"] = {f"d{i}": float(i) for i in range(24)}
+    assert reranked.score() == (46, 46)
     new = {f"d{i}" for i in range(15, 24)} - set(first_documents("q0", 0, 9))
-    reranked.made.write_run("first", changed)
-    assert reranked.score() == {"pairs": 46, "pairs_reused": 46 - len(new)}
-    reranked.settings = replace(reranked.settings, depth=2)
-    assert reranked.score() == {"pairs": 11, "pairs_reused": 11}
+    reranked.made.write_run("first", first_stage() | {"q0": {f"d{i}": float(i) for i in range(24)}})
+    assert reranked.score() == (46, 46 - len(new))
+    reranked.change(depth=2)
+    assert reranked.score() == (11, 11)
 
 
 def test_what_was_assumed_of_a_model_is_in_the_record_of_the_run_also_where_scores_are_reused(tmp_path: Path) -> None:
     made = Reranked(tmp_path / "results", save_cross_encoder(tmp_path / "model", labels=2))
     for reused in (0, 26):
-        assert made.score() == {"pairs": 26, "pairs_reused": reused}
+        assert made.score() == (26, reused)
         made.rank()
         record = read_json(made.made.results / f"runs/crossed/{DATASET}.json")
         assert assumed_in(record) == ["crossed: of the two labels of its model, which have no names, the second means relevant"]
@@ -191,29 +195,26 @@ def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(
     asked = Reranked(tmp_path / "monot5", save_tiny_monot5(tmp_path / "models/monot5"), "monot5")
     judged = Reranked(tmp_path / "qwen3", save_tiny_qwen3(tmp_path / "models/qwen3"), "qwen3-reranker")
     for made in (asked, judged):
-        assert made.score() == {"pairs": 26, "pairs_reused": 0}
-        made.settings = replace(made.settings, depth=9)
-        assert made.score() == {"pairs": 46, "pairs_reused": 26}
+        assert made.score() == (26, 0)
+        made.change(depth=9)
+        assert made.score() == (46, 26)
         made.rank()
         assert [check.run().passed for check in checks(made)] == [True, True]
-    judged.settings = replace(judged.settings, instruction="Find w3")
-    assert judged.score() == {"pairs": 46, "pairs_reused": 0}
+    judged.change(instruction="Find w3")
+    assert judged.score() == (46, 0)
 
 
 def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path) -> None:
-    bert, colbert = save_tiny_bert(tmp_path / "models/bert"), save_colbert(tmp_path / "models/colbert")
-    cosine = DenseSettings("mine", str(bert), pooling="mean", similarity="cosine")
+    cosine = DenseSettings("mine", str(save_tiny_bert(tmp_path / "models/bert")), pooling="mean", similarity="cosine")
+    late = LateSettings("mine", str(save_colbert(tmp_path / "models/colbert")))
     on: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
-    for own, scorer in (
-        ({"dense": cosine}, DensePairs(cosine, **on)),
-        ({"late": LateSettings("mine", str(colbert))}, LatePairs(LateSettings("mine", str(colbert)), **on)),
-    ):
-        made = Reranked(tmp_path / next(iter(own)), bert if "dense" in own else colbert)
-        made.settings = replace(made.settings, **own)
-        assert made.score() == {"pairs": 26, "pairs_reused": 0}
-        assert made.score(scorer="5c0e") == {"pairs": 26, "pairs_reused": 0}
-        made.settings = replace(made.settings, depth=15)
-        assert made.score(scorer="5c0e") == {"pairs": 76, "pairs_reused": 26}
+    for key, own, scorer in (("dense", cosine, DensePairs(cosine, **on)), ("late", late, LatePairs(late, **on))):
+        made = Reranked(tmp_path / key, Path(own.model))
+        made.change(**{key: own})
+        assert made.score() == (26, 0)
+        assert made.score(scorer="5c0e") == (26, 0)
+        made.change(depth=15)
+        assert made.score(scorer="5c0e") == (76, 26)
         rows = made.rank()
         assert read_json(made.made.paths("crossed")["record_path"])["made"]["scorer_code"] == "5c0e"
         expected = scorer.scores([(QUERIES[query], DOCUMENTS[doc_id]) for query, doc_id, *_ in rows])
@@ -226,34 +227,32 @@ def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path
 def test_another_similarity_scores_all_again(tmp_path: Path) -> None:
     made = Reranked(tmp_path / "results", save_tiny_bert(tmp_path / "bert"))
     for similarity, reused in (("cosine", 0), ("dot", 0), ("dot", 26)):
-        dense = DenseSettings("mine", made.settings.model, pooling="mean", similarity=similarity)
-        made.settings = replace(made.settings, dense=dense)
-        assert made.score() == {"pairs": 26, "pairs_reused": reused}
+        made.change(dense=DenseSettings("mine", made.settings.model, pooling="mean", similarity=similarity))
+        assert made.score() == (26, reused)
 
 
 @pytest.mark.parametrize("change", ["code", "length", "precision", "file", "record"])
 def test_scores_of_before_are_not_used_where_they_may_be_others(reranked: Reranked, change: str) -> None:
     reranked.score()
-    arguments: dict[str, str] = {"code": {"code": "other"}, "precision": {"precision": "bfloat16"}}.get(change, {})  # type: ignore[assignment]
+    arguments: dict[str, Any] = {"code": {"code": "other"}, "precision": {"precision": "bfloat16"}}.get(change, {})
     if change == "length":
-        reranked.settings = replace(reranked.settings, max_length=9)
+        reranked.change(max_length=9)
     for path in map(Path, reranked.pairs_paths()):
         if change == "file":
             change_rows(path, lambda rows: [{**row, "score": 9.0} for row in rows])
         if change == "record":
             path.with_suffix(".json").unlink()
-    assert reranked.score(**arguments) == {"pairs": 26, "pairs_reused": 0}
+    assert reranked.score(**arguments) == (26, 0)
 
 
-def test_pairs_of_another_run_or_depth_are_refused(reranked: Reranked) -> None:
-    reranked.score()
-    reranked.settings = replace(reranked.settings, depth=4)
+def test_pairs_of_another_run_or_depth_are_refused(finished: Reranked) -> None:
+    finished.change(depth=4)
     with pytest.raises(DataError, match="found block 0 of 3 to the depth 5"):
-        reranked.rank()
-    reranked.settings = replace(reranked.settings, depth=5)
-    reranked.made.write_run("first", first_stage(1))
+        finished.rank()
+    finished.change(depth=5)
+    finished.made.write_run("first", first_stage(1))
     with pytest.raises(DataError, match=r"it was made from the runs/first/small\.parquet"):
-        reranked.rank()
+        finished.rank()
 
 
 def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[Any]:
@@ -264,7 +263,7 @@ def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[An
 
 @pytest.mark.parametrize("below", ["drop", "keep"])
 def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -> None:
-    reranked.settings = replace(reranked.settings, below=below)
+    reranked.change(below=below)
     reranked.score()
     reranked.rank()
     scores, ranks = checks(reranked)
@@ -281,34 +280,28 @@ def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -
     assert found.expected == "at most 1e-03 in float32"
 
 
-def test_one_pair_is_scored_again_whichever_chunk_has_its_document(reranked: Reranked) -> None:
-    reranked.score()
-    reranked.rank()
-    assert checks(reranked, sample=1)[0].run().passed
+def test_one_pair_is_scored_again_whichever_chunk_has_its_document(finished: Reranked) -> None:
+    assert checks(finished, sample=1)[0].run().passed
 
 
-def test_blocks_of_an_earlier_run_are_left_alone(reranked: Reranked) -> None:
+def test_blocks_of_an_earlier_run_are_left_alone(finished: Reranked) -> None:
     """Fewer queries make fewer blocks; an audit of what was made rightly failed because of those of before."""
-    reranked.score()
-    reranked.rank()
-    left_over = Path(reranked.pairs_paths()[0]).with_name("block-9.parquet")
-    shutil.copy(reranked.pairs_paths()[1], left_over)
+    left_over = Path(finished.pairs_paths()[0]).with_name("block-9.parquet")
+    shutil.copy(finished.pairs_paths()[1], left_over)
     change_rows(str(left_over), lambda rows: [{**row, "score": row["score"] + 1} for row in rows])
-    assert [check.run().passed for check in checks(reranked)] == [True, True]
+    assert [check.run().passed for check in checks(finished)] == [True, True]
 
 
-def test_a_first_document_without_a_score_is_found(reranked: Reranked) -> None:
-    reranked.score()
-    reranked.rank()
-    change_rows(reranked.pairs_paths()[0], lambda rows: rows[1:])
-    found = checks(reranked)[1].run()
+def test_a_first_document_without_a_score_is_found(finished: Reranked) -> None:
+    change_rows(finished.pairs_paths()[0], lambda rows: rows[1:])
+    found = checks(finished)[1].run()
     assert not found.passed
     assert found.expected == "the first 5 documents have scores, and no others"
 
 
 def test_a_first_stage_that_found_nothing_is_an_empty_run(reranked: Reranked) -> None:
     reranked.made.write_run("first", {})
-    assert reranked.score() == {"pairs": 0, "pairs_reused": 0}
+    assert reranked.score() == (0, 0)
     assert reranked.rank() == []
 
 
@@ -321,6 +314,6 @@ def test_all_candidates_are_scored_where_each_query_has_its_own(reranked: Rerank
     reranked.made.write_run("first", first_stage())
     with pytest.raises(DataError, match="a query has 15 candidates, all of which are scored, but depth is 5; set 'depth: 15'"):
         reranked.score()
-    reranked.settings = replace(reranked.settings, depth=15)
+    reranked.change(depth=15)
     reranked.score()
     assert {(query, doc_id) for query, doc_id, _, _ in reranked.rank()} == set(zip(*columns, strict=True))

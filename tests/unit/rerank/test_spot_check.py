@@ -22,10 +22,7 @@ def scores_again(random: np.random.Generator, precision: str) -> np.ndarray:
     """Scores of every query and document, as near as a tolerance can exchange; the relevant one, d00, is fourth or fifth."""
     scores = -np.sort(-random.normal(0, 6 * TOLERANCE[precision], (NUMBER, DEPTH)), axis=1)
     place = random.integers(3, 5, NUMBER)
-    rows = np.arange(NUMBER)
-    own = scores[rows, place]
-    rest = np.array([np.delete(scores[row], place[row]) for row in rows])
-    return np.concatenate([own[:, None], rest], axis=1)
+    return np.array([[row[at], *np.delete(row, at)] for row, at in zip(scores, place, strict=True)])
 
 
 def found(
@@ -38,17 +35,14 @@ def found(
     query_ids, doc_ids = zip(*ids, strict=True)
     table = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(stored.ravel().astype(np.float32))})
     right = dict(zip(ids, again.ravel(), strict=True))
+
+    def scores(pairs: pa.Table) -> np.ndarray:
+        return np.array([right[pair["query_id"], pair["doc_id"]] for pair in pairs.to_pylist()])
+
     patch.setattr(spot_check, "stored_pairs", lambda _: table)
     check = PairScoreCheck(subject, sample, np.random.default_rng(3))
-    patch.setattr(
-        check,
-        "_scores",
-        lambda pairs: np.array([right[pair] for pair in zip(*(pairs[name].to_pylist() for name in ids_of), strict=True)]),
-    )
+    patch.setattr(check, "_scores", scores)
     return check.check()
-
-
-ids_of = ("query_id", "doc_id")
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -11,9 +11,7 @@ from beirflow.sparse import files
 from beirflow.sparse.settings import SparseSettings
 from lexical_results import DATASET, rows_of
 from model_results import SparseResults
-from safetensors.torch import load_file, save_file
 from tiny_bert import WORDS
-from tiny_sparse import save_masked_lm
 
 RANDOM = Random(2)
 TEXTS = ["", *(" ".join(RANDOM.choices(WORDS[:30], k=RANDOM.randrange(1, 9))) for _ in range(12))]
@@ -22,15 +20,6 @@ CORPUS = [(f"d{i}", "", RANDOM.choice(TEXTS)) for i in range(40)]
 QUERIES = {"q1": "w1 w2 w3", "q2": "w4", "q3": "w7 w8 w9", "q4": "[PAD]"}
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_masked_lm(tmp_path_factory.mktemp("model"))
-    weights = load_file(folder / "model.safetensors")
-    weights["cls.predictions.bias"] -= 4
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return folder
 
 
 @pytest.mark.parametrize(

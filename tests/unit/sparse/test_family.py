@@ -25,10 +25,7 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
         ({"expansion_length": 9}, "mine.expansion_length: found 9; the documents have no expansion"),
         ({"expansion": HUB, "max_length": 502}, "mine.max_length: found 502; .* and 3 special tokens are 503; lower text_length"),
         ({"expansion": {"model": "/nowhere"}}, "mine.expansion.model: found '/nowhere'; nothing is there"),
-        (
-            {"expansion": {"path": "/nowhere.jsonl"}},
-            "mine.expansion.path: found '/nowhere.jsonl'; there is no file /nowhere.jsonl",
-        ),
+        ({"expansion": {"path": "/nowhere.jsonl"}}, "mine.expansion.path: found '/nowhere.jsonl'; there is no file /nowhere"),
         ({"expansion": HUB | {"join": "append"}}, "mine.expansion.join: found 'join'; no such key here, allowed are path, model"),
         ({"expansion": {"path": "/x.jsonl", "queries": 3}}, "mine.expansion: found 'queries'"),
         ({"expansion": {"queries": 3}}, "mine.expansion.model: found None; this key is required"),

@@ -1,5 +1,6 @@
-"""Weights on disk: whatever is written comes back, segment by segment, and what was damaged is refused."""
+"""Rows of weights: equal texts have equal ones; whatever is written comes back, and what was damaged is refused."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ from beirflow.files.errors import DataError, ModelError
 from beirflow.files.writing import DigestingWriter
 from beirflow.postings.columns import ColumnWriter
 from beirflow.sparse import files
-from beirflow.sparse.files import SegmentWriter, read_queries, read_segments, write_queries
-from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.files import Rows, SegmentWriter, in_rows, quantized, read_queries, read_segments, write_queries
+from tiny_sparse import spread
 
 DOCUMENTS, TERMS = 60, 40
 
@@ -23,29 +24,18 @@ def random_rows(seed: int = 0, documents: int = DOCUMENTS, terms: int = TERMS) -
     return Rows.of(documents, text, term, random.choice([0.5, 1.0, 1.7], len(text)).astype(np.float32))
 
 
+def cut(rows: Rows, size: int) -> Iterator[Rows]:
+    for first in range(0, len(rows.counts), size):
+        part = slice(rows.starts[first], rows.starts[min(first + size, len(rows.counts))])
+        yield Rows(rows.counts[first : first + size], rows.terms[part], rows.weights[part])
+
+
 def written(path: Path, rows: Rows, quantize: str = "none", at_once: int = DOCUMENTS) -> Path:
     with DigestingWriter(path) as stream, SegmentWriter(stream, quantize) as writer:
-        for first in range(0, len(rows.counts), at_once):
-            part = slice(rows.starts[first], rows.starts[min(first + at_once, len(rows.counts))])
-            writer.add(Rows(rows.counts[first : first + at_once], rows.terms[part], rows.weights[part]))
+        for part in cut(rows, at_once):
+            writer.add(part)
         assert (writer.documents, writer.postings) == (len(rows.counts), len(rows.terms))
     return path
-
-
-def spread(path: Path, quantize: str = "none") -> np.ndarray:
-    """Weights of all documents and terms, from the postings."""
-    found = []
-    for segment in read_segments(path, quantize):
-        block = np.zeros((segment.documents, TERMS), np.float32)
-        block[segment.rows, np.repeat(segment.terms, np.diff(segment.starts))] = segment.weights
-        found.append(block)
-    return np.concatenate(found)
-
-
-def expected(rows: Rows) -> np.ndarray:
-    block = np.zeros((len(rows.counts), TERMS), np.float32)
-    block[np.repeat(np.arange(len(rows.counts)), rows.counts), rows.terms] = rows.weights
-    return block
 
 
 @pytest.mark.parametrize("size", [1, 20, 1 << 22])
@@ -54,20 +44,18 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(files, "SEGMENT_POSTINGS", size)
     rows = quantized(random_rows(), quantize)
     path = written(tmp_path / "w.arrow", rows, quantize)
-    assert np.array_equal(spread(path, quantize), expected(rows))
     for at_once in (1, 7):
         assert written(tmp_path / "again.arrow", rows, quantize, at_once).read_bytes() == path.read_bytes()
     segments = list(read_segments(path, quantize))
+    found = np.zeros((DOCUMENTS, TERMS), np.float32)
+    starts = np.cumsum([0, *(segment.documents for segment in segments)])
+    for segment, start in zip(segments, starts, strict=False):
+        found[start + segment.rows.astype(np.int64), np.repeat(segment.terms, np.diff(segment.starts))] = segment.weights
+    assert np.array_equal(found, spread(rows, TERMS))
     assert sum(segment.documents for segment in segments) == DOCUMENTS
     assert all(segment.weights.dtype == files.STORED[quantize] for segment in segments)
-    assert len(segments) == (1 if size == 1 << 22 else len(segments))
+    assert (len(segments) == 1) == (size == 1 << 22)
     assert size != 20 or max(len(segment.rows) for segment in segments) <= 20
-
-
-def test_the_file_does_not_depend_on_how_many_documents_come_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SEGMENT_POSTINGS", 100)
-    contents = {written(tmp_path / f"{n}.arrow", random_rows(), at_once=n).read_bytes() for n in (1, 7, DOCUMENTS)}
-    assert len(contents) == 1
 
 
 def test_a_segment_has_no_more_documents_than_short_numbers_count(tmp_path: Path) -> None:
@@ -125,9 +113,7 @@ def test_queries_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "says"),
     [
-        ("weights", [1.0, -1.0], "not above 0"),
-        ("weights", [1.0, np.inf], "not above 0"),
-        ("weights", [1.0, np.nan], "not above 0"),
+        *(("weights", [1.0, wrong], "not above 0") for wrong in (-1.0, np.inf, np.nan)),
         ("weights", [1.0], "1 weights"),
         ("rows", [0, 7], "row 7 among 2 documents"),
         ("rows", [65_535, 1], "row 65535 among"),
@@ -136,13 +122,8 @@ def test_queries_come_back(tmp_path: Path) -> None:
     ],
 )
 def test_postings_that_do_not_fit_together_are_refused(tmp_path: Path, column: str, values: list[float], says: str) -> None:
-    columns = {
-        "documents": np.array([2]),
-        "terms": np.array([4, 9], np.int32),
-        "frequencies": np.array([1, 1], np.int32),
-        "rows": np.array([0, 1], np.uint16),
-        "weights": np.array([1, 1], np.float32),
-    }
+    columns = {"documents": np.array([2]), "rows": np.array([0, 1], np.uint16), "weights": np.ones(2, np.float32)}
+    columns |= {"terms": np.array([4, 9], np.int32), "frequencies": np.ones(2, np.int32)}
     columns[column] = np.array(values, columns[column].dtype)
     path = tmp_path / "w.arrow"
     with path.open("wb") as sink, ColumnWriter(sink, {"format": files.FORMAT, "what": "postings", "quantize": "none"}) as writer:
@@ -156,3 +137,17 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match="cannot be read"):
         list(read_segments(path, "none"))
+
+
+@pytest.mark.parametrize("window", [1, 2, 100])
+@pytest.mark.parametrize("texts", ["abcdef", "abacbbdda", "aaaa", ""])
+def test_every_row_has_the_weights_of_its_text_whatever_the_windows(texts: str, window: int) -> None:
+    distinct = list(dict.fromkeys(texts))
+    indices = np.array([distinct.index(text) for text in texts], np.int32)
+    counts = np.arange(len(distinct)) % 3  # the first has none
+    terms = np.concatenate([np.arange(count) + number for number, count in enumerate(counts)] or [counts]).astype(np.int32)
+    rows = Rows(counts, terms, np.repeat(np.arange(len(distinct)) + np.float32(0.5), counts).astype(np.float32))
+    found = Rows.together(list(in_rows(cut(rows, window), indices)))
+    assert found.counts.tolist() == counts[indices].tolist()
+    assert found.terms.tolist() == [number + i for number in indices.tolist() for i in range(counts[number])]
+    assert found.weights.tolist() == [number + 0.5 for number in indices.tolist() for _ in range(counts[number])]

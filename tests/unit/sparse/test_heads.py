@@ -1,20 +1,21 @@
-"""Every weight of a model is used, or the model is refused with the name of what is wrong."""
+"""Every weight of a model is used, or the model is refused; pooling in blocks gives what an array of everything would."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from beirflow.files.errors import ModelError
-from beirflow.sparse.heads import load_part
-from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.parts import Part
+from beirflow.sparse import heads
+from beirflow.sparse.heads import Loaded, Vocabulary, keep_most, load_part, pool_terms
+from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.settings import SparseSettings
+from pairs import pairs
 from safetensors.torch import load_file, save_file
 from tiny_bert import save_model, save_tiny_bert
 from tiny_sparse import TERMS, save_masked_lm, save_sparta, save_unicoil
 from transformers import AutoConfig, AutoModelForMaskedLM
+from zoo import change_json
 
 Weights = dict[str, torch.Tensor]
 
@@ -34,28 +35,33 @@ def load(folder: Path, head: str = "splade") -> None:
     load_part(part_of(folder, head), torch.float32)
 
 
+def without(name: str) -> Callable[[Weights], Weights]:
+    return lambda weights: {each: value for each, value in weights.items() if each != name}
+
+
+def having(name: str, value: torch.Tensor) -> Callable[[Weights], Weights]:
+    return lambda weights: weights | {name: value}
+
+
 @pytest.mark.parametrize(
-    ("head", "missing", "says"),
+    ("head", "changed", "says"),
     [
-        ("splade", "cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.weight; these would be random"),
-        ("unicoil", "coil_encoder.tok_proj.weight", "tok_proj.weight; these would be random"),
-        ("unicoil", "coil_encoder.bert.encoder.layer.1.output.dense.bias", "layer.1.output.dense.bias"),
-        ("sparta", "transformer.layer.0.ffn.lin1.weight", "layer.0.ffn.lin1.weight; these would be random"),
+        ("splade", without("cls.predictions.transform.dense.weight"), r"\.transform\.dense\.weight; these would be random"),
+        ("unicoil", without("coil_encoder.tok_proj.weight"), r"tok_proj\.weight; these would be random"),
+        ("unicoil", without("coil_encoder.bert.encoder.layer.1.output.dense.bias"), r"layer\.1\.output\.dense\.bias"),
+        ("sparta", without("transformer.layer.0.ffn.lin1.weight"), r"layer\.0\.ffn\.lin1\.weight; these would be random"),
+        *((head, having("extra.weight", torch.ones(3)), r"unused weights, .*extra\.weight") for head in SAVE),
+        ("unicoil", having("coil_encoder.tok_proj.weight", torch.ones(1, 31)), r"of shape \(1, 31\), expected \(1, 32\)"),
+        ("splade", having("cls.predictions.bias", torch.full((TERMS,), torch.inf)), "logits of the bert model .* not finite"),
     ],
 )
-def test_a_missing_weight_is_refused(tmp_path: Path, head: str, missing: str, says: str) -> None:
+def test_weights_that_are_missing_unused_or_wrong_are_refused(
+    tmp_path: Path, head: str, changed: Callable[[Weights], Weights], says: str
+) -> None:
     SAVE[head](tmp_path)
     load(tmp_path, head)
-    change(tmp_path, lambda weights: {name: value for name, value in weights.items() if name != missing})
+    change(tmp_path, changed)
     with pytest.raises(ModelError, match=says):
-        load(tmp_path, head)
-
-
-@pytest.mark.parametrize("head", list(SAVE))
-def test_a_weight_that_nothing_uses_is_refused(tmp_path: Path, head: str) -> None:
-    SAVE[head](tmp_path)
-    change(tmp_path, lambda weights: {**weights, "extra.weight": torch.ones(3)})
-    with pytest.raises(ModelError, match=r"unused weights, .*extra\.weight"):
         load(tmp_path, head)
 
 
@@ -67,22 +73,14 @@ def test_the_pooler_and_the_other_task_of_bert_are_no_part_of_the_head(tmp_path:
     load(tmp_path)
 
 
-def test_a_model_without_the_head_is_refused(tmp_path: Path) -> None:
+def test_a_model_without_the_head_or_of_another_size_is_refused(tmp_path: Path) -> None:
     save_tiny_bert(tmp_path)
     with pytest.raises(ModelError, match=r"no weights for cls\.predictions.*head: splade is a masked language model"):
         load(tmp_path)
     with pytest.raises(ModelError, match=r"no weights for tok_proj"):
         load(tmp_path, "unicoil")
-
-
-def test_a_head_of_another_size_is_refused(tmp_path: Path) -> None:
-    save_unicoil(tmp_path)
-    change(tmp_path, lambda weights: weights | {"coil_encoder.tok_proj.weight": torch.ones(1, 31)})
-    with pytest.raises(ModelError, match=r"tok_proj.weight of shape \(1, 31\), expected \(1, 32\)"):
-        load(tmp_path, "unicoil")
     save_masked_lm(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"vocab_size": TERMS + 1}))
+    change_json(tmp_path / "config.json", vocab_size=TERMS + 1)
     with pytest.raises(ModelError, match="cannot be loaded"):
         load(tmp_path)
 
@@ -91,11 +89,9 @@ def test_a_head_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_heads_of_other_models_are_found_by_their_last_layer(tmp_path: Path, model_type: str) -> None:
     save_model(model_type, tmp_path)
     torch.manual_seed(0)
-    config = AutoConfig.from_pretrained(tmp_path)
-    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path)
+    AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(tmp_path)).save_pretrained(tmp_path)
     _, loaded = load_part(part_of(tmp_path), torch.float32)
-    assert not isinstance(loaded, torch.Tensor)
-    assert loaded
+    assert isinstance(loaded, Loaded)
     assert loaded.terms == TERMS
     ids = torch.tensor([[5, 6, 7, 8]])
     model = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
@@ -106,32 +102,75 @@ def test_heads_of_other_models_are_found_by_their_last_layer(tmp_path: Path, mod
     torch.testing.assert_close(torch.nn.functional.linear(hidden, *loaded.vocabulary), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_model_whose_logits_are_not_finite_is_refused(tmp_path: Path) -> None:
-    save_masked_lm(tmp_path)
-    change(tmp_path, lambda weights: weights | {"cls.predictions.bias": torch.full((TERMS,), float("inf"))})
-    with pytest.raises(ModelError, match=r"the logits of the bert model in .* are not finite"):
-        load(tmp_path)
+def table(weight: float) -> torch.Tensor:
+    return torch.cat([torch.rand(7), torch.tensor([weight]), torch.rand(TERMS - 8)])
 
 
-@pytest.mark.parametrize("wrong", [-0.5, float("inf"), float("nan")])
-def test_a_table_of_weights_that_are_none_is_refused(tmp_path: Path, wrong: float) -> None:
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        *(
+            ({"weight": table(wrong)}, "the token 7; weights of terms are finite and not")
+            for wrong in (-0.5, torch.inf, torch.nan)
+        ),
+        ({"weight": torch.ones(2, 3)}, "expected one weight per token"),
+        ({"weight": table(1), "other": table(1)}, "expected one weight per token"),
+        ('{"w1": 1.0, "elsewhere": 2.0}', "the token 'elsewhere', which the tokenizer"),
+        ('{"w1":' * 100_000, r"idf\.json cannot be read as JSON"),
+    ],
+)
+def test_a_table_of_something_else_is_refused(tmp_path: Path, content: Weights | str, says: str) -> None:
     save_tiny_bert(tmp_path)
-    table = torch.rand(TERMS)
-    table[7] = wrong
-    save_file({"weight": table}, tmp_path / "model.safetensors")
-    part = Part("table", tmp_path, (tmp_path / "model.safetensors",))
-    with pytest.raises(ModelError, match=r"the token 7; weights of terms are finite and not negative"):
-        load_part(part, torch.float32)
+    path = tmp_path / ("idf.json" if isinstance(content, str) else "table.safetensors")
+    path.write_text(content) if isinstance(content, str) else save_file(content, path)
+    with pytest.raises(ModelError, match=says):
+        load_part(Part("table", tmp_path, (path,)), torch.float32)
 
 
-def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
-    save_tiny_bert(tmp_path)
-    part = Part("table", tmp_path, (tmp_path / "model.safetensors",))
-    with pytest.raises(ModelError, match="expected one weight per token"):
-        load_part(part, torch.float32)
-    (tmp_path / "idf.json").write_text(json.dumps({"w1": 1.0, "elsewhere": 2.0}))
-    with pytest.raises(ModelError, match="the token 'elsewhere', which the tokenizer"):
-        load_part(Part("table", tmp_path, (tmp_path / "idf.json",)), torch.float32)
-    (tmp_path / "idf.json").write_text('{"w1":' * 100_000)
-    with pytest.raises(ModelError, match=r"idf.json cannot be read as JSON"):
-        load_part(Part("table", tmp_path, (tmp_path / "idf.json",)), torch.float32)
+TEXTS, POSITIONS, DIM, SIZE = 5, 7, 8, 50
+
+
+def whole(hidden: torch.Tensor, mask: torch.Tensor, vocabulary: Vocabulary, how: str, activation: str) -> torch.Tensor:
+    """The formula, with everything in memory."""
+    logits = hidden @ vocabulary.matrix.T + (0 if vocabulary.bias is None else vocabulary.bias)
+    found = torch.log(1 + logits.clamp(min=0))
+    found = (torch.log(1 + found) if activation == "log1p_relu" else found) * mask[:, :, None]
+    return found.amax(dim=1) if how == "max" else found.sum(dim=1)
+
+
+@pytest.mark.parametrize(
+    ("how", "activation", "blocks", "with_bias"),
+    pairs(["max", "sum"], ["relu", "log1p_relu"], [(256, 1024), (1, 1), (14, 16)], [True, False]),
+)
+def test_blocks_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, how: str, activation: str, blocks: tuple[int, int], with_bias: bool
+) -> None:
+    monkeypatch.setattr(heads, "CPU_TOKENS", blocks[0])
+    monkeypatch.setattr(heads, "CPU_TERMS", blocks[1])
+    torch.manual_seed(0)
+    hidden = torch.randn(TEXTS, POSITIONS, DIM)
+    mask = (torch.arange(POSITIONS) < torch.tensor([[7], [7], [3], [1], [2]])).long()
+    vocabulary = Vocabulary(torch.randn(SIZE, DIM), torch.randn(SIZE) if with_bias else None)
+    expected = whole(hidden, mask, vocabulary, how, activation)
+    # What padding holds is of no account.
+    hidden = torch.where(mask[:, :, None] > 0, hidden, 1e3 if how == "sum" else torch.inf)
+    found = pool_terms(hidden, mask, vocabulary, pooling=how, activation=activation)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_not_a_number_stays_one() -> None:
+    hidden = torch.randn(2, 3, DIM)
+    hidden[1, 2, 0] = torch.nan
+    found = pool_terms(hidden, torch.ones(2, 3), Vocabulary(torch.randn(SIZE, DIM), None))
+    assert found[0].isfinite().all()
+    assert found[1].isnan().all()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 9])
+def test_of_equal_weights_the_first_terms_are_kept(most: int) -> None:
+    weights = torch.tensor([[1.0, 3, 2, 2, 2], [0, 0, 5, 0, 0], [1, 1, 1, 1, 1]])
+    found = keep_most(weights, most)
+    for row, kept in zip(weights.tolist(), found.tolist(), strict=True):
+        best = sorted(range(5), key=lambda term: (-row[term], term))[:most]
+        assert kept == [weight if term in best else 0 for term, weight in enumerate(row)]

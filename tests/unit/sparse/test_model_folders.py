@@ -10,8 +10,7 @@ from beirflow.sparse.model_folders import digests_of, fetch_sparse_model, local_
 from beirflow.sparse.settings import SparseSettings
 from tiny_sparse import save_masked_lm
 
-HUB = "naver/splade-v3"
-COMMIT = "0" * 40
+HUB, COMMIT = "naver/splade-v3", "0" * 40
 
 
 @pytest.mark.parametrize(
@@ -34,21 +33,14 @@ def test_a_model_that_cannot_be_used_is_named(settings: dict[str, Any], key: str
         model_folders(SparseSettings("s", **settings))
 
 
-def test_a_folder_that_lacks_something_is_a_problem_and_has_no_files(tmp_path: Path) -> None:
-    settings = SparseSettings("s", model=str(tmp_path))
-    found = model_problem(settings)
-    assert found
-    assert "has no config.json" in found.problem
-    assert local_files(settings) == []
+def test_files_are_those_of_a_complete_folder(tmp_path: Path) -> None:
+    on_hub, settings = SparseSettings("s", model=HUB, revision=COMMIT), SparseSettings("s", model=str(tmp_path))
+    assert (model_problem(on_hub), local_files(on_hub), local_files(settings)) == (None, [], [])
+    with pytest.raises(ModelError, match=r"has no config\.json"):
+        model_folders(settings)
     save_masked_lm(tmp_path)
     assert model_problem(settings) is None
     assert {path.name for path in local_files(settings)} >= {"config.json", "tokenizer.json", "model.safetensors"}
-
-
-def test_a_hub_model_is_no_problem_and_has_no_files_here() -> None:
-    settings = SparseSettings("s", model=HUB, revision=COMMIT)
-    assert model_problem(settings) is None
-    assert local_files(settings) == []
 
 
 def test_the_record_has_the_digests_and_other_weights_are_refused(tmp_path: Path) -> None:

@@ -5,11 +5,10 @@ import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
 from beirflow.runs.ranking import Ties
-from beirflow.sparse import files, products
-from beirflow.sparse.files import Segment
-from beirflow.sparse.products import Backward, turned_round
-from beirflow.sparse.rows import Rows
-from beirflow.sparse.search import search_segments
+from beirflow.sparse import files
+from beirflow.sparse import search as sparse_search
+from beirflow.sparse.files import Rows, Segment
+from beirflow.sparse.search import Backward, search_segments, turned_round
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,18 +78,17 @@ def test_brute_force_agrees(seed: int, documents: int, k: int, size: int, ties: 
     ids = [f"d{number * 7 % 41}" for number in range(documents)]
     random = np.random.default_rng(seed)
     excluded = random.integers(-1, documents, len(queries.counts)).tolist()
-    expected = plainly(queries, texts, ids, k, excluded, ties)
-    assert searched(queries, texts, ids, k, excluded, ties, size) == expected
+    assert searched(queries, texts, ids, k, excluded, ties, size) == plainly(queries, texts, ids, k, excluded, ties)
 
 
 def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, queries = random_rows(0, 300, 30, [1, 2, 3]), random_rows(1, 80, 30, [1, 2])
     ids, nothing = [f"{number:03}" for number in range(300)], [-1] * 80
     expected = plainly(queries, texts, ids, 10, nothing, "descending")
-    assert searched(queries, texts, ids, 10, nothing, "descending", 300) == expected
-    assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=3) == expected
+    for size, threads in ((300, 1), (17, 3)):
+        assert searched(queries, texts, ids, 10, nothing, "descending", size, threads) == expected
     monkeypatch.setattr(lists_search, "SLICE_QUERIES", 1)
-    monkeypatch.setattr(products, "TURNED_POSTINGS", 5)
+    monkeypatch.setattr(sparse_search, "TURNED_POSTINGS", 5)
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
 
 

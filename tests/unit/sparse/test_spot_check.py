@@ -11,8 +11,7 @@ from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
 from beirflow.files.writing import DigestingWriter
 from beirflow.runs.spot_check import NotHereError, Subject
 from beirflow.sparse import files
-from beirflow.sparse.files import SegmentWriter, read_queries, write_queries
-from beirflow.sparse.rows import Rows
+from beirflow.sparse.files import Rows, SegmentWriter, read_queries, write_queries
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.spot_check import spot_checks
 from model_results import SparseResults

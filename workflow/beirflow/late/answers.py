@@ -17,20 +17,13 @@ from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 
 IN_MEMORY = 2.5
-"""Times what vectors take on the disk: float32 in place of float16, and texts filled up to the length of their block."""
+"""Memory of token vectors relative to disk: float32 instead of float16, plus padding."""
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a system of late interaction.
+    """Open a system of late interaction with its vectors on the device.
 
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its vectors on the device.
-
-    Raises:
-        NoAnswerError: The vectors do not fit into memory.
+    Raises NoAnswerError if the vectors do not fit into memory.
     """
     settings: LateSettings = asked.system.settings
     device = torch.device(asked.device)

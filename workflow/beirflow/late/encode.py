@@ -24,35 +24,18 @@ TokenEncoding: TypeAlias = Computing[LateSettings]
 def encode_query_tokens(*, queries_path: str, output_path: str, encoding: TokenEncoding, job: Job) -> None:
     """Encode the tokens of the queries of a dataset, each distinct text once.
 
-    Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        output_path: Vectors to write, and their record.
-        encoding: The model, and how it computes.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+    Raises ModelError if the model cannot be loaded, or computes a value that is not finite; DeviceError if the GPU fails or has
+    too little memory; DataError if a file is not the one that was recorded.
     """
     _encode(query_texts(queries_path), output_path, encoding, job)
 
 
 def encode_tokens(*, documents_path: str, chunk: int, output_path: str, encoding: TokenEncoding, job: Job) -> None:
-    """Encode the tokens of the documents of one chunk, like :func:`encode_query_tokens`; they are written while others compute.
-
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        output_path: Vectors to write, and their record.
-        encoding: The model, and how it computes.
-        job: The job, for the record.
-    """
+    """Encode the tokens of the documents of one chunk, like :func:`encode_query_tokens`; write vectors while others compute."""
     _encode(document_texts(documents_path, chunk), output_path, encoding, job)
 
 
 def _encode(texts: Texts, output_path: str, encoding: TokenEncoding, job: Job) -> None:
-    """Encode texts, and record how."""
     encoding.use_threads()
 
     def compute(encoder: TokenEncoder, stream: DigestingWriter) -> dict[str, Any]:
@@ -88,15 +71,7 @@ def _encode(texts: Texts, output_path: str, encoding: TokenEncoding, job: Job) -
 def load_encoder(encoding: TokenEncoding, kind: Kind) -> TokenEncoder:
     """Load the encoder of one kind of text, while the digests of its files are compared.
 
-    Args:
-        encoding: How tokens are encoded.
-        kind: ``queries`` or ``documents``.
-
-    Returns:
-        It.
-
-    Raises:
-        ModelError: The model cannot be loaded.
+    Raises ModelError if the model cannot be loaded.
     """
     with checked_meanwhile(partial(check_model, encoding.settings, encoding.model_path)):
         return TokenEncoder(encoding.settings, model_folder(encoding.settings), kind, **encoding.on)

@@ -22,8 +22,7 @@ from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
-from beirflow.late.card import Reading, with_lengths
-from beirflow.late.card_files import read_token_card
+from beirflow.late.card import Reading, read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
@@ -39,15 +38,15 @@ OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
 """Prefixes of the settings about one kind of text."""
 
 PROJECTION = "linear.weight"
-"""Of a checkpoint of ColBERT, the weight that lies beside those of its backbone; its projection has no bias."""
+"""Projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias."""
 
 
 class Window(NamedTuple):
     """Consecutive texts as a model reads them.
 
     Attributes:
-        tokens: What it reads, with markers and what queries are filled up with.
-        own: Tokens of each text before it was filled up, int64 of shape (n,).
+        tokens: Its input, with markers and expansions.
+        own: Tokens of each text before its expansion, int64 of shape (n,).
         kept: Of each token, whether its vector counts, bool of shape (tokens,).
     """
 
@@ -69,21 +68,21 @@ class TokenEncoder:
     A text none of whose tokens counts has one vector of zeros.
 
     Args:
-        system: The system; the lengths that it says win over what the files of the model say.
+        system: The system; its lengths win over those of the model's files.
         folder: Folder of the model.
-        kind: What is encoded.
+        kind: Kind of the texts.
         device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, of the backbone; what follows it is computed in float32.
         token_budget: Tokens of a batch, or ``auto``.
 
     Attributes:
-        card: How texts are encoded.
-        reading: How texts of this kind are.
+        card: The model's recipe.
+        reading: The same for this kind of text.
         tokens: Tokens read so far, padding not counted.
-        truncated: Texts that were as long as the maximum before they were filled up, so probably cut.
+        truncated: Texts that were as long as the maximum before their expansion, so probably cut.
 
     Raises:
-        ModelError: The model cannot be loaded whole, is not understood, or cannot do what the system says.
+        ModelError: The model cannot be loaded whole, is not supported, or contradicts the settings.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class TokenEncoder:
 
     def _load(self, folder: Path, reading: Reading, weights: str) -> None:
         first, *others = reading.steps
-        inserted = 1 if reading.marker else 0
+        inserted = 1 if reading.marker else 0  # texts are cut earlier, so that the marker has room
         self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
         if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
@@ -126,7 +125,7 @@ class TokenEncoder:
             )
 
     def _marker_id(self, marker: str | None, of_colbert: bool) -> int | None:
-        """The token that is put in after the first one."""
+        """Return the token that is put in after the first one."""
         if marker is None:
             return None
         tokenizer = self.backbone.tokenizer
@@ -146,7 +145,7 @@ class TokenEncoder:
         return int(number)
 
     def _filler_id(self, reading: Reading) -> int | None:
-        """The token that a query is filled up with."""
+        """Return the token that pads queries."""
         if reading.expansion is None:
             return None
         tokenizer, token = self.backbone.tokenizer, reading.expansion.token
@@ -159,14 +158,14 @@ class TokenEncoder:
         return int(number)
 
     def _skipped_ids(self, reading: Reading) -> np.ndarray:
-        """Tokens whose vectors do not count; a skipped word that is no token is the unknown token in PyLate, and else none."""
+        """Return the tokens whose vectors do not count; a word that is no token is the unknown token in PyLate, and else none."""
         tokenizer = self.backbone.tokenizer
         vocabulary, unknown = tokenizer.get_vocab(), tokenizer.unk_token_id if reading.skips_unknown else None
         ids = {vocabulary.get(word, unknown) for word in reading.skipped}
         return np.array(sorted(ids - {None}), np.int64)
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that the vectors are made with, and whether something is lost, for the record."""
+        """Return precision, device and versions of the vectors, and whether something is lost, for the record."""
         lossy = {"lossy": LOSSY} if self._pool_factor else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
 
@@ -178,45 +177,33 @@ class TokenEncoder:
     def windows(self, texts: Sequence[str]) -> Iterator[TokenVectors]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
 
-        Args:
-            texts: n texts; fastest when texts of similar length are neighbours.
+        It is fastest when texts of similar length are neighbours.
 
-        Yields:
-            The vectors of the next texts.
-
-        Raises:
-            NotFiniteError: A vector is not finite.
-            ModelError: The tokenizer does not belong to the model.
+        Raises NotFiniteError if a vector is not finite; ModelError if the tokenizer does not belong to the model.
         """
         with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
             for window in map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
                 yield self._encode_window(window, progress)
 
     def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:
-        """The tokens that the vectors of texts belong to.
+        """Return the token of each vector of each text, as far as no other is pooled with it.
 
-        Args:
-            texts: n texts.
-
-        Returns:
-            Of each text a token for each of its vectors, as far as no other is pooled with it: as a reader knows it, or None for
-            special tokens, markers, and what a query is filled up with.
+        A token is written for a reader, or None: special tokens, markers, and those of expansions.
         """
-        tokenizer, found = self.backbone.tokenizer, list[list[str | None]]()
+        tokenizer, tokens = self.backbone.tokenizer, list[list[str | None]]()
         unread = {*tokenizer.all_special_ids, self._marker, self._filler}
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = self._read(texts, start)
             for ids in np.split(window.tokens.ids[window.kept], np.cumsum(window.counts)[:-1]):
-                found.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
-        return found
+                tokens.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
+        return tokens
 
     def _read(self, texts: Sequence[str], start: int) -> Window:
-        """Token ids of a window of texts."""
         prompt, expansion = self.reading.prompt, self.reading.expansion
         ids = self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])
         if self._marker is not None:
             ids = [[*each[:1], self._marker, *each[1:]] for each in ids]
-        own = np.array([len(each) for each in ids], np.int64)
+        own = np.array([len(each) for each in ids], np.int64)  # before the expansion, which hides whether a text was cut
         if expansion is not None:
             ids = [[*each, *[self._filler] * (expansion.length - len(each))] for each in ids]  # type: ignore[list-item]
         tokens = Tokens.of(start, ids)
@@ -227,7 +214,6 @@ class TokenEncoder:
         return self._window(tokens, own)
 
     def _window(self, tokens: Tokens, own: np.ndarray) -> Window:
-        """The same texts with the tokens that count; ``own`` as for :class:`Window`."""
         return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
 
     @torch.inference_mode()
@@ -239,11 +225,11 @@ class TokenEncoder:
         vectors: torch.Tensor | None = None
         readable = np.flatnonzero(lengths)
         progress.advance(len(lengths) - len(readable))
-        for batch in plan(lengths[readable], lambda: self.token_budget, packed=False):
+        for batch in plan(lengths[readable], lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
             rows = readable[batch]
             found = self._forward(window, rows)
             if vectors is None:
-                dtype = torch.float32 if self._pool_factor else torch.float16
+                dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
                 vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=dtype)
             places = np.arange(len(found)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
             vectors.index_copy_(0, torch.from_numpy(places).to(self.device), found.to(vectors.dtype))
@@ -260,12 +246,11 @@ class TokenEncoder:
         return _with_zeros(TokenVectors(counts, on_host))
 
     def _dim(self) -> int:
-        """Dimensions of a vector, from what follows the backbone."""
         hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)
         return int(self._head(hidden).shape[1])
 
     def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
-        """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        """Encode one batch; when memory runs out, halve the budget and compute the batch in two parts."""
         try:
             with in_words(self.device, int(window.tokens.lengths[rows].max()), self.system.name):
                 return self._compute(window, rows)
@@ -284,19 +269,18 @@ class TokenEncoder:
         return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
-        """Vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""
+        """Compute the vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""
         ids, mask = pad(window.tokens, rows, self.backbone.padding)
-        kept = (mask > 0) & ~np.isin(ids, self._skipped)
+        kept = (mask > 0) & ~np.isin(ids, self._skipped)  # before the mask hides expansions, whose vectors count
         if self.reading.expansion is not None and not self.reading.expansion.attend:
             mask[np.arange(mask.shape[1]) >= window.own[rows][:, None]] = 0
         hidden = self.backbone(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)).last_hidden_state
         places = torch.from_numpy(np.flatnonzero(kept)).to(self.device)
-        vectors: torch.Tensor = self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
-        return vectors
+        return self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
 
 
 def _with_zeros(texts: TokenVectors) -> TokenVectors:
-    """The same with a vector of zeros for every text that has none."""
+    """Add a vector of zeros for every text without vectors."""
     if texts.counts.all():
         return texts
     counts = np.maximum(texts.counts, 1)

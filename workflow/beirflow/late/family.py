@@ -13,8 +13,7 @@ from beirflow.files.layout import (
     TOKEN_VECTORS_RECORD,
     Pattern,
 )
-from beirflow.late.card import with_lengths
-from beirflow.late.card_files import read_token_card
+from beirflow.late.card import read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
@@ -82,7 +81,7 @@ class LateFamily(Family):
         return 2.0 * DIMENSIONS * kept * documents
 
     def matches(self, settings: LateSettings) -> str | None:
-        """Return what finds the tokens of two texts that are most alike; None where a vector is that of several tokens."""
+        """Return the function for the most similar tokens of two texts; None where vectors are pooled."""
         return None if settings.pool_factor else "beirflow.late.matches:match_tokens"
 
 

@@ -9,19 +9,12 @@ from beirflow.runs.matches import Match, Matched, Pairs
 
 
 def match_tokens(pairs: Pairs, encoding: TokenEncoding) -> Matched:
-    """Find the most similar token of the document for each token of the query.
+    """Find the most similar token of the document for each token of the query's text, in its order, with their similarity.
 
-    Args:
-        pairs: The pairs.
-        encoding: The system, whose vectors are not pooled, as it is for the corpus.
+    Vectors must not be pooled. Special tokens and expansions add to the score, too, but say nothing to a reader.
 
-    Returns:
-        Of each pair a match for each token of the query's text, in its order, with the similarity that it adds to the score.
-        Special tokens and those that fill a query up add to the score, too, but say nothing to a reader.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
+    Raises ModelError if the model cannot be loaded, or computes a value that is not finite; DeviceError if the GPU fails or has
+    too little memory.
     """
     encoding.use_threads()
     vectors: dict[Kind, TokenVectors] = {}
@@ -48,6 +41,5 @@ def match_tokens(pairs: Pairs, encoding: TokenEncoding) -> Matched:
 
 
 def _vectors_of(texts: TokenVectors, number: int) -> np.ndarray:
-    """The vectors of a text, float32 of shape (tokens, dim)."""
     first, last = texts.starts[[number, number + 1]]
     return texts.vectors[first:last].astype(np.float32)

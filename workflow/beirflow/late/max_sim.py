@@ -14,7 +14,7 @@ import torch
 from beirflow.late.vectors import LONGEST, TokenVectors
 
 UNIT_ROUNDOFF = 2.0**-24
-"""Of float32."""
+"""Unit roundoff of float32."""
 
 
 class Sizes(NamedTuple):
@@ -34,11 +34,11 @@ class Sizes(NamedTuple):
 
 
 SIZES = {"cpu": Sizes(512, 1024, 8, 1 << 20), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27)}
-"""On a CPU what its caches hold; on a GPU enough to keep it busy: there a block of similarities takes 1 GiB."""
+"""Sizes that fit the caches of a CPU, and keep a GPU busy: there a block of similarities takes 1 GiB."""
 
 
 class Queries(NamedTuple):
-    """The vectors of n queries, filled up with zeros, which add nothing to a score.
+    """The vectors of n queries, padded with zeros, which add nothing to a score.
 
     Attributes:
         vectors: float32 of shape (n, longest, dim).
@@ -50,19 +50,19 @@ class Queries(NamedTuple):
 
     @classmethod
     def of(cls, texts: TokenVectors, device: torch.device) -> "Queries":
-        """The same on a device."""
+        """Move token vectors to a device."""
         longest, dim = int(texts.counts.max(initial=1)), texts.vectors.shape[1]
         vectors = np.zeros((len(texts.counts), longest, dim), np.float32)
         vectors[np.arange(longest) < texts.counts[:, None]] = texts.vectors
         return cls(torch.from_numpy(vectors).to(device), torch.from_numpy(texts.counts).to(device))
 
     def some(self, which: slice | torch.Tensor) -> "Queries":
-        """Some of the queries, no longer than the longest of them."""
+        """Return some of the queries, no longer than the longest of them."""
         counts = self.counts[which]
         return Queries(self.vectors[which][:, : int(counts.max())] if len(counts) else self.vectors[which], counts)
 
     def sums_of_lengths(self) -> torch.Tensor:
-        """The lengths of each query's vectors, added up, float32 of shape (n,)."""
+        """Add up the lengths of each query's vectors, float32 of shape (n,)."""
         return self.vectors.norm(dim=2).sum(dim=1)
 
 
@@ -79,20 +79,12 @@ class Blocks(NamedTuple):
 
     @property
     def bounds(self) -> np.ndarray:
-        """Return the beginning of each block in the order, and the number of texts, int64."""
+        """First text of each block in the order, and the number of texts, int64."""
         return np.cumsum([0, *map(len, self.vectors)])
 
 
 def in_blocks(texts: TokenVectors, device: torch.device) -> Blocks:
-    """Arrange texts by their length.
-
-    Args:
-        texts: The texts.
-        device: Where to compute.
-
-    Returns:
-        All of them, each in one block.
-    """
+    """Arrange texts by their length in blocks on a device."""
     sizes, starts = SIZES[device.type], texts.starts[:-1]
     lengths = -(-texts.counts // sizes.step) * sizes.step
     order = np.argsort(lengths, kind="stable")
@@ -108,15 +100,7 @@ def in_blocks(texts: TokenVectors, device: torch.device) -> Blocks:
 
 
 def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
-    """Scores in float32, in whatever order a product of matrices adds.
-
-    Args:
-        queries: n queries.
-        blocks: The texts.
-
-    Returns:
-        float32 of shape (n, texts), in the order of the blocks.
-    """
+    """Score n queries in float32, in the order in which a product of matrices adds: (n, texts), in the order of the blocks."""
     number, longest, dim = queries.vectors.shape
     flat = queries.vectors.reshape(-1, dim).T
     scores = torch.empty((number, len(blocks.order)), device=flat.device)
@@ -131,23 +115,17 @@ def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
 
 
 def _largest(similar: torch.Tensor) -> torch.Tensor:
-    """The largest of each text, from shape (texts, length, m) to (texts, m); on a CPU numpy is faster than torch."""
+    """Return the largest of each text, from shape (texts, length, m) to (texts, m); on a CPU numpy is faster than torch."""
     return similar.amax(dim=1) if similar.is_cuda else torch.from_numpy(similar.numpy().max(axis=1))
 
 
 def error_bounds(queries: Queries) -> torch.Tensor:
-    """Bound, for each query, the distance between a fast score and the exact one.
+    """Bound, for each of n queries, the distance between a fast score and the exact one, float32 of shape (n,).
 
     A sum of d products in float32 is off by at most g(d) |x| |y|, where g(d) = d u / (1 - d u) and u is the unit roundoff, in
     whatever order (Higham 2002, section 3.1); a maximum by no more than what it is taken of; and a sum of n of these by g(n) of
     their absolute values besides. Twice that is taken: it covers that two exact scores which float32 does not tell apart tie.
     Products of float16 are far above the smallest normal number of float32, or 0.
-
-    Args:
-        queries: n queries.
-
-    Returns:
-        float32 of shape (n,).
     """
     _, longest, dim = queries.vectors.shape
     return 2 * _rounding(dim + longest + 2) * LONGEST * queries.sums_of_lengths()
@@ -158,7 +136,7 @@ def _rounding(operations: int) -> float:
 
 
 def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
-    """Exact scores of pairs of query and text.
+    """Score pairs of query and text exactly.
 
     The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
 
@@ -181,9 +159,10 @@ def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, tex
 
 
 def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
-    """Scores of n pairs: each query with the text at its place in the block."""
+    """Score n pairs: each query with the text at its place in the block."""
     (number, longest, dim), length = queries.vectors.shape, block.shape[1]
     similar = _similarities(queries.vectors, block, text)
+    # The largest and its rival may each be off by the bound.
     within = 2 * _rounding(dim + 2) * LONGEST * queries.vectors.norm(dim=2)
     own = torch.arange(longest, device=text.device) < queries.counts[:, None]
     least = torch.where(own, similar.amax(dim=2) - within, torch.inf)
@@ -195,13 +174,13 @@ def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> 
     best.scatter_reduce_(0, token, _products(*pairs), "amax")
     best = torch.where(own, best.view(number, longest), 0)
     total = torch.zeros(number, dtype=torch.float64, device=text.device)
-    for column in best.unbind(dim=1):
+    for column in best.unbind(dim=1):  # in one order, which a reduction of torch does not promise
         total += column
     return total.float() + 0  # no -0
 
 
 def _similarities(vectors: torch.Tensor, block: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
-    """Of n queries, shape (n, longest, dim), with a text of the block each: float32 of shape (n, longest, length)."""
+    """Compare n queries, shape (n, longest, dim), with a text of the block each: float32 of shape (n, longest, length)."""
     if text.is_cuda:
         return torch.bmm(vectors, block[text].transpose(1, 2))
     (number, longest, dim), length = vectors.shape, block.shape[1]
@@ -213,14 +192,14 @@ def _similarities(vectors: torch.Tensor, block: torch.Tensor, text: torch.Tensor
 
 
 def _places(chosen: torch.Tensor) -> torch.Tensor:
-    """Places of what is true, as if it had one dimension, int64; on a CPU numpy is faster than torch."""
+    """Return flat places of what is true, int64; on a CPU numpy is faster than torch."""
     if chosen.is_cuda:
         return chosen.reshape(-1).nonzero().flatten()
     return torch.from_numpy(np.flatnonzero(chosen.numpy()))
 
 
 def _products(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    """Dot products in double, from shape (n, dim) to (n,), in whatever order; on a CPU numpy is faster than torch."""
+    """Compute dot products in double, from shape (n, dim) to (n,), in whatever order; on a CPU numpy is faster than torch."""
     if some.is_cuda:
         return (some.double() * others.double()).sum(dim=1)
     return torch.from_numpy(np.einsum("nd,nd->n", some.numpy(), others.numpy(), dtype=np.float64))

@@ -30,7 +30,7 @@ CROWDED_PAIRS = 1 << 20
 
 
 class Part(NamedTuple):
-    """Documents of a segment, ready to be compared; where a search gets them as they are, its device has them already.
+    """Documents of a segment, ready to be compared; a search may receive them on its device already.
 
     Attributes:
         start: Number of the first document, as they are read.
@@ -51,7 +51,7 @@ class Chunk:
 
     Attributes:
         queries: The queries, longest first.
-        segments: Gives the documents, again whenever it is called.
+        segments: Gives the documents, again with each call.
         documents: Their number.
         excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
         threads: Share the queries.
@@ -65,36 +65,28 @@ class Chunk:
 
     @property
     def device(self) -> torch.device:
-        """Return the device of the computation."""
+        """Device of the computation."""
         return self.queries.vectors.device
 
     def parts(self) -> Iterator[Part]:
-        """The documents, a segment at a time."""
+        """Yield the documents, a segment at a time."""
         start = 0
         for part in map_ahead(partial(arranged, device=self.device), self.segments()):
             yield part._replace(start=start)
             start += len(part.rows)
 
     def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
-        """Fast scores of some queries; minus infinity for a document that is left out. float32 of shape (queries, documents)."""
+        """Compute fast scores, float32 of shape (queries, documents); minus infinity for a document that is left out."""
         of_texts = fast_scores(self.queries.some(which), part.blocks)
         scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
         excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
         query, document = (torch.from_numpy(found).to(self.device) for found in np.nonzero(excluded[:, None] == part.rows))
-        scores[query, document] = -torch.inf
+        scores[query, document] = -torch.inf  # sorts last, and no document has it otherwise
         return scores
 
 
 def arranged(segment: Segment | Part, device: torch.device) -> Part:
-    """The documents of a segment, ready to be compared.
-
-    Args:
-        segment: The segment, or the same ready already.
-        device: Where to compute.
-
-    Returns:
-        The documents, numbered from 0.
-    """
+    """Prepare the documents of a segment for comparison, numbered from 0, unless they are prepared already."""
     if isinstance(segment, Part):
         return segment
     blocks = in_blocks(segment.texts, device)
@@ -112,7 +104,7 @@ def exact_top_k(
     excluded: np.ndarray,
     device: torch.device,
 ) -> Hits:
-    """The k best documents of each query by the ranking rule.
+    """Find the k best documents of each query by the ranking rule.
 
     Args:
         queries: The vectors of the queries.
@@ -120,7 +112,7 @@ def exact_top_k(
         id_order: Place of each document's id in the order of ties, integers of shape (documents,).
         k: Documents to keep for each query.
         excluded: For each query the row of a document that is left out, or -1; shape (queries,).
-        device: Where to compute.
+        device: Device of the computation.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
@@ -129,7 +121,7 @@ def exact_top_k(
     documents = len(id_order)
     if not documents or not len(queries.counts):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
-    order = np.argsort(-queries.counts, kind="stable")
+    order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
     with Threads(device, alone=len(queries.counts) == 1) as threads:
         chunk = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
         shortlist = _shortlist(chunk, min(documents, k + SPARE))
@@ -149,19 +141,9 @@ def exact_of_pairs(
     *,
     device: torch.device,
 ) -> Hits:
-    """Some documents of each query by the ranking rule, with the scores that they have among all.
+    """Rank given pairs, the number of a query and the row of a document, each int64 of shape (n,), by their scores among all.
 
-    Args:
-        queries: The vectors of the queries.
-        segments: Gives the vectors of the documents.
-        query: Number of each pair's query, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-        id_order: Place of each document's id in the order of ties, integers of shape (documents,).
-        k: Documents to keep for each query.
-        device: Where to compute.
-
-    Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+    The other arguments and the result are those of :func:`exact_top_k`.
     """
     torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
     hits = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
@@ -178,7 +160,7 @@ def exact_of_pairs(
 
 
 def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
-    """The best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
+    """Find the best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
     shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
     at_once = max(1, SIZES[chunk.device.type].query_tokens // chunk.queries.vectors.shape[1])
     with Progress("search", chunk.documents, "documents") as progress:
@@ -195,17 +177,16 @@ def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
 
 
 def _score_candidates(chunk: Chunk, near: Candidates) -> Iterator[Hits]:
-    """Exact scores of the candidates, segment by segment."""
     for part in chunk.parts():
         here = ((near.row >= part.start) & (near.row < part.start + len(part.rows))).nonzero().flatten()
         yield _score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start)
 
 
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
-    """Exact scores of pairs of query and document of a segment."""
+    """Score pairs of query and document of a segment exactly."""
     chosen = document.cpu().numpy()
     places, bounds = part.places[chosen], part.blocks.bounds
-    order = np.argsort(places, kind="stable")
+    order = np.argsort(places, kind="stable")  # pairs of one block together, and of one text as neighbours
     ends = np.searchsorted(places[order], bounds).tolist()
     scores = torch.empty(len(order), device=query.device)
 
@@ -221,7 +202,7 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
-    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    """Find the exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist can hold."""
     if not len(crowded):
         return []
     groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS)))

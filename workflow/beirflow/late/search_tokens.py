@@ -24,18 +24,8 @@ def search_tokens(
 ) -> None:
     """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 
-    Args:
-        request: The chunk, and what is asked.
-        model_path: The record of the model.
-        query_vectors_path: The vectors of the queries, with their record.
-        chunk_vectors_path: The vectors of the chunk, with their record.
-        hardware: Where to compute.
-        job: The job, for the record of the run.
-
-    Raises:
-        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset, or not of
-            one precision and dimension.
-        DeviceError: The GPU fails or has too little memory.
+    Raises DataError if a file is not the one that was recorded, or vectors are not those of this system, model and dataset, or
+    not of one precision and dimension; DeviceError if the GPU fails or has too little memory.
     """
     hardware.use_threads()
     vectors_of = {query_vectors_path: request.corpus.queries_path, chunk_vectors_path: request.corpus.documents_path}
@@ -54,7 +44,6 @@ def search_tokens(
 
 
 def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
-    """Find the k best documents of each query, and count the documents that are left out."""
     segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
     if ids.pairs is None:
         hits = exact_top_k(queries, segments, order, k, excluded=ids.own, device=where)

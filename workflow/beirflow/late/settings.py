@@ -24,5 +24,5 @@ class LateSettings(ModelSettings):
     pool_factor: int | None = None
 
     def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":
-        """The same with the length of queries as it is for one dataset, whichever of its forums it is."""
+        """Return the settings with the length of queries of one dataset, the same for all its forums."""
         return replace(self, query_length=self.query_lengths.get(dataset, self.query_length), query_lengths={})

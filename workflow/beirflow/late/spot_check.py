@@ -24,29 +24,20 @@ from beirflow.runs.representation_check import RepresentationCheck, TextSample, 
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
-"""By precision, the length of the difference of two vectors of a token, which are of length 1 and rounded to float16."""
+"""Largest length of the difference of two vectors of a token, of length 1 and rounded to float16, by precision."""
 
 OTHER_GROUPS = {"float32": 0.02, "float16": 0.2, "bfloat16": 0.6}
-"""By precision, the share of documents whose tokens may be pooled in other groups: a rounding can decide which are the likest."""
+"""Largest share of documents whose tokens may be pooled in other groups, as a rounding can decide which are the likest."""
 
 LEAST_DRIFT = {**drift.LEAST_DRIFT, "float32": 2e-5}
-"""The same of sums over the tokens of a query, over their number: stored vectors are rounded to float16."""
+"""Allowed drift of sums over the tokens of a query, over their number: stored vectors are rounded to float16."""
 
 ROUNDING = 2.0**-23
 """Difference of two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a system of late interaction on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Three checks: documents encoded again, queries encoded again, queries searched again.
-    """
+    """Plan three checks of a system of late interaction: documents and queries encoded again, queries searched again."""
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
     return TokenVectorCheck(subject, settings, sample, random).checks()
 
@@ -114,7 +105,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
             groups = max((len(own) - PROTECTED) // factor, 1)
             if len(means) > min(len(own), PROTECTED + groups):
                 return f"{doc_id!r} has {len(means)} vectors, more than groups"
-            lengths = np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-30)
+            lengths = np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-30)  # opposite vectors have a mean of 0
             directions = np.concatenate([means / lengths, asked.reshape(-1, means.shape[1])]).T
             beyond = float(((means @ directions).max(axis=0) - (own @ directions).max(axis=0)).max())
             if beyond > TOLERANCE[self.precision]:

@@ -8,21 +8,17 @@ HierarchicalTokenPooling with ``normalize_embeddings=False``.
 import numpy as np
 
 PROTECTED = 1
-"""Vectors at the beginning that stay what they are: that of the first special token."""
+"""Vectors at the beginning that are not pooled: that of the first special token."""
 
 LOSSY = "vectors of like tokens are averaged, so that scores are not those of all tokens"
 """Label of such systems in records and tables."""
 
 
 def pooled(vectors: np.ndarray, factor: int) -> np.ndarray:
-    """Average the vectors of like tokens of a document.
+    """Average the vectors of like tokens of a document, about ``factor`` to one.
 
-    Args:
-        vectors: Of length 1, float32 of shape (tokens, dim).
-        factor: How many become one, about.
-
-    Returns:
-        float32 of shape (PROTECTED + groups, dim), fewer where tokens are equal; the same vectors where that would not be fewer.
+    ``vectors`` and the result, (PROTECTED + groups, dim), are float32. There are fewer groups where tokens are equal; the same
+    vectors come back where groups would not be fewer.
     """
     from scipy.cluster.hierarchy import fcluster, linkage  # only where it is needed: it takes long to import
 
@@ -32,5 +28,5 @@ def pooled(vectors: np.ndarray, factor: int) -> np.ndarray:
         return vectors
     distances = np.clip(1 - others @ others.T, 0, 2)[np.triu_indices(len(others), k=1)]
     labels = fcluster(linkage(distances, method="ward"), t=groups, criterion="maxclust")
-    means = [others[labels == label].mean(axis=0, dtype=np.float64) for label in np.unique(labels)]
+    means = [others[labels == label].mean(axis=0, dtype=np.float64) for label in np.unique(labels)]  # rounded once, below
     return np.concatenate([first, np.array(means, np.float32)])

@@ -18,7 +18,7 @@ SEGMENT_TOKENS = 1 << 17
 """Vectors after which a segment ends: 32 MiB of 128 dimensions."""
 
 LONGEST = 1.01
-"""Of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers."""
+"""Largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers."""
 
 _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
 
@@ -36,16 +36,16 @@ class TokenVectors(NamedTuple):
 
     @property
     def starts(self) -> np.ndarray:
-        """Return the beginning of each text's vectors, and their number, int64 of shape (n + 1,)."""
+        """First vector of each text, and their number, int64 of shape (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
 
     @classmethod
     def together(cls, parts: Sequence["TokenVectors"]) -> Self:
-        """The texts of several parts, one after the other."""
+        """Concatenate the texts of several parts."""
         return cls(np.concatenate([part.counts for part in parts]), np.concatenate([part.vectors for part in parts]))
 
     def take(self, texts: np.ndarray) -> "TokenVectors":
-        """Some texts, in the order of their numbers that are given, int64 of shape (m,)."""
+        """Return the texts with some numbers, int64 of shape (m,), in their order."""
         counts = self.counts[texts]
         places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return TokenVectors(counts, self.vectors[np.repeat(self.starts[texts], counts) + places])
@@ -66,15 +66,9 @@ class Segment(NamedTuple):
 
 
 class SegmentWriter:
-    """Writes the vectors of the distinct texts of a table.
+    """Writes the vectors of the distinct texts of a table to a binary file.
 
-    Args:
-        sink: A file that is open for writing bytes.
-        indices: Number of each row's text, integers of shape (rows,).
-
-    Attributes:
-        tokens: Vectors so far.
-        dim: Their dimensions; None before the first.
+    ``indices`` has the number of each row's text. ``tokens`` counts the vectors so far; ``dim`` is 0 before the first.
     """
 
     def __init__(self, sink: Any, indices: np.ndarray) -> None:
@@ -126,18 +120,9 @@ class SegmentWriter:
 
 
 def read_segments(path: str | Path) -> Iterator[Segment]:
-    """Read the vectors of a table.
+    """Yield the vectors of a table, segment by segment, in the order of the texts; the caller checks the digest of the file.
 
-    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
-
-    Args:
-        path: What :class:`SegmentWriter` wrote.
-
-    Yields:
-        The segments, in the order of the texts.
-
-    Raises:
-        DataError: The file was damaged, or holds vectors that are not of length 1.
+    Raises DataError if the file was damaged, or holds vectors that are not of length 1.
     """
     if not Path(path).stat().st_size:  # of a chunk without documents
         return
@@ -166,17 +151,9 @@ def _problem(segment: Segment) -> str | None:
 
 
 def in_rows(segments: Iterable[Segment], rows: int) -> TokenVectors:
-    """The vectors of a table that fits into memory, row by row.
+    """Collect the vectors of a table that fits into memory, row by row.
 
-    Args:
-        segments: What was read.
-        rows: Rows of the table.
-
-    Returns:
-        The vectors of every row's text.
-
-    Raises:
-        ValueError: Rows are missing, or more than there are.
+    Raises ValueError if rows are missing, or more than there are.
     """
     found = list(segments)
     order = np.concatenate([segment.rows for segment in found] or [np.empty(0, np.int32)])

@@ -6,31 +6,24 @@ from beirflow.datasets.corpus_files import Documents
 from beirflow.datasets.document_text import as_read
 from beirflow.files.layout import MODEL
 from beirflow.models.model_files import check_model
-from beirflow.rerank.load import load_scorer
 from beirflow.rerank.rerank_run import reranked
+from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.answers import Asked, Opened, as_hits, as_run
 from beirflow.runs.ranking import Hits
 
 IN_MEMORY = 3.0
-"""Times what documents take on the disk, where they are compressed."""
+"""Memory of documents relative to disk, where they are compressed."""
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a reranker.
+    """Open a reranker with its first stage and the texts of all documents in memory.
 
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its first stage and the texts of all documents in memory.
-
-    Raises:
-        NoAnswerError: Its first stage cannot be asked.
+    Raises NoAnswerError if its first stage cannot be asked.
     """
     settings: RerankSettings = asked.system.settings
     first = asked.open(settings.first)
-    check_model(settings, asked.file(MODEL))
+    check_model(settings, asked.file(MODEL))  # the latency is that of the model of the run
     model = load_scorer(settings, **asked.on)
     asked.make_room([asked.documents_path], IN_MEMORY)
     with Documents(asked.documents_path) as file:

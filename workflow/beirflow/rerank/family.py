@@ -96,7 +96,7 @@ class RerankFamily(Family):
 
 
 def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:
-    """Return the problem of the system whose model scores pairs as one of the reranker."""
+    """Report a problem of the system whose model scores pairs as one of the reranker."""
     return wrong and Setting("model", system, wrong.problem)
 
 

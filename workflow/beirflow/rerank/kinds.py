@@ -1,22 +1,34 @@
-"""The kind of a reranker, from the model class in its ``config.json``, the modules beside it, and the configuration."""
+"""The files of a reranker's model: its kind, and the settings that sentence-transformers saves and that change scores."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import MODEL_CONFIG, other_family
-from beirflow.models.model_json import read_object
-from beirflow.rerank.saved_settings import saved_modules
+from beirflow.models.model_json import MODULES, below, listed_modules, read_object
 from beirflow.rerank.settings import RerankSettings
+
+SAVED = "config_sentence_transformers.json"
+
+INCREASING = (
+    *("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus"),
+    *("ELU", "SELU", "CELU", "LeakyReLU"),
+)
+"""Activations of torch.nn that rank one number as the number itself does, without new ties."""
+
+OF_TWO = ("Identity", "Softmax", "LogSoftmax")
+"""Activations after which two logits have the order of their difference."""
 
 Kind = Literal["cross-encoder", "pooled-cross-encoder", "logit-score", "monot5", "qwen3-reranker"]
 
 CLASSIFIER, WRITER, LOGIT_SCORE = "ForSequenceClassification", "ForCausalLM", "LogitScore"
+
 POOLED = ["Pooling", "Dense"]
 """Modules behind a model without a head that make a score of a pair."""
 
 STATED: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
-"""Language models, by class, whose kind the configuration must state: their files do not hold what they are asked."""
+"""Language models, by class, whose kind the configuration must state: their files lack the question."""
 
 READ_INSTRUCTIONS = ("logit-score", "qwen3-reranker")
 
@@ -30,19 +42,69 @@ EXPECTED = (
 )
 
 
+def default_prompt(folder: Path) -> str:
+    """Return the default prompt that sentence-transformers writes before every query; empty without one.
+
+    Raises ModelError if the folder has no prompt of that name.
+    """
+    saved = read_optional(folder / SAVED)
+    name, prompts = saved.get("default_prompt_name"), saved.get("prompts") or {}
+    prompt = "" if name is None else prompts.get(name) if isinstance(prompts, dict) else None
+    if not isinstance(prompt, str):
+        raise ModelError(f"{folder / SAVED} names {name!r} as its default prompt, which it does not have; add or remove it")
+    return prompt
+
+
+def check_activation(folder: Path, labels: int) -> None:
+    """Refuse an activation that orders pairs, of 1 or 2 logits each, otherwise than their raw logits.
+
+    Raises ModelError if the folder names such an activation, or one of its own.
+    """
+    known = INCREASING if labels == 1 else OF_TWO
+    for path, name in _activations(folder):
+        if not str(name).startswith("torch.") or str(name).rpartition(".")[2] not in known:
+            raise ModelError(
+                f"{path} has the activation {name}, after which pairs may have another order than by the logits, which are the"
+                f" scores here; known are {', '.join(known)} of torch.nn. To rank by logits, name torch.nn.Identity in a copy"
+            )
+
+
+def _activations(folder: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield the activations that a folder names, each with its file: versions of sentence-transformers have three places."""
+    config = read_optional(folder / MODEL_CONFIG)
+    nested = config.get("sentence_transformers")
+    of_config = (
+        config.get("sbert_ce_default_activation_function"),
+        nested.get("activation_fn") if isinstance(nested, dict) else None,
+    )
+    yield from ((folder / MODEL_CONFIG, name) for name in of_config if name is not None)
+    if (name := read_optional(folder / SAVED).get("activation_fn")) is not None:
+        yield folder / SAVED, name
+
+
+def saved_modules(folder: Path) -> list[dict[str, str]]:
+    """Return ``type`` and ``path`` of the modules behind the model itself that sentence-transformers would run.
+
+    Raises ModelError if the list cannot be read, or the model itself is in another folder.
+    """
+    if not (folder / MODULES).is_file():
+        return []
+    own, *others = listed_modules(folder)
+    if below(folder, own["path"]):
+        raise ModelError(f"{folder / MODULES} has the model in {own['path']}, and not beside it, where rerankers are read")
+    return others
+
+
+def read_optional(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a model's folder; empty without the file."""
+    return read_object(path) if path.is_file() else {}
+
+
 def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     """Return the kind of reranker in a folder.
 
-    Args:
-        folder: The folder.
-        settings: The system that uses it.
-
-    Returns:
-        Its kind.
-
-    Raises:
-        ModelError: It is none that is known, neither its files nor the configuration say which, they contradict each other, or it
-            is told an instruction that it would not read.
+    Raises ModelError if the kind is unknown, neither files nor configuration state it, they contradict each other, or an
+    instruction would not be read.
     """
     kind = _kind(folder, settings.kind)
     if kind not in READ_INSTRUCTIONS and (settings.instruction or settings.instructions):
@@ -71,7 +133,7 @@ def _kind(folder: Path, stated: str | None) -> Kind:
 
 
 def _of_files(folder: Path, name: str, says: str) -> Kind | None:
-    """The kind that the files alone say; None if they do not."""
+    """Return the kind that the files alone state; None if they do not."""
     if name.endswith(CLASSIFIER) and name.startswith(DECODERS):
         raise ModelError(
             f"{says}: a decoder, which reads pairs in a prompt that its files do not hold; of Qwen3-Reranker, take the folder of"

@@ -25,46 +25,26 @@ logger = logging.getLogger(__name__)
 
 
 def pairs_of_block(run: pa.Table, query_ids: pa.Array, depth: int, block: int, blocks: int) -> pa.Table:
-    """The pairs that a block scores.
+    """Select the pairs that a block scores: the first documents of each of its queries.
 
-    Args:
-        run: The run of the first stage, sorted by query and rank.
-        query_ids: All queries, in byte order.
-        depth: Documents of each query.
-        block: Number of the block.
-        blocks: How many blocks there are.
-
-    Returns:
-        ``query_id`` and ``doc_id`` of the first documents of each query of the block.
+    The run of the first stage is sorted by query and rank, and the ids of queries in byte order.
     """
+    # Blocks of all queries, so that a first stage that finds less does not move a query to another block.
     first, last = (number * len(query_ids) // blocks for number in (block, block + 1))
     chosen = pc.and_(pc.is_in(run["query_id"], value_set=query_ids.slice(first, last - first)), pc.less_equal(run["rank"], depth))
     return run.filter(chosen).select(["query_id", "doc_id"])
 
 
 def write_pairs(path: str | Path, pairs: pa.Table, scores: np.ndarray) -> None:
-    """Write pairs with their scores.
-
-    Args:
-        path: Parquet to write.
-        pairs: n pairs, ``query_id`` and ``doc_id``.
-        scores: float32 of shape (n,).
-    """
+    """Write n pairs, ``query_id`` and ``doc_id``, with their scores, float32 of shape (n,)."""
     with atomic_path(path) as partial:
         pq.write_table(pa.table([*pairs.columns, scores], schema=PAIRS), partial, compression="zstd")
 
 
 def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read pairs.
+    """Read pairs, with the columns of ``PAIRS``, and their record.
 
-    Args:
-        path: The Parquet file, next to its record.
-
-    Returns:
-        The pairs, with the columns of ``PAIRS``, and the record.
-
-    Raises:
-        DataError: The file is not the one that was recorded.
+    Raises DataError if the file is not the one that was recorded.
     """
     record = read_json(record_of(path))
     check_digest(path, output_digest(record, path), record_of(path))
@@ -73,15 +53,15 @@ def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str] | None]:
-    """Scores that an earlier job left for the same pairs.
+    """Reuse the scores that an earlier job left for the same pairs.
 
     Args:
-        path: Where it left them, if there was one.
-        pairs: n pairs that scores are needed of.
-        expected: Keys of the record or of its ``made``, ``inputs`` among them, of which all must be as they are now.
+        path: Possible file of an earlier job.
+        pairs: n pairs that need scores.
+        expected: Keys of the record or of its ``made``, ``inputs`` among them, all of which must be unchanged.
 
     Returns:
-        float32 of shape (n,), not-a-number where there is none; and what they were made with, None where none is used.
+        float32 of shape (n,), not-a-number where there is none; and ``made`` of the record, None if no score is used.
     """
     scores = np.full(pairs.num_rows, np.nan, np.float32)
     try:

@@ -1,10 +1,9 @@
-"""Does the run of a reranker follow from the stored pair scores? Sampled queries are ranked again.
+"""Check that the run of a reranker follows from the stored pair scores: sampled queries are ranked again.
 
 In plain Python, without the code of ``rerank_run.py`` and without the model.
 """
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +17,7 @@ from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of a reranker on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Queries to draw.
-        random: Draws them.
-
-    Returns:
-        One check: queries ranked again.
-    """
+    """Plan the check of a reranker on one corpus: queries ranked again."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [SpotCheck("queries ranked again have the recorded ranks", path, partial(_check, subject, sample, random))]
 
@@ -38,16 +28,9 @@ def pairs_folder(subject: Subject) -> str:
 
 
 def stored_pairs(subject: Subject) -> pa.Table:
-    """The pairs of all blocks that the run was made from; others may be left over.
+    """Read the pairs of all blocks that the run was made from; blocks of an earlier run may be left over.
 
-    Args:
-        subject: The system and the corpus.
-
-    Returns:
-        Queries, documents and scores.
-
-    Raises:
-        NotHereError: They are not here.
+    Raises NotHereError if they are not here.
     """
     record = read_json(subject.file(RUN_RECORD(system=subject.system.name, dataset=subject.dataset)))
     files = [PAIRS(**names) for path in sorted(record["inputs"]) if (names := PAIRS.names_in(path))]
@@ -65,20 +48,16 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
         if row["query_id"] in scores:
             scores[row["query_id"]][row["doc_id"]] = row["score"]
     path = subject.file(RUN(system=settings.first, dataset=subject.dataset))
-    for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
+    first_run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist()
+    for row in first_run:
         found, place = scores[row["query_id"]], row["rank"] - settings.depth
         if (place <= 0) != (row["doc_id"] in found):
             what = f"{path}: query {row['query_id']!r} has {row['doc_id']!r} at rank {row['rank']}"
             return Finding(False, what, f"the first {settings.depth} documents have scores, and no others")
     if settings.below == "keep":
-        _add_those_below(settings, path, query_ids, scores)
+        lowest = {query_id: min(found.values()) for query_id, found in scores.items() if found}
+        for row in first_run:
+            if (place := row["rank"] - settings.depth) > 0:
+                scores[row["query_id"]][row["doc_id"]] = float(np.floor(lowest[row["query_id"]]) - place)
     expected = f"the scores of the pairs, for the first {settings.depth} of {settings.first}"
     return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], expected=expected)
-
-
-def _add_those_below(settings: RerankSettings, path: Path, query_ids: list[str], scores: dict[str, dict[str, float]]) -> None:
-    lowest = {query_id: min(found.values()) for query_id, found in scores.items() if found}
-    for row in pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist():
-        if row["rank"] > settings.depth:
-            behind = np.floor(lowest[row["query_id"]]) - (row["rank"] - settings.depth)
-            scores[row["query_id"]][row["doc_id"]] = float(behind)

@@ -29,18 +29,9 @@ def rerank_run(
     corpus_path: str,
     job: Job,
 ) -> None:
-    """Put the scores of all blocks together to a run.
+    """Rank the pairs of block 0, 1, … as one run; each file is next to its record.
 
-    Args:
-        settings: The system.
-        run: The run to write.
-        first_run_path: The run of the first stage, next to its record.
-        pairs_paths: The pairs of block 0, 1, …, each next to its record.
-        corpus_path: ``corpus.json`` of the corpus.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A file is not the one that was recorded, or pairs are not those of this run.
+    Raises DataError if a file is not the one that was recorded, or pairs are not those of this run.
     """
     start = time.perf_counter()
     first = FirstStages([settings.first], [first_run_path], corpus_path, job)
@@ -71,23 +62,12 @@ def rerank_run(
 def reranked(
     settings: RerankSettings, run: pa.Table, pairs: pa.Table, run_path: str, top_k: int
 ) -> tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]:
-    """Rank a run again.
+    """Rank a run again; return ids of queries and documents, scores and ranks.
 
     Documents below the depth, where they are kept, get whole numbers below the lowest score of their query, one less each: a
-    score that no model gave, but in their old order behind all others.
+    score that no model gave, but in their old order behind all others. ``run_path`` is for messages.
 
-    Args:
-        settings: The system.
-        run: The run of the first stage.
-        pairs: The pairs of all blocks.
-        run_path: Where the run is, for the message.
-        top_k: Documents to keep for each query.
-
-    Returns:
-        Ids of queries and documents, scores and ranks.
-
-    Raises:
-        DataError: The pairs are not the first documents of the run.
+    Raises DataError if the pairs are not the first documents of the run.
     """
     above = pc.less_equal(run["rank"], settings.depth)
     if not run.filter(above).select(PAIRS.names[:2]).equals(pairs.select(PAIRS.names[:2])):
@@ -98,7 +78,7 @@ def reranked(
     scores = np.empty(len(query), np.float32)
     scores[scored] = pairs["score"].to_numpy()
     lowest = np.full(len(query_ids.dictionary), np.inf, np.float32)
-    np.minimum.at(lowest, query[scored], scores[scored])
+    np.minimum.at(lowest, query[scored], scores[scored])  # counts each of repeated indices, unlike an assignment
     scores[~scored] = np.floor(lowest[query[~scored]]) - (rank[~scored] - settings.depth)
     kept = scored if settings.below == "drop" else np.ones(len(query), bool)
     hits = rank_hits([(query[kept], row[kept], scores[kept])], doc_ids.dictionary, top_k)
@@ -106,7 +86,7 @@ def reranked(
 
 
 def _sums(records: Sequence[dict[str, Any]], key: str) -> dict[str, Any]:
-    """The sum of each number of one kind over all blocks."""
+    """Add up each number of one kind over all blocks."""
     total: Counter[str] = Counter()
     for record in records:
         total.update(record[key])

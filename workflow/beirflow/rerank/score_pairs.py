@@ -20,8 +20,8 @@ from beirflow.files.records import Job, write_record
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.model_files import check_model
 from beirflow.models.settings import ModelSettings
-from beirflow.rerank.load import load_scorer
 from beirflow.rerank.pairs import SCORER_CODE, kept_scores, pairs_of_block, write_pairs
+from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 
@@ -31,7 +31,7 @@ BATCH_DOCUMENTS = 8192
 COLUMNS = ["doc_id", "text", "title_bytes"]
 
 OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelSettings))}
-"""Settings of a system that say where its model is, whose digests say more; and tables of which a dataset has one entry."""
+"""Settings that locate a model, whose digests identify it better; and tables of which a dataset has one entry."""
 
 
 Scoring: TypeAlias = Computing[RerankSettings]
@@ -49,24 +49,13 @@ def score_pairs(
     job: Job,
     scorer_code: str | None = None,
 ) -> None:
-    """Score the first documents of each query of a block.
+    """Score the first documents of each query of a block, one of ``blocks``; ``output_path`` is the Parquet of its pairs.
 
     Scores that an earlier job left in place of the output are kept, if texts, model, precision and code are the same.
+    ``scorer_code`` is the digest of the code that is imported by name to score pairs.
 
-    Args:
-        scoring: How.
-        first_run_path: The run of the first stage, next to its record.
-        corpus: Queries and documents.
-        block: Number of the block.
-        blocks: How many blocks the queries are divided into.
-        output_path: Parquet of the pairs to write, and its record.
-        job: The job, for the record.
-        scorer_code: Digest of the code that is imported by name to score pairs; None if there is none.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+    Raises ModelError if the model cannot be loaded, or computes a value that is not finite; DeviceError if the GPU fails or has
+    too little memory; DataError if a file is not the one that was recorded.
     """
     settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
     first = FirstStages([settings.first], [first_run_path], corpus.corpus_path, job)
@@ -78,7 +67,7 @@ def score_pairs(
         same = _same(scoring)
         code = {"code": job.code, SCORER_CODE: scorer_code}
         scores, made = kept_scores(output_path, pairs, {**same, **code, "inputs": first.corpus | model})
-        missing = np.isnan(scores)
+        missing = np.isnan(scores)  # a model's score is always finite
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
@@ -103,7 +92,7 @@ def score_pairs(
 
 
 def _same(scoring: Scoring) -> dict[str, Any]:
-    """The settings that must be the same to reuse stored scores, for the record; besides the inputs and the code."""
+    """Return the settings that must be unchanged to reuse scores, for the record; besides the inputs and the code."""
     settings = scoring.settings
     precision = str(choose_precision(scoring.precision, choose_device(scoring.device))).removeprefix("torch.")
     same = {"precision": precision, "max_length": settings.max_length, "purpose": settings.instruction}
@@ -123,10 +112,7 @@ def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> 
 def _score(
     scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: str
 ) -> tuple[np.ndarray, dict[str, str], dict[str, int], dict[str, float]]:
-    """Scores of some pairs, float32; what they were made with; what was counted; and how long it took.
-
-    Each two texts are scored once.
-    """
+    """Score some pairs, each two texts once; return scores, float32, ``made``, counts and seconds."""
     start = time.perf_counter()
     with checked_meanwhile(partial(check_model, scoring.settings, scoring.model_path)):
         model = load_scorer(scoring.settings, **scoring.on)
@@ -138,22 +124,14 @@ def _score(
         (of_queries[query], of_documents[document])
         for query, document in zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
     ]
+    # Different documents may have one text; equal pairs then tie whatever their batches.
     number = {pair: place for place, pair in enumerate(dict.fromkeys(texts))}
     scores = model.scores(list(number))[[number[pair] for pair in texts]]
     return scores, model.made(), model.counts(), {"load": loaded - start, "rerank": time.perf_counter() - loaded}
 
 
 def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:
-    """Texts of some documents, of a corpus that is read a little at a time.
-
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        doc_ids: The documents; some may come twice.
-        separator: What stands between title and text; None for the space that is there.
-
-    Returns:
-        Texts by id.
-    """
+    """Read the texts of some documents by id, a little of the corpus at a time; without a separator as they are stored."""
     wanted, found = pc.unique(doc_ids), dict[str, str]()
     with Documents(documents_path, piecewise=True) as file:
         for chunk in range(len(file.sizes)):

@@ -11,13 +11,9 @@ Below = Literal["drop", "keep"]
 
 
 class EncoderKind(NamedTuple):
-    """The code of systems that encode queries and documents apart, each as ``module:class``.
+    """Classes of systems that encode queries and documents apart: their settings, and the scorer of pairs, as ``module:class``.
 
-    It is imported by name, so that an edit to it changes the digests of the rerankers that use such a system, and of no other.
-
-    Attributes:
-        settings: The settings of such a system.
-        pairs: Scores pairs with it.
+    They are imported by name, so that an edit changes the digests of the rerankers that use such a system, and of no other.
     """
 
     settings: str
@@ -25,10 +21,10 @@ class EncoderKind(NamedTuple):
 
 
 ENCODERS = {
-    "dense": EncoderKind("beirflow.dense.settings:DenseSettings", "beirflow.rerank.dense_pairs:DensePairs"),
-    "late": EncoderKind("beirflow.late.settings:LateSettings", "beirflow.rerank.late_pairs:LatePairs"),
+    "dense": EncoderKind("beirflow.dense.settings:DenseSettings", "beirflow.rerank.scorers.dense_pairs:DensePairs"),
+    "late": EncoderKind("beirflow.late.settings:LateSettings", "beirflow.rerank.scorers.late_pairs:LatePairs"),
 }
-"""By the key of :class:`RerankSettings` that holds the settings of such a system."""
+"""Classes by the key of :class:`RerankSettings` that holds the settings of such a system."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +37,10 @@ class RerankSettings(ModelSettings):
         first: Name of the system whose run is ranked again.
         depth: Documents of each query that are scored.
         below: Whether the documents below the depth are dropped, or keep their order behind the others.
-        kind: ``monot5`` or ``qwen3-reranker``, of models whose files do not say it; None for all others.
-        max_length: Tokens after which a pair is cut, special tokens and prompt included; what the model says if None.
-        instruction: What queries are for, where the prompt of the model has a place for it; what its card says if None.
-        instructions: The same by dataset, which goes before it.
+        kind: ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others.
+        max_length: Tokens after which a pair is cut, special tokens and prompt included; the model's if None.
+        instruction: Purpose of queries, where the prompt of the model has a place for it; that of its card if None.
+        instructions: The same by dataset, which wins.
         dense: The dense system whose scores pairs have; None for another model.
         late: The system of late interaction, likewise.
     """
@@ -61,7 +57,7 @@ class RerankSettings(ModelSettings):
     late: Any = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        """Take what the parameters of a rule or a manifest made of settings."""
+        """Rebuild settings from the parameters of a rule or a manifest."""
         for key, kind in ENCODERS.items():
             given = getattr(self, key)
             if isinstance(given, Mapping):
@@ -79,19 +75,11 @@ class RerankSettings(ModelSettings):
 
     @property
     def said(self) -> list[str] | None:
-        """Names of the settings of an encoder that the configuration says; None where the model has no card."""
+        """Names of the settings of an encoder that the configuration states; None where the model has no card."""
         return self.dense.said if self.dense else None
 
     def for_dataset(self, dataset: str, corpus: str = "") -> "RerankSettings":
-        """The same as it is for one dataset: its instruction, prompt and lengths.
-
-        Args:
-            dataset: Name of the dataset.
-            corpus: Name of its forum, with that of the dataset; empty for a dataset without forums.
-
-        Returns:
-            The settings.
-        """
+        """Return the settings with the instruction, prompt and lengths of a dataset; ``corpus`` is its forum, if it has some."""
         return replace(
             self,
             instruction=self.instructions.get(dataset, self.instruction),

@@ -16,20 +16,20 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import randomisation_test
 from beirflow.files.layout import QRELS
 from beirflow.rerank import ranked_again
-from beirflow.rerank.encoders import EncodedPairs
-from beirflow.rerank.load import load_scorer
-from beirflow.rerank.pair_scorer import PairScorer
 from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
+from beirflow.rerank.scorers.encoders import EncodedPairs
+from beirflow.rerank.scorers.load import load_scorer
+from beirflow.rerank.scorers.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.drift import CHANCE, EXPECTED, drift_of, unless_moved
 from beirflow.runs.representation_check import on_device
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances, draw
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
-"""By precision, how far two logits may be apart, over the larger of 1 and the stored one; wider than what was measured."""
+"""Largest distance of two logits, over the larger of 1 and the stored one, by precision; wider than what was measured."""
 
 TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
-"""The same of two similarities, or sums of such: twice what the spot checks of vectors allow, and no less than a thousandth."""
+"""The same of two similarities, or sums of such: twice that of the spot checks of vectors, and no less than a thousandth."""
 
 LEAST_DRIFT = 0.1
 """Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
@@ -38,33 +38,18 @@ RIVALS = 0.25
 """Share of the sample that is drawn among rivals of relevant pairs: those of their queries that a forger can move past them."""
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
-"""Settings that are those of the person who audits: no code runs because results from elsewhere name it."""
+"""Settings of the person who audits: no code runs because results from elsewhere name it."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a reranker on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Pairs and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Two checks: pairs scored again, queries ranked again.
-    """
+    """Plan two checks of a reranker on one corpus: pairs scored again, queries ranked again."""
     pairs = PairScoreCheck(subject, sample, random)
     scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), pairs.check)
     return [scored, *ranked_again.spot_checks(subject, sample, random)]
 
 
 class PairScoreCheck:
-    """The check of the pair scores of one system on one corpus.
-
-    Args:
-        subject: The system and the corpus.
-        sample: Pairs to draw.
-        random: Draws them.
-    """
+    """The check of the pair scores of one system on one corpus, with ``sample`` pairs drawn by ``random``."""
 
     def __init__(self, subject: Subject, sample: int, random: np.random.Generator) -> None:
         self.subject, self.sample, self.random = subject, sample, random
@@ -80,7 +65,7 @@ class PairScoreCheck:
         pairs, relevant = pairs.take(pa.array(drawn)), relevant[drawn]
         stored = pairs["score"].to_numpy()
         again = self._scores(pairs)
-        changes = (stored.astype(np.float64) - again) / np.maximum(np.abs(stored), 1)
+        changes = (stored.astype(np.float64) - again) / np.maximum(np.abs(stored), 1)  # large logits round by more
 
         def pair(row: int) -> str:
             return f"{pairs['doc_id'][row].as_py()!r} of query {pairs['query_id'][row].as_py()!r}"
@@ -148,7 +133,7 @@ class PairScoreCheck:
 
 
 def _rivals(pairs: pa.Table, relevant: np.ndarray, chosen: np.ndarray, tolerance: float) -> np.ndarray:
-    """Rows of pairs that are not relevant, and whose stored score the tolerance can move past that of a chosen pair.
+    """Find rows of pairs that are not relevant, and whose stored score the tolerance can move past that of a chosen pair.
 
     The window is as wide above as below, so that selection by stored scores favours no direction.
     """
@@ -164,7 +149,7 @@ def _rivals(pairs: pa.Table, relevant: np.ndarray, chosen: np.ndarray, tolerance
 
 
 def _above_rivals(queries: np.ndarray, changes: np.ndarray, relevant: np.ndarray, rivals: np.ndarray) -> np.ndarray:
-    """By query that has both, the mean change of its relevant pairs less that of their rivals, float64."""
+    """Return, by query that has both, the mean change of its relevant pairs less that of their rivals, float64."""
     number = queries.max(initial=-1) + 1
     counts = [np.bincount(queries[those], minlength=number) for those in (relevant, rivals)]
     both = (counts[0] > 0) & (counts[1] > 0)

@@ -4,30 +4,21 @@ from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
-from beirflow.sparse.files import read_segments
+from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import check_models, model_folders
-from beirflow.sparse.products import Backward
-from beirflow.sparse.rows import Rows, quantized
-from beirflow.sparse.search import search_segments
+from beirflow.sparse.search import Backward, search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
 IN_MEMORY = 6.0
-"""Times what weights take on the disk, where they are compressed and not in double."""
+"""Memory of weights relative to disk, where they are compressed and not in double."""
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a sparse system.
+    """Open a sparse system with its weights in memory.
 
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its weights in memory.
-
-    Raises:
-        NoAnswerError: The weights do not fit into memory.
+    Raises NoAnswerError if the weights do not fit into memory.
     """
     settings: SparseSettings = asked.system.settings
     folders = model_folders(settings)

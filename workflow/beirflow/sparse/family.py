@@ -17,8 +17,8 @@ from beirflow.files.layout import (
     Pattern,
 )
 from beirflow.runs.family import ITS_MODEL, TOOK, Family, Record, Setting, Stage
+from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
-from beirflow.sparse.parts import AROUND
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
@@ -82,7 +82,7 @@ class SparseFamily(Family):
         return settings.added
 
     def given_files(self, settings: SparseSettings, dataset: str) -> dict[str, Path]:
-        """Return the file that holds what is added to the documents of a corpus; none where a model makes it."""
+        """Return the given file with additions to the documents of a corpus; none where a model writes them."""
         path = settings.expansion and settings.expansion.file(dataset)
         return {"expansion.path": path} if path else {}
 
@@ -103,7 +103,7 @@ class SparseFamily(Family):
         return DOCUMENT_BYTES * documents
 
     def matches(self, settings: SparseSettings) -> str | None:
-        """Return what finds the terms that two texts share; None where documents are weighed with what a model has written."""
+        """Return the function for the terms that two texts share; None where documents are weighed with generated queries."""
         return None if settings.expansion else "beirflow.sparse.matches:match_terms"
 
 

@@ -1,12 +1,12 @@
-"""Weights on disk: those of queries text by text, those of a chunk as postings, term by term.
+"""Weights in memory, text by text, and on disk: those of queries text by text, those of a chunk as postings, term by term.
 
 The postings of a chunk are segments, each of some consecutive documents: one is written as soon as it is large enough, and a
 search reads one after the other. So memory holds a segment, however large a chunk is and however many terms its documents have.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,9 @@ import pyarrow as pa
 from beirflow.files.errors import ModelError
 from beirflow.files.verified import damaged
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
-from beirflow.sparse.rows import Rows
+
+LUCENE_SCALE = 256 / 5
+"""Factor of weights before they are rounded to integers, in published runs with Lucene."""
 
 FORMAT = b"beirflow term weights 2"
 
@@ -28,15 +30,88 @@ STORED = {"none": np.float32, "lucene": np.uint16}
 """Type of the weights, by how they are quantized."""
 
 
+class Rows(NamedTuple):
+    """The terms of n consecutive texts and their weights.
+
+    Attributes:
+        counts: Terms of each text, int64 of shape (n,).
+        terms: Their numbers in the vocabulary, text after text and ascending inside a text, int32 of shape (m,).
+        weights: Their weights, above 0, float32 of shape (m,).
+    """
+
+    counts: np.ndarray
+    terms: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Return the beginning of each text's terms, and their number, int64 of shape (n + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+
+    @classmethod
+    def of(cls, texts: int, text: np.ndarray, terms: np.ndarray, weights: np.ndarray) -> Self:
+        """Sort weights by text and term: int64, int64 and float32, each of shape (m,); no text has a term twice."""
+        order = np.argsort(text << 32 | terms)  # one sort of one number instead of two keys
+        return cls(np.bincount(text, minlength=texts), terms[order].astype(np.int32), weights[order])
+
+    @classmethod
+    def together(cls, parts: Sequence["Rows"]) -> Self:
+        """Concatenate the texts of several parts."""
+        nothing = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+        return cls(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
+
+
+def quantized(rows: Rows, quantize: str) -> Rows:
+    """Return weights as they are stored, float32; ``lucene`` rounds them to integers, 256 for 5, and drops those that are 0."""
+    if quantize == "none":
+        return rows
+    integers = np.rint(rows.weights.astype(np.float64) * LUCENE_SCALE)
+    kept = integers > 0  # Lucene stores no frequency of 0
+    text = np.repeat(np.arange(len(rows.counts)), rows.counts)[kept]
+    return Rows(np.bincount(text, minlength=len(rows.counts)), rows.terms[kept], integers[kept].astype(np.float32))
+
+
+def in_rows(windows: Iterable[Rows], indices: np.ndarray) -> Iterator[Rows]:
+    """Give rows the weights of their texts as soon as these are computed: equal texts have equal weights.
+
+    Args:
+        windows: Weights of the distinct texts, in order.
+        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
+
+    Yields:
+        The weights of the next rows.
+    """
+    repeated = np.bincount(indices) > 1
+    seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there
+    kept: dict[int, Rows] = {}
+    row = start = 0
+    for window in windows:
+        stop = start + len(window.counts)
+        kept |= {number: _one(window, number - start) for number in (start + np.flatnonzero(repeated[start:stop])).tolist()}
+        end = int(np.searchsorted(seen, stop))
+        numbers = indices[row:end]
+        if len(numbers) == stop - start and (numbers == np.arange(start, stop)).all():
+            yield window
+        else:
+            single = (kept[number] if repeated[number] else _one(window, number - start) for number in numbers.tolist())
+            yield Rows.together(list(single))
+        row, start = end, stop
+
+
+def _one(rows: Rows, number: int) -> Rows:
+    part = slice(*rows.starts[number : number + 2].tolist())
+    return Rows(rows.counts[[number]], rows.terms[part].copy(), rows.weights[part].copy())
+
+
 class Segment(NamedTuple):
     """The postings of n consecutive documents with t different terms.
 
     Attributes:
         documents: Their number.
         terms: The terms, ascending, int32 of shape (t,).
-        starts: Where the postings of each term begin, and p, int64 of shape (t + 1,).
+        starts: First posting of each term, and p, int64 of shape (t + 1,).
         rows: The document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,).
-        weights: What the term weighs in it, above 0, float32 or uint16 of shape (p,).
+        weights: The weight of the term in it, above 0, float32 or uint16 of shape (p,).
     """
 
     documents: int
@@ -47,16 +122,7 @@ class Segment(NamedTuple):
 
 
 class SegmentWriter:
-    """Writes the postings of a chunk.
-
-    Args:
-        sink: A file that is open for writing bytes.
-        quantize: How weights are quantized.
-
-    Attributes:
-        documents: Documents so far.
-        postings: Their weights so far.
-    """
+    """Writes the postings of a chunk to a binary file; ``documents`` and ``postings`` are counted."""
 
     def __init__(self, sink: Any, quantize: str) -> None:
         self._writer, self._quantize = ColumnWriter(sink, _metadata("postings", quantize)), quantize
@@ -74,13 +140,9 @@ class SegmentWriter:
         self._writer.__exit__(kind, *rest)
 
     def add(self, rows: Rows) -> None:
-        """Take the weights of the next documents, quantized.
+        """Take the quantized weights of the next documents.
 
-        Args:
-            rows: The weights.
-
-        Raises:
-            ModelError: A weight is too large to be stored.
+        Raises ModelError if a weight is too large to be stored.
         """
         largest = float(rows.weights.max(initial=0))
         if self._quantize == "lucene" and largest > np.iinfo(np.uint16).max:
@@ -118,7 +180,6 @@ class SegmentWriter:
 
 
 def _inverted(rows: Rows) -> Segment:
-    """Postings, term by term."""
     largest = int(rows.terms.max(initial=0))
     keys = rows.terms.astype(np.uint16) if largest <= np.iinfo(np.uint16).max else rows.terms  # short ones sort in linear time
     order = np.argsort(keys, kind="stable")
@@ -130,19 +191,9 @@ def _inverted(rows: Rows) -> Segment:
 
 
 def read_segments(path: str | Path, quantize: str) -> Iterator[Segment]:
-    """Read the postings of a chunk.
+    """Yield the segments of a chunk, in the order of the documents; the caller checks the digest of the file.
 
-    Whether the file is the one that was recorded, the caller checks by its digest; here what is read has to fit together.
-
-    Args:
-        path: What :class:`SegmentWriter` wrote.
-        quantize: How its weights should be quantized.
-
-    Yields:
-        The segments, in the order of the documents.
-
-    Raises:
-        DataError: The file was damaged, or is quantized in another way.
+    Raises DataError if the file was damaged, or is quantized in another way.
     """
     names = ("documents", "terms", "frequencies", "rows", "weights")
     with reading(path, "weights"):
@@ -169,13 +220,7 @@ def _problem(segment: Segment) -> str | None:
 
 
 def write_queries(sink: Any, rows: Rows, quantize: str) -> None:
-    """Write the weights of queries.
-
-    Args:
-        sink: A file that is open for writing bytes.
-        rows: The weights, quantized.
-        quantize: How.
-    """
+    """Write the quantized weights of queries to a binary file."""
     with ColumnWriter(sink, _metadata("queries", quantize)) as writer:
         writer.write(rows._asdict())
 
@@ -183,15 +228,7 @@ def write_queries(sink: Any, rows: Rows, quantize: str) -> None:
 def read_queries(path: str | Path, quantize: str) -> Rows:
     """Read the weights of queries.
 
-    Args:
-        path: What :func:`write_queries` wrote.
-        quantize: How its weights should be quantized.
-
-    Returns:
-        The weights.
-
-    Raises:
-        DataError: The file was damaged, or is quantized in another way.
+    Raises DataError if the file was damaged, or is quantized in another way.
     """
     with reading(path, "weights"):
         (columns,) = read_columns(path, _metadata("queries", quantize), Rows._fields)

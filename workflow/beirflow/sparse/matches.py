@@ -4,26 +4,18 @@ import numpy as np
 
 from beirflow.computing.made import made_with
 from beirflow.runs.matches import Match, Matched, Pairs, readable
-from beirflow.sparse.rows import Rows, quantized
+from beirflow.sparse.files import Rows, quantized
 from beirflow.sparse.weigh import Weighing, load_weigher
 
 MOST_TERMS = 12
-"""Of a pair, those that add most."""
+"""Terms of a pair that are shown: those that add most."""
 
 
 def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
-    """Find the terms that a query and a document share, with the product of their weights.
+    """Find the terms that a query and a document share, by the product of their weights, the largest first.
 
-    Args:
-        pairs: The pairs.
-        weighing: The system as it is for the corpus.
-
-    Returns:
-        Of each pair the terms that add most, the largest first.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a weight that is not finite.
-        DeviceError: The GPU fails or has too little memory.
+    Raises ModelError if the model cannot be loaded, or computes a weight that is not finite; DeviceError if the GPU fails or has
+    too little memory.
     """
     weighing.use_threads()
     rows = {}
@@ -41,7 +33,7 @@ def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
 
 
 def _shared(queries: Rows, query: int, documents: Rows, document: int) -> tuple[np.ndarray, np.ndarray]:
-    """The terms that add most to the score of a pair, and what each adds, float64."""
+    """Return the terms that add most to the score of a pair, and their products, float64."""
     here, there = (slice(*of.starts[[number, number + 1]]) for of, number in ((queries, query), (documents, document)))
     terms, first, second = np.intersect1d(queries.terms[here], documents.terms[there], assume_unique=True, return_indices=True)
     products = queries.weights[here][first].astype(np.float64) * documents.weights[there][second]

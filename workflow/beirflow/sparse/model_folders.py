@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
@@ -12,14 +12,13 @@ from beirflow.models.model_layout import PATTERNS
 from beirflow.models.model_places import absent, fetching, local_folder, weight_patterns
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
-from beirflow.sparse.layouts import files_of, read_parts
-from beirflow.sparse.parts import Parts
+from beirflow.sparse.layouts import Parts, files_of, read_parts
 from beirflow.sparse.settings import SparseSettings
 
 logger = logging.getLogger(__name__)
 
 QUERY_MODEL = "query_model"
-"""Before the names of the files of the queries' own model."""
+"""Folder, in names of files, of the queries' own model."""
 
 
 class Folders(NamedTuple):
@@ -30,18 +29,10 @@ class Folders(NamedTuple):
 
 
 def model_problem(settings: SparseSettings) -> Setting | None:
-    """Return why the models of a system cannot be used, as far as a look at the disk can tell; None if they can.
-
-    Args:
-        settings: The system.
-
-    Returns:
-        The key, its value and a sentence; None if nothing is wrong.
-    """
+    """Return why the models of a system cannot be used, judged by the disk alone; None if they can."""
     if settings.query_model is not None and (settings.queries == "tokens" or settings.head == "sparta"):
-        return Setting(
-            "query_model", settings.query_model, "the tokens of queries weigh 1, so no model reads them; remove the key"
-        )
+        todo = "the tokens of queries weigh 1, so no model reads them; remove the key"
+        return Setting("query_model", settings.query_model, todo)
     own = settings.model_of_queries()
     for key, model in (("model", settings), *([("query_model", own)] if own else [])):
         folder = local_folder(model)
@@ -60,16 +51,16 @@ def model_problem(settings: SparseSettings) -> Setting | None:
 
 
 def _local_folders(settings: SparseSettings) -> Folders | None:
-    """The folders, unless one of them is not here."""
+    """Return the folders, unless one of them is not on this machine."""
     own = settings.model_of_queries()
-    found = [local_folder(model) for model in (settings, own) if model is not None]
-    if any(folder is None or not folder.is_dir() for folder in found):
+    folder, of_queries = local_folder(settings), local_folder(own) if own else None
+    if folder is None or not folder.is_dir() or (own and (of_queries is None or not of_queries.is_dir())):
         return None
-    return Folders(*(found if own else [*found, None]))  # type: ignore[arg-type]  # none of them is None
+    return Folders(folder, of_queries)
 
 
 def local_files(settings: SparseSettings) -> list[Path]:
-    """The files that make the models of a system what they are; an empty list where one is on the hub or not complete."""
+    """List the files that define the models of a system; none where one is on the hub or not complete."""
     folders = _local_folders(settings)
     if folders is None:
         return []
@@ -81,87 +72,60 @@ def local_files(settings: SparseSettings) -> list[Path]:
 
 
 def model_folders(settings: SparseSettings, *, download: bool = False) -> Folders:
-    """The folders to load the models of a system from.
+    """Return the folders of a system's models, downloaded only on request.
 
-    Args:
-        settings: The system.
-        download: Whether a hub may be asked; if not, what an earlier download left is used.
-
-    Returns:
-        Folders that hold models.
-
-    Raises:
-        ModelError: A model is not there.
+    Raises ModelError if a model is not available.
     """
-    if problem := model_problem(settings):
+    if problem := model_problem(settings):  # a folder may have gone since the configuration was checked
         raise ModelError(f"system {settings.name}, {problem.key} {problem.value}: {problem.problem}")
     own = settings.model_of_queries()
     return Folders(_folder(settings, download), _folder(own, download) if own else None)
 
 
 def _folder(model: ModelSettings, download: bool) -> Path:
-    return local_folder(model) or _hub_folder(model, download)
-
-
-def _hub_folder(model: ModelSettings, download: bool) -> Path:
+    if folder := local_folder(model):
+        return folder
     from huggingface_hub import snapshot_download
 
     names = weight_patterns(model.weights)
     patterns = [*PATTERNS, *names, *(f"*/{name}" for name in names)]  # each module of a SparseEncoder has a folder
-    how: dict[str, Any] = {"revision": model.revision, "allow_patterns": patterns, "local_files_only": not download}
     with fetching(model):
-        return Path(snapshot_download(model.model, **how))
+        return Path(
+            snapshot_download(model.model, revision=model.revision, allow_patterns=patterns, local_files_only=not download)
+        )
 
 
 def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:
-    """sha256 of the files that make the models what they are, by name; of the queries' own model below ``query_model/``."""
-    digests = {}
-    for folder, before in zip(folders, ("", f"{QUERY_MODEL}/"), strict=True):
-        for path in files_of(folder, parts) if folder else []:
-            digests[f"{before}{path.relative_to(folder).as_posix()}"] = file_digest(path)  # type: ignore[arg-type]
-    return digests
+    """Return the sha256 of each file of the models; the queries' own model is below ``query_model/``."""
+    return {
+        f"{before}{path.relative_to(folder).as_posix()}": file_digest(path)
+        for folder, before in zip(folders, ("", f"{QUERY_MODEL}/"), strict=True)
+        if folder
+        for path in files_of(folder, parts)
+    }
 
 
 def digests_of(settings: SparseSettings) -> dict[str, str]:
-    """The digests of a system's models, wherever they are on this machine.
+    """Return the digests of a system's models, wherever they are on this machine.
 
-    Args:
-        settings: The system.
-
-    Returns:
-        sha256 by name of the file.
-
-    Raises:
-        ModelError: A model is not here or not complete.
+    Raises ModelError if a model is not available or not complete.
     """
     folders = model_folders(settings)
     return model_digests(folders, read_parts(settings, *folders))
 
 
 def check_models(folders: Folders, parts: Parts, record_path: str) -> None:
-    """Make sure that the models are still those that were fetched.
+    """Compare the models with the record of ``fetch_sparse_model``.
 
-    Args:
-        folders: Where they are.
-        parts: How their texts are weighed.
-        record_path: What ``fetch_sparse_model`` wrote about them.
-
-    Raises:
-        DataError: A file is another now.
+    Raises DataError if a file was replaced.
     """
     check_digests(model_digests(folders, parts), record_path, f"the model in {folders.model}")
 
 
 def fetch_sparse_model(*, settings: SparseSettings, output_path: str, job: Job) -> None:
-    """Make sure that the models of a system are on this machine, and record the digests of their files.
+    """Fetch the models of a system, if they are not on this machine, and record revisions and sha256 of every file.
 
-    Args:
-        settings: The system.
-        output_path: The record to write: models, revisions and sha256 of every file.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: A model cannot be fetched, is not complete, or its weights are not those of the catalogue.
+    Raises ModelError if a model cannot be fetched, is not complete, or its weights are not those of the catalogue.
     """
     folders = model_folders(settings, download=True)
     digests = model_digests(folders, read_parts(settings, *folders))

@@ -15,31 +15,23 @@ from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.drift import LEAST_DRIFT, product_changes
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
-from beirflow.sparse.files import read_queries, read_segments
+from beirflow.sparse.files import Rows, quantized, read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders
-from beirflow.sparse.rows import Rows, quantized
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
-"""By precision, the length of the difference of two texts' weights over the length of the stored ones."""
+"""Largest length of the difference of two texts' weights, relative to the stored ones, by precision."""
 
 ROUNDING = 2.0
 """Further difference of integer weights: one that is rounded to the other side, in each of some terms."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a sparse system on one corpus.
+    """Plan three checks of a sparse system on one corpus: documents and queries weighed again, queries searched again.
 
-    Args:
-        subject: The system and the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Three checks: documents weighed again, queries weighed again, queries searched again; and one where a model has added
-        something to the documents.
+    A fourth checks what a model has added to the documents.
     """
     weights = TermWeightCheck(subject, subject.system.settings, sample, random)
     return [*expansion_checks(subject, sample, random), *weights.checks()]
@@ -80,7 +72,7 @@ class TermWeightCheck(RepresentationCheck[Rows]):
         """Compare the weights of each text."""
         stored, recomputed = (_spread(rows, _width(sample.stored, again)) for rows in (sample.stored, again))
         slack = 0.0 if self.settings.quantize == "none" else ROUNDING
-        lengths = np.maximum(np.linalg.norm(stored, axis=1), 1e-30)
+        lengths = np.maximum(np.linalg.norm(stored, axis=1), 1e-30)  # a text may have no terms
         apart = np.maximum(np.linalg.norm(recomputed - stored, axis=1) - slack, 0) / lengths
         found, unit = f"{self.subject.name}: {len(apart)} {sample.kind}", " of the length of their weights"
         return compare_distances(found, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
@@ -109,6 +101,7 @@ class TermWeightCheck(RepresentationCheck[Rows]):
                     span = slice(*segment.starts[place[term] : place[term] + 2].tolist())
                     rows = segment.rows[span]
                     products = segment.weights[span].astype(np.float64) * weights[term]
+                    # Minus infinity until a document has a term of the query: others are no hits.
                     own[rows] = np.where(np.isinf(own[rows]), 0, own[rows]) + products
             yield doc_ids.slice(first, segment.documents), scores.astype(np.float32)
             first += segment.documents

@@ -1,9 +1,12 @@
 """Term weights of the queries and of each chunk of documents."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+import pyarrow as pa
 
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
@@ -14,36 +17,89 @@ from beirflow.files.errors import ModelError
 from beirflow.files.records import Job
 from beirflow.files.writing import DigestingWriter
 from beirflow.runs.represent import Texts, document_texts, query_texts, represent
-from beirflow.sparse.expanded import different_texts, with_added
-from beirflow.sparse.files import SegmentWriter, write_queries
-from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
+from beirflow.sparse.heads import load_tokenizer
+from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
-from beirflow.sparse.parts import Part
-from beirflow.sparse.rows import Rows, in_rows, quantized
 from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
+
+ADDED = "added"
+"""The column of what is added to documents."""
+
+BATCH_DOCUMENTS = 4096
+"""Documents whose expansion is read at once."""
 
 Weighing: TypeAlias = Computing[SparseSettings]
 """Settings of a job that weighs terms."""
 
 
+class Strings(Sequence[str]):
+    """Rows of a column, int64, as strings that are made on request: the additions to a chunk may be large."""
+
+    def __init__(self, column: pa.Array, rows: np.ndarray) -> None:
+        self._column, self._rows = column, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        rows = self._rows[place]
+        return str(self._column[int(rows)]) if isinstance(place, int) else self._column.take(pa.array(rows)).to_pylist()
+
+
+class DistinctTexts(NamedTuple):
+    """The different texts of some rows, in the order of their first row.
+
+    Attributes:
+        texts: The texts.
+        added: The addition to each; a text with another addition is another text. None without additions.
+        indices: Number of each row's text, integers of shape (rows,).
+    """
+
+    texts: Sequence[str]
+    added: Sequence[str] | None
+    indices: np.ndarray
+
+
+def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:
+    """Append the queries that are added to each document, as one text, in the column :data:`ADDED`.
+
+    Raises DataError if the expansion is damaged, or of another number of documents.
+    """
+    added.check_rows(chunk, table.num_rows)
+    return table.append_column(ADDED, pa.chunked_array(list(added.joined(BATCH_DOCUMENTS)), pa.large_string()).combine_chunks())
+
+
+def different_texts(table: pa.Table) -> DistinctTexts:
+    """Find the rows of a table with a column ``text``, and perhaps :data:`ADDED`, that are weighed alike."""
+    texts = table["text"].combine_chunks().dictionary_encode()
+    if ADDED not in table.column_names:
+        return DistinctTexts(texts.dictionary.to_pylist(), None, texts.indices.to_numpy())
+    numbers, added = texts.indices.to_numpy().astype(np.int64), table[ADDED].combine_chunks()
+    # Only where a text comes again, it matters whether the same is added to it.
+    repeated = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
+    other = np.zeros(len(numbers), np.int64)
+    other[repeated] = added.take(pa.array(repeated)).dictionary_encode().indices.to_numpy()
+    # One number for each pair of text and addition, both of which are below len(numbers) + 1.
+    indices = pa.array(numbers * (len(numbers) + 1) + other).dictionary_encode().indices.to_numpy()
+    rows = np.unique(indices, return_index=True)[1]
+    return DistinctTexts(Strings(table["text"].combine_chunks(), rows), Strings(added, rows), indices)
+
+
 def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
     """Weigh the terms of the queries of a dataset.
 
-    Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        output_path: Weights to write, and their record.
-        weighing: The models, and how they compute.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a weight that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+    Raises ModelError if the model cannot be loaded, or computes a weight that is not finite; DeviceError if the GPU fails or has
+    too little memory; DataError if a file is not the one that was recorded.
     """
 
     def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
-        rows = Rows.together(list(windows))
+        rows = Rows.together(list(windows))  # queries fit into memory
         write_queries(stream, rows, weighing.settings.quantize)
         return len(rows.terms)
 
@@ -53,16 +109,7 @@ def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, jo
 def weigh_chunk(
     *, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job, expansion_path: str | None = None
 ) -> None:
-    """Weigh the terms of the documents of one chunk, like :func:`weigh_queries`; weights are written while the next are computed.
-
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        output_path: Postings to write, and their record.
-        weighing: The models, and how they compute.
-        job: The job, for the record.
-        expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
-    """
+    """Weigh the terms of the documents of one chunk, like :func:`weigh_queries`; write weights while the next are computed."""
 
     def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
         with SegmentWriter(stream, weighing.settings.quantize) as writer:
@@ -88,6 +135,7 @@ def _weigh(
     """Weigh the terms of texts, and record how."""
     weighing.use_threads()
     settings = weighing.settings
+    joined = {"added": added.record["expansion"], "join": INJECT} if added else {}
 
     def compute(weigher: Weigher, stream: DigestingWriter) -> dict[str, Any]:
         different = different_texts(texts.table)
@@ -101,7 +149,7 @@ def _weigh(
             "made": {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
             "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
             "distinct_texts": len(different.texts),
-            "weighed": {**weigher.described(), **_joined(added), "quantize": settings.quantize},
+            "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},
         }
 
     represent(
@@ -116,23 +164,10 @@ def _weigh(
     )
 
 
-def _joined(added: ExpansionFile | None) -> dict[str, str]:
-    """Return the additions to documents, and their origin, for the record; nothing without any."""
-    return {"added": added.record["expansion"], "join": INJECT} if added else {}
-
-
 def load_weigher(weighing: Weighing, kind: str) -> Weigher:
-    """Load what weighs a kind of text, while the digests of its files are compared.
+    """Load the weigher of a kind of text, while the digests of its files are compared.
 
-    Args:
-        weighing: How terms are weighed.
-        kind: ``queries`` or ``documents``.
-
-    Returns:
-        It.
-
-    Raises:
-        ModelError: The model cannot be loaded, or queries and documents have different vocabularies.
+    Raises ModelError if the model cannot be loaded, or queries and documents have different vocabularies.
     """
     settings = weighing.settings
     folders = model_folders(settings)
@@ -145,13 +180,10 @@ def load_weigher(weighing: Weighing, kind: str) -> Weigher:
 
 
 def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: Part) -> None:
-    """Queries and documents have the same terms, each with the same number."""
+    """Refuse queries and documents whose terms differ, or have different numbers."""
     if queries.part.folder == documents.folder:
         return
-    from transformers import AutoTokenizer
-
-    theirs = AutoTokenizer.from_pretrained(documents.folder, trust_remote_code=False, local_files_only=True).get_vocab()
-    ours = queries.tokenizer.get_vocab()
+    ours, theirs = queries.tokenizer.get_vocab(), load_tokenizer(documents.folder).get_vocab()
     if ours != theirs:
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         problem = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"

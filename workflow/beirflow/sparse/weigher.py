@@ -17,13 +17,11 @@ from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
-from beirflow.sparse.heads import Loaded, load_part
-from beirflow.sparse.parts import Part
-from beirflow.sparse.pooling import CUDA_LOGITS, Vocabulary, keep_most, pool_logits, pool_terms
-from beirflow.sparse.rows import Rows
+from beirflow.sparse.files import Rows
+from beirflow.sparse.heads import CUDA_LOGITS, Loaded, Vocabulary, keep_most, load_part, pool_logits, pool_terms
+from beirflow.sparse.layouts import Part
 from beirflow.sparse.settings import USUAL_LENGTHS
-from beirflow.sparse.token_weights import Weights, count_tokens, merge_tokens
-from beirflow.sparse.tokens import TextTokenizer
+from beirflow.sparse.tokens import TextTokenizer, Weights, count_tokens, merge_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +32,7 @@ TOKENIZER_THREADS = 1
 AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
 OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
-"""Keys of a record of weights about the part that made them, besides lengths."""
+"""Keys, in a record of weights, that describe the part that made them, besides lengths."""
 
 
 class Weigher:
@@ -53,7 +51,7 @@ class Weigher:
         terms: Size of the vocabulary.
 
     Raises:
-        ModelError: The model cannot be loaded or cannot do what the system says.
+        ModelError: The model cannot be loaded or contradicts the settings.
     """
 
     def __init__(self, name: str, part: Part, *, device: str, precision: str, token_budget: int | str) -> None:
@@ -95,7 +93,7 @@ class Weigher:
         check_padding(self.part.folder, weights, ids, longest=self.max_length, dtype=self.dtype)
 
     def _longest_text(self) -> int:
-        """Tokens after which a text is cut, which the model has to be able to read."""
+        """Return the length at which texts are cut, which the model must be able to read."""
         readable = self.loaded.longest if self.loaded else UNLIMITED
         longest = self.part.max_length or min(readable, self.tokenizer.model_max_length)
         if self.loaded:
@@ -109,7 +107,7 @@ class Weigher:
         return {**part, **added, "max_length": self.max_length}
 
     def counts(self, kind: str) -> dict[str, int]:
-        """Tokens weighed so far, and texts that were cut; the documents that a writer of expansions has cut are others."""
+        """Return the tokens weighed so far, and the texts that were cut; documents cut by a writer of expansions are others."""
         names = {"texts": f"truncated_{kind}"}
         if self.part.expansion_length is not None:
             names = {what: f"truncated_{what}" for what in ("texts", "expansions")}
@@ -118,18 +116,11 @@ class Weigher:
     def windows(self, texts: Sequence[str], kind: str, added: Sequence[str] | None = None) -> Iterator[Rows]:
         """Weigh texts a window at a time, so that weights can be written while the next are computed.
 
-        Args:
-            texts: n texts; fastest when texts of similar length are neighbours.
-            kind: ``queries`` or ``documents``; of ``unicoil`` the weights of a repeated token are added up for queries, else the
-                largest counts.
-            added: Of each document what is added to it; None where nothing is added to any.
+        It is fastest when texts of similar length are neighbours. Of ``unicoil`` the weights of a repeated token are added up in
+        queries; in documents the largest counts. ``added`` has the addition to each document.
 
-        Yields:
-            The weights of the next texts.
-
-        Raises:
-            ModelError: A weight is not finite; or the tokenizer does not belong to the model.
-            ValueError: Something is added to texts of a part to which nothing is, or the other way round.
+        Raises ModelError if a weight is not finite; or the tokenizer does not belong to the model; ValueError if the part and the
+        texts do not both have additions.
         """
         if (added is None) != (self.part.expansion_length is None):
             raise ValueError(f"system {self.name}: {kind} are weighed {'without' if added is None else 'with'} an expansion")
@@ -155,10 +146,10 @@ class Weigher:
         if self.loaded is None:
             progress.advance(size, int(window.lengths.sum()))
             return Rows.of(size, *count_tokens(window, self.part, self.table))
-        with_tokens = np.flatnonzero(window.lengths)
+        with_tokens = np.flatnonzero(window.lengths)  # no model reads a text without tokens
         progress.advance(size - len(with_tokens))
         parts = []
-        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=False):
+        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
             rows = with_tokens[batch]
             parts += self._forward(window, rows, kind)
             progress.advance(len(rows), int(window.lengths[rows].sum()))
@@ -166,7 +157,7 @@ class Weigher:
         return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
     def _forward(self, window: Tokens, rows: np.ndarray, kind: str) -> list[Weights]:
-        """Weights of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        """Weigh one batch; when memory runs out, halve the budget and compute the batch in two parts."""
         try:
             return [self._compute(window, rows, kind)]
         except RuntimeError as error:
@@ -209,12 +200,7 @@ class Weigher:
 
 
 class NotFiniteError(ModelError):
-    """A model computed infinity or not-a-number.
-
-    Args:
-        name: Name of the system.
-        row: Index of the text.
-    """
+    """A model computed infinity or not-a-number for the text of this row."""
 
     def __init__(self, name: str, row: int) -> None:
         super().__init__(f"system {name}: the weights of text {row} are not finite; use precision float32, or look at its text")
@@ -222,9 +208,7 @@ class NotFiniteError(ModelError):
 
 
 def _moved(loaded: Loaded, device: torch.device) -> Loaded:
-    """The same on a device."""
-    vocabulary = loaded.vocabulary
-    if vocabulary is not None:
+    if vocabulary := loaded.vocabulary:
         bias = vocabulary.bias
         vocabulary = Vocabulary(vocabulary.matrix.to(device), None if bias is None else bias.to(device))
     projection = loaded.projection and loaded.projection.to(device)

@@ -13,19 +13,11 @@ from beirflow.dense.settings import DenseSettings
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
 from beirflow.models.model_files import model_card
-from beirflow.rerank.encoders import EncodedPairs
+from beirflow.rerank.scorers.encoders import EncodedPairs
 
 
 class DensePairs(EncodedPairs):
-    """Pairs have the similarity of their two vectors.
-
-    Args:
-        settings: The dense system, as it is for the dataset.
-        **on: ``device``, ``precision`` and ``token_budget``.
-
-    Raises:
-        ModelError: The model cannot be loaded, or is not understood.
-    """
+    """Scores pairs by the similarity of their two vectors; ``on`` has ``device``, ``precision`` and ``token_budget``."""
 
     def __init__(self, settings: DenseSettings, **on: Any) -> None:
         self._own = {kind: load_encoder(settings.encoding, kind, **on) for kind in KINDS}
@@ -33,12 +25,11 @@ class DensePairs(EncodedPairs):
         self._similarity = str(settings.similarity or model_card(settings).similarity)
 
     def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[tuple[int, torch.Tensor]]:
-        """The number of the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
+        """Yield the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
         for start, vectors in self._encoded(kind, texts, windows_of(self._own[kind], texts, kind)):
             yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """Scores of pairs, given by the numbers of their texts; float32 of their shape."""
         of_queries = torch.cat([vectors for _, vectors in self._windows("queries", queries)])
         size = BLOCKS[self._device.type].of_dim(of_queries.shape[1]).pairs
         found = np.empty(len(query), np.float32)

@@ -3,8 +3,7 @@
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +24,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.rerank.saved_settings import default_prompt, saved_modules
+from beirflow.rerank.kinds import default_prompt, saved_modules
 from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
@@ -39,7 +38,7 @@ Pair = tuple[str, str]
 
 
 class TokenPairs(NamedTuple):
-    """Token ids of consecutive pairs, and to which text of its pair each token belongs; None for models that are not told."""
+    """Token ids of consecutive pairs, and the number in its pair of each token's text; None for models that do not use it."""
 
     ids: Tokens
     types: Tokens | None = None
@@ -64,17 +63,17 @@ class PairScorer(ABC):
         assumed: Sentences on what the files of the model leave open, for the record and the summary.
 
     Raises:
-        ModelError: The model cannot be loaded whole, or is none that gives a query and a document one score.
+        ModelError: The model cannot be loaded whole, or does not give a query and a document one score.
     """
 
     loader: ClassVar[str]
-    """The class of transformers that loads such models."""
+    """Class of transformers that loads such models."""
 
     left_over: ClassVar[re.Pattern[str]] = re.compile("(?!)")
     """Names of weights that a file may have beyond those of the model: parts that no score is computed with."""
 
     own_modules: ClassVar[tuple[str, ...]] = ()
-    """Modules of sentence-transformers that do what is done here anyway."""
+    """Modules of sentence-transformers whose work is done here anyway."""
 
     takes_prompt: ClassVar[bool] = False
     """Support of the default prompt of sentence-transformers."""
@@ -88,7 +87,7 @@ class PairScorer(ABC):
         self.assumed: list[str] = []
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
-        with self._named():
+        try:
             self._check_folder()
             self.tokenizer, self.model, report = self._loaded()
             self._check_weights(report)
@@ -96,12 +95,6 @@ class PairScorer(ABC):
             self.model.to(self.device).eval()
             self.max_length = self._longest()
             self._prepare()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the system in errors of its model's files."""
-        try:
-            yield
         except ModelError as error:
             raise self._wrong(str(error)) from error
 
@@ -119,7 +112,7 @@ class PairScorer(ABC):
             raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
 
     def _loaded(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, model, and the report on its weights."""
+        """Load tokenizer and model; return the report on its weights, too."""
         try:
             return load_lean(self._load)
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
@@ -143,18 +136,17 @@ class PairScorer(ABC):
     def _check_weights(self, report: dict[str, Any]) -> None:
         """Refuse weights that are missing, which would be random, or that would not be used, but for known parts left over."""
         unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
-        for names, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
-            names = sorted(names)
-            if names:
+        for found, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
+            if names := sorted(found):
                 problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
                 raise ModelError(f"{self.folder / self.system.weights} has {problem}; it is another model")
 
     @abstractmethod
     def _longest(self) -> int:
-        """Tokens of the longest pair."""
+        """Return the tokens of the longest pair."""
 
     def _length(self, said: int | None, usual: int) -> int:
-        """Tokens of the longest pair: those that the configuration or else the model's files say, or as many as are usual."""
+        """Return the length of the configuration or else of the model's files, or the usual one within what the model reads."""
         longest = self.system.max_length or said or min(readable_tokens(self.model), usual)
         if longest >= UNLIMITED:
             raise ModelError("the model names no length; set max_length")
@@ -178,32 +170,25 @@ class PairScorer(ABC):
 
     @abstractmethod
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Token ids of pairs, and their types."""
+        """Tokenise pairs; return ids and types."""
 
     @abstractmethod
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        """Scores of one batch, float32 of shape (rows,)."""
+        """Score one batch, float32 of shape (rows,)."""
 
     def made(self) -> dict[str, Any]:
-        """Precision, device, versions and assumptions that pairs are scored with, for the record."""
+        """Return precision, device, versions and assumptions of the scores, for the record."""
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
     def counts(self) -> dict[str, int]:
-        """Tokens that were read so far, and pairs that were probably cut, by name."""
+        """Count the tokens read so far, and pairs that were probably cut."""
         return {"tokens": self.tokens, "truncated_pairs": self.truncated}
 
     def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Score pairs of texts.
+        """Score n pairs of a query and a document, float32 of shape (n,).
 
-        Args:
-            pairs: n pairs of a query and a document.
-
-        Returns:
-            float32 of shape (n,).
-
-        Raises:
-            ModelError: A score is not finite, or the tokenizer does not belong to the model.
-            RuntimeError: The device fails.
+        Raises ModelError if a score is not finite, or the tokenizer does not belong to the model; RuntimeError if the device
+        fails.
         """
         found = np.empty(len(pairs), np.float32)
         tokenize = partial(self._tokenize, pairs)
@@ -211,7 +196,7 @@ class PairScorer(ABC):
             for window in map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS)):
                 start, lengths = window.ids.start, window.ids.lengths
                 self.truncated += int((lengths >= self.max_length).sum())
-                for rows in plan(lengths, lambda: self.token_budget, packed=False):
+                for rows in plan(lengths, lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
                     found[start + rows] = self._forward(window, rows)
                     tokens = int(lengths[rows].sum())
                     self.tokens += tokens
@@ -219,8 +204,7 @@ class PairScorer(ABC):
         wrong = np.flatnonzero(~np.isfinite(found))
         if len(wrong):
             query, document = (text[:60] for text in pairs[int(wrong[0])])
-            said = f"the score of {query!r} and {document!r} is infinity or not-a-number; use precision float32"
-            raise self._wrong(said)
+            raise self._wrong(f"the score of {query!r} and {document!r} is infinity or not-a-number; use precision float32")
         return found
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
@@ -234,7 +218,7 @@ class PairScorer(ABC):
 
     @torch.inference_mode()
     def _forward(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        """Scores of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        """Score one batch; when memory runs out, halve the budget and compute the batch in two parts."""
         try:
             with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
                 return self._compute(window, rows)
@@ -253,21 +237,10 @@ class PairScorer(ABC):
 
 
 def in_float32(head: torch.nn.Module) -> None:
-    """Let the last layers of a model compute in float32, whatever the others do: values with eight bits would tie.
-
-    Args:
-        head: The layers.
-    """
+    """Let the last layers of a model compute in float32, whatever the others do: values with eight bits would tie."""
     head.float().register_forward_pre_hook(lambda _, inputs: tuple(each.float() for each in inputs))
 
 
 def beside_one(logits: torch.Tensor) -> torch.Tensor:
-    """Append a 1 to the logits of each text, so that a change of small logits is not measured over them alone.
-
-    Args:
-        logits: Of shape (rows, n).
-
-    Returns:
-        float32 of shape (rows, n + 1).
-    """
+    """Append a 1 to the logits, (rows, n), of each text, so that a change of small logits is not measured over them alone."""
     return torch.cat([logits.float(), torch.ones_like(logits[:, :1], dtype=torch.float32)], dim=1)

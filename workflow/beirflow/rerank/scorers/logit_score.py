@@ -1,6 +1,7 @@
-"""Decoders whose folder says how they score: by a chat template, and by answers that sentence-transformers compares."""
+"""Decoders whose folder defines their scores: by a chat template, and by answers that sentence-transformers compares."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,9 @@ import numpy as np
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import HARMLESS, MODEL_CONFIG, transformer_config
 from beirflow.models.model_json import below
-from beirflow.rerank.chat_template import read_template
-from beirflow.rerank.language_models import Decoder
-from beirflow.rerank.prompts import Prompt
-from beirflow.rerank.saved_settings import check_activation, read_optional, saved_modules
+from beirflow.rerank.kinds import check_activation, read_optional, saved_modules
+from beirflow.rerank.scorers.language_models import Decoder
+from beirflow.rerank.scorers.prompts import Prompt, read_template
 
 KNOWN = {"max_seq_length", "unpad_inputs", "transformer_task", "modality_config", "module_output_name", "processing_kwargs"}
 ARGUMENTS = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
@@ -38,7 +38,6 @@ class LogitScorer(Decoder):
     special_tokens = False
 
     def _check_folder(self) -> None:
-        """Read what sentence-transformers saved, and refuse what is not done here."""
         super()._check_folder()
         check_activation(self.folder, 1)
         self._ids = _answer_ids(self.folder)
@@ -56,10 +55,9 @@ class LogitScorer(Decoder):
         if self.system.instruction and self.system.instruction not in question.opening + question.middle + question.closing:
             raise ModelError(f"the chat template in {self.folder} writes no instruction; remove it from the configuration")
         length = self._saved.get("max_seq_length") or self.tokenizer.model_max_length
-        return Prompt(question.opening, question.middle, question.closing, (), length, strip=question.strip)
+        return replace(question, max_length=length)
 
     def _answers(self) -> list[int]:
-        """The tokens of the answers, which the folder names."""
         if max(self._ids) >= self._vocabulary:
             raise ModelError(f"{self.folder} scores by the tokens {self._ids}, but the model knows only {self._vocabulary}")
         return self._ids
@@ -69,9 +67,7 @@ class LogitScorer(Decoder):
 
     @staticmethod
     def _scores_of(logits: np.ndarray) -> np.ndarray:
-        """Scores from the logits of the answers, of shape (1 or 2, rows)."""
-        scores: np.ndarray = logits[0] - logits[1] if len(logits) > 1 else logits[0]
-        return scores
+        return logits[0] - logits[1] if len(logits) > 1 else logits[0]
 
 
 def _answer_ids(folder: Path) -> list[int]:

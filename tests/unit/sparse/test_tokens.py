@@ -15,17 +15,18 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, ModelError
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD, RUN_RECORD, TERM_WEIGHTS_RECORD
 from beirflow.sparse import weigher as weigher_module
-from beirflow.sparse.expanded import different_texts
+from beirflow.sparse.files import Rows
 from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.rows import Rows
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.tokens import new_tokens
+from beirflow.sparse.weigh import different_texts
 from beirflow.sparse.weigher import Weigher
 from lexical_results import damage, rows_of
 from model_results import SparseResults
 from safetensors.torch import load_file
 from tiny_bert import SPECIAL, WORDS, save_tiny_bert
 from tiny_sparse import TERMS, hidden_states, save_unicoil, spread
+from zoo import change_json
 
 TEXT, EXPANSION_TOKENS = 20, 8
 CLS, SEP, UNKNOWN = SPECIAL.index("[CLS]"), SPECIAL.index("[SEP]"), SPECIAL.index("[UNK]")
@@ -49,13 +50,12 @@ def ids_of(text: str) -> list[int]:
 
 
 def joined(text: str, added: str) -> list[int]:
-    """The tokens of a document, put together by hand."""
-    kept, more = ids_of(text)[:TEXT], ids_of(added)[:EXPANSION_TOKENS]
-    new = set()
-    for token in more:
+    """The tokens of a document, put together by hand; a set built one by one has the order of Pyserini's."""
+    kept, new = ids_of(text)[:TEXT], set[int]()
+    for token in ids_of(added)[:EXPANSION_TOKENS]:
         if token not in kept:
             new.add(token)
-    return [CLS, *kept, SEP, *list(new), SEP]
+    return [CLS, *kept, SEP, *new, SEP]
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def unicoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_unicoil(tmp_path_factory.mktemp("unicoil"))
 
 
-def settings_of(unicoil: Path, path: str = "/given/{dataset}.jsonl", **more: Any) -> SparseSettings:
-    lengths = {"text_length": TEXT, "expansion_length": EXPANSION_TOKENS, "expansion": {"path": path}}
+def settings_of(unicoil: Path, **more: Any) -> SparseSettings:
+    lengths = {"text_length": TEXT, "expansion_length": EXPANSION_TOKENS, "expansion": {"path": "/given/{dataset}.jsonl"}}
     return SparseSettings("u", model=str(unicoil), head="unicoil", **{**lengths, **more})
 
 
@@ -82,8 +82,8 @@ def test_the_weights_are_those_of_text_and_new_tokens(
     expected = np.zeros((len(PAIRS), TERMS))
     for row, pair in enumerate(PAIRS):
         ids = joined(*pair)
-        hidden = hidden_states(bert, ids)
-        weights = torch.relu(hidden @ head["coil_encoder.tok_proj.weight"][0] + head["coil_encoder.tok_proj.bias"])
+        logits = hidden_states(bert, ids) @ head["coil_encoder.tok_proj.weight"][0] + head["coil_encoder.tok_proj.bias"]
+        weights = torch.relu(logits)
         for token, weight in zip(ids[1:], weights[1:].tolist(), strict=True):
             expected[row, token] = max(expected[row, token], weight)
     monkeypatch.setattr(weigher_module, "WINDOW_TEXTS", 3 if token_budget == 1 else 1024)
@@ -92,11 +92,8 @@ def test_the_weights_are_those_of_text_and_new_tokens(
     found = spread(Rows.together(list(weigher.windows(texts, "documents", added))))
     np.testing.assert_allclose(found, expected, atol=TOLERANCE)
     assert (found > 0).sum() > 40
-    assert weigher.counts("documents") == {
-        "tokens": sum(len(joined(*pair)) for pair in PAIRS),
-        "truncated_texts": 1,
-        "truncated_expansions": 2,
-    }
+    tokens = sum(len(joined(*pair)) for pair in PAIRS)
+    assert weigher.counts("documents") == {"tokens": tokens, "truncated_texts": 1, "truncated_expansions": 2}
 
 
 def test_new_tokens_have_the_order_that_pyserini_gives_them() -> None:
@@ -123,9 +120,7 @@ ADDED = {doc_id: [" ".join(RANDOM.choices(WORDS[20:80], k=3)) for _ in range(i %
 QUERIES = {"q1": "w21 w30", "q2": "w70 w71 w72 w1", "d5": "w25 w26 w27 w28"}
 
 
-def made(
-    folder: Path, settings: SparseSettings, size: int = 9, corpus: Any = CORPUS, added: Any = ADDED, **how: Any
-) -> SparseResults:
+def made(folder: Path, settings: SparseSettings, size: int = 9, corpus: Any = CORPUS, added: Any = ADDED, **how: Any) -> Any:
     judgements = {query: {"d0": 1} for query in QUERIES}
     results = SparseResults(folder, corpus, QUERIES, size=size, judgements=judgements, top_k=12)
     return results.give(settings, added).make_all(settings, **how)
@@ -155,19 +150,9 @@ def test_a_new_term_is_found_and_records_name_the_expansion(tmp_path: Path, unic
     for pattern in (EXPANSION, EXPANSION_RECORD):
         path = results.path(pattern, **names)
         assert record["inputs"][Path(path).relative_to(results.results).as_posix()] == file_digest(path)
-    assert record["weighed"] == {
-        "kind": "unicoil",
-        "pooling": "max",
-        "activation": "relu",
-        "prefix": "",
-        "most_terms": None,
-        "max_length": 64,
-        "text_length": TEXT,
-        "expansion_length": EXPANSION_TOKENS,
-        "added": settings.added.name,
-        "join": "inject",
-        "quantize": "none",
-    }
+    part = {"kind": "unicoil", "pooling": "max", "activation": "relu", "prefix": "", "most_terms": None, "max_length": 64}
+    lengths = {"text_length": TEXT, "expansion_length": EXPANSION_TOKENS}
+    assert record["weighed"] == part | lengths | {"added": settings.added.name, "join": "inject", "quantize": "none"}
     run = results.record(RUN_RECORD, system="u")
     assert record["inputs"].items() <= run["inputs"].items()
     assert run["counts"]["added_queries"] == sum(map(len, ADDED.values()))
@@ -210,8 +195,7 @@ def test_what_does_not_go_together_is_refused(unicoil: Path, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="documents are weighed without an expansion"):
         list(weigher_of(settings_of(unicoil)).windows(["w1"], "documents"))
     other = save_unicoil(tmp_path)
-    config = json.loads((other / "tokenizer_config.json").read_text())
-    (other / "tokenizer_config.json").write_text(json.dumps({key: each for key, each in config.items() if key != "sep_token"}))
+    change_json(other / "tokenizer_config.json", sep_token=None)
     with pytest.raises(ModelError, match=r"has no \[CLS\] or no \[SEP\]"):
         weigher_of(settings_of(other))
 

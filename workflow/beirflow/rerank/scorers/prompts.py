@@ -1,21 +1,26 @@
-"""The question that a chat template makes of a query and a document: fixed texts, and the two between them."""
+"""The prompts of language models: word for word as in their training, or read from a chat template of the model's folder."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from beirflow.computing.model_limits import UNLIMITED
 from beirflow.files.errors import ModelError
-from beirflow.rerank import render_template
-from beirflow.rerank.render_template import SECONDS
+from beirflow.rerank.scorers import render_template
+from beirflow.rerank.scorers.render_template import SECONDS
+
+INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
+"""Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
 
 WAIT = 60
 """Seconds until a process is ended that renders a template, its start included."""
 
 MARKS = ("\ue000query\ue001", "\ue000document\ue001")
-"""Stand for the texts, in characters that Unicode leaves to private use."""
+"""Placeholders of the texts, in characters that Unicode leaves to private use."""
 
 PROBES = (
     ("What is the capital of France?", "Paris is the capital of France."),
@@ -31,34 +36,68 @@ KEPT: tuple[Callable[[str], str], ...] = (str, str.strip)
 Message = Mapping[str, Any]
 
 
-class Question(NamedTuple):
-    """A template as fixed texts.
+@dataclass(frozen=True)
+class Prompt:
+    """A question whose answer is one of two words.
 
     Attributes:
-        opening: What stands before the query.
-        middle: What stands between query and document.
-        closing: What stands behind the document.
+        opening: Text before the query.
+        middle: Text between query and document.
+        closing: Text after the document.
+        words: The answer for a relevant document, and that for any other; none where a folder has their tokens.
+        max_length: Tokens after which a pair is cut, those of the prompt included.
+        before: Text before everything, tokenised by itself.
+        after: Text after everything, tokenised by itself.
         strip: Whether white space at the ends of query and document is left out.
     """
 
     opening: str
     middle: str
     closing: str
-    strip: bool
+    words: tuple[str, ...] = ()
+    max_length: int = UNLIMITED
+    before: str = ""
+    after: str = ""
+    strip: bool = False
+
+    def text(self, query: str, document: str) -> str:
+        """Return the question about a pair, without the parts that are tokenised by themselves."""
+        return self.opening + query + self.middle + document + self.closing
 
 
-def read_template(folder: Path, template: str, structured: bool, system: str, variables: Mapping[str, Any]) -> Question:
+MONO_T5 = Prompt("Query: ", " Document: ", " Relevant:", ("true", "false"), 512)
+
+_QWEN3 = Prompt(
+    opening="<Instruct>: {}\n<Query>: ",
+    middle="\n<Document>: ",
+    closing="",
+    words=("yes", "no"),
+    max_length=8192,
+    before=(
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided."
+        ' Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+    ),
+    after="<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+)
+
+
+def qwen3_prompt(instruction: str | None) -> Prompt:
+    """Return the prompt of Qwen3-Reranker; its instruction is that of the model card if None."""
+    return replace(_QWEN3, opening=_QWEN3.opening.format(instruction or INSTRUCTION))
+
+
+def read_template(folder: Path, template: str, structured: bool, system: str, variables: Mapping[str, Any]) -> Prompt:
     """Turn a chat template into the texts that it writes around a query and a document.
 
     Args:
         folder: The folder of the model, for messages.
         template: The template, in jinja.
         structured: Whether the content of a message is a list of parts, or a text.
-        system: What queries are for, the message before the two; empty for none.
-        variables: What the template knows besides the messages.
+        system: Purpose of queries, the message before the two; empty for none.
+        variables: Variables of the template besides the messages.
 
     Returns:
-        The texts.
+        The question, whose length and answers the template does not hold.
 
     Raises:
         ModelError: It changes texts, depends on the day, takes too long or too much memory, or fails.
@@ -72,7 +111,7 @@ def read_template(folder: Path, template: str, structured: bool, system: str, va
     if has_query and has_document and not any(mark in opening + middle + closing for mark in MARKS):
         for kept in KEPT:
             if rendered == [opening + kept(query) + middle + kept(document) + closing for query, document in PROBES]:
-                return Question(opening, middle, closing, kept is str.strip)
+                return Prompt(opening, middle, closing, strip=kept is str.strip)
     raise ModelError(
         f"the chat template in {folder} does more with a query and a document than to write both once, in this order and as they"
         " are, which is all that beirflow knows; use another model, or a template that does"
@@ -86,19 +125,9 @@ def _messages(pair: tuple[str, str], structured: bool, system: str) -> list[Mess
 
 
 def render(folder: Path, template: str, conversations: Sequence[Sequence[Message]], variables: Mapping[str, Any]) -> list[str]:
-    """Render a chat template as transformers does, in a process with limits of time and memory.
+    """Render a chat template as transformers does, a text for each conversation, in a process with limits of time and memory.
 
-    Args:
-        folder: The folder of the model, for messages.
-        template: The template, in jinja.
-        conversations: Messages, each with its role and content.
-        variables: What the template knows besides.
-
-    Returns:
-        A text for each conversation.
-
-    Raises:
-        ModelError: It takes too long or too much memory, or fails.
+    Raises ModelError if it takes too long or too much memory, or fails.
     """
     request = {"template": template, "conversations": conversations, "variables": variables}
     program = [sys.executable, "-P", str(Path(render_template.__file__))]
@@ -112,5 +141,4 @@ def render(folder: Path, template: str, conversations: Sequence[Sequence[Message
         raise ModelError(f"the chat template in {folder} takes longer than {SECONDS} seconds, or more memory than it may")
     if done.returncode:
         raise ModelError(f"the chat template in {folder} fails: {done.stderr.strip().rpartition(chr(10))[2]}")
-    rendered: list[str] = json.loads(done.stdout)
-    return rendered
+    return json.loads(done.stdout)

@@ -1,13 +1,12 @@
 """What the folder of a model says is understood, or refused with its reason."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from beirflow.files.errors import ModelError
-from beirflow.late.card_files import PUNCTUATION, read_token_card
+from beirflow.late.card import PUNCTUATION, read_token_card
 from tiny_bert import save_tiny_bert
 from tiny_colbert import METADATA, save_colbert, save_pylate
 from zoo import change_json
@@ -16,26 +15,24 @@ LIBRARY = "config_sentence_transformers.json"
 
 
 @pytest.fixture(scope="module")
-def colbert_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_colbert(tmp_path_factory.mktemp("colbert") / "model")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_colbert(folder / "colbert")
+    save_pylate(folder / "pylate", dense=2)
+    return folder
 
 
 @pytest.fixture
-def colbert(colbert_once: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(colbert_once, tmp_path / "colbert"))
-
-
-@pytest.fixture(scope="module")
-def pylate_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_pylate(tmp_path_factory.mktemp("pylate") / "model", dense=2)
+def colbert(once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(once / "colbert", tmp_path / "colbert"))
 
 
 @pytest.fixture
-def pylate(pylate_once: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(pylate_once, tmp_path / "pylate"))
+def pylate(once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(once / "pylate", tmp_path / "pylate"))
 
 
-def test_a_colbert_says_its_lengths_and_markers(colbert: Path) -> None:
+def test_a_colbert_says_its_lengths_and_markers_or_has_to_be_told(colbert: Path) -> None:
     card = read_token_card(colbert)
     assert (card.queries.marker, card.documents.marker) == ("[unused0]", "[unused1]")
     assert card.queries.expansion is not None
@@ -43,9 +40,6 @@ def test_a_colbert_says_its_lengths_and_markers(colbert: Path) -> None:
     assert (card.queries.skipped, card.documents.skipped) == ((), PUNCTUATION)
     assert [step.kind for step in card.documents.steps] == ["transformer", "dense", "normalize"]
     assert card.problem() is None
-
-
-def test_what_a_colbert_does_not_say_has_to_be_said(colbert: Path) -> None:
     (colbert / "artifact.metadata").unlink()
     card = read_token_card(colbert)
     assert card.queries.max_length == 32
@@ -63,35 +57,28 @@ def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
     assert (card.queries.max_length, card.documents.max_length, card.documents.skipped) == (32, 19, ("a",))
 
 
-def library(**changes: Any) -> Callable[[Path], object]:
-    return lambda folder: change_json(folder / LIBRARY, **changes)
-
-
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("file", "change", "reason"),
     [
-        (library(similarity_fn_name="meanmaxsim"), "wants the similarity 'meanmaxsim', and only maxsim is known"),
-        (library(model_type="SparseEncoder"), "says that this is a SparseEncoder.*a system of family sparse takes such models"),
-        (library(query_length=-1), "query_length is -1, which is not a number of tokens"),
-        (library(query_length=10**9), "query_length is 1000000000, which is not a number of tokens"),
-        (library(query_expansion={"strategy": "never"}), "query_expansion is .*known are the strategies fixed and min"),
-        (library(query_expansion={"strategy": "min"}), "query_expansion has no length"),
-        (library(skiplist_words="abc"), "skiplist_words are no list of tokens"),
-        (library(prompts={"query": 3}), "prompts are not an object of texts"),
+        (LIBRARY, {"similarity_fn_name": "meanmaxsim"}, "wants the similarity 'meanmaxsim', and only maxsim is known"),
         (
-            lambda folder: change_json(folder / "2_Dense/config.json", module_input_name="sentence_embedding"),
-            "2_Dense: works on sentence_embedding, token_embeddings; expected vectors of tokens",
+            LIBRARY,
+            {"model_type": "SparseEncoder"},
+            "says that this is a SparseEncoder.*a system of family sparse takes such",
         ),
-        (
-            lambda folder: change_json(folder / "2_Dense/config.json", activation_function="evil.Run"),
-            "the activation is evil.Run",
-        ),
-        (lambda folder: change_json(folder / "config.json", auto_map={"AutoModel": "x.Y"}), "has auto_map"),
-        (lambda folder: (folder / "modules.json").write_text("{}"), "does not hold a list of modules"),
+        (LIBRARY, {"query_length": -1}, "query_length is -1, which is not a number of tokens"),
+        (LIBRARY, {"query_length": 10**9}, "query_length is 1000000000, which is not a number of tokens"),
+        (LIBRARY, {"query_expansion": {"strategy": "never"}}, "query_expansion is .*known are the strategies fixed and min"),
+        (LIBRARY, {"query_expansion": {"strategy": "min"}}, "query_expansion has no length"),
+        (LIBRARY, {"skiplist_words": "abc"}, "skiplist_words are no list of tokens"),
+        (LIBRARY, {"prompts": {"query": 3}}, "prompts are not an object of texts"),
+        ("2_Dense/config.json", {"module_input_name": "sentence_embedding"}, "2_Dense: works on sentence_embedding, token_embed"),
+        ("2_Dense/config.json", {"activation_function": "evil.Run"}, "the activation is evil.Run"),
+        ("config.json", {"auto_map": {"AutoModel": "x.Y"}}, "has auto_map"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, change: Any, reason: str) -> None:
-    change(pylate)
+def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, file: str, change: Any, reason: str) -> None:
+    change_json(pylate / file, **change)
     with pytest.raises(ModelError, match=reason):
         read_token_card(pylate)
 
@@ -109,13 +96,14 @@ def test_a_module_that_is_not_known_is_refused(pylate: Path, module: str, reason
     (pylate / "modules.json").write_text(text.replace("pylate.models.Dense.Dense", module, 1))
     with pytest.raises(ModelError, match=reason):
         read_token_card(pylate)
+    (pylate / "modules.json").write_text("{}")
+    with pytest.raises(ModelError, match="does not hold a list of modules"):
+        read_token_card(pylate)
 
 
 def test_models_of_other_families_are_refused(tmp_path: Path, colbert: Path) -> None:
     folder = save_tiny_bert(tmp_path / "bert")
-    with pytest.raises(
-        ModelError, match=r"neither modules\.json nor artifact\.metadata, and its config\.json does not name HF_ColB"
-    ):
+    with pytest.raises(ModelError, match=r"neither modules\.json nor artifact\.metadata, and its config\.json does not name HF_"):
         read_token_card(folder)
     change_json(folder / "config.json", architectures=["BertForMaskedLM"])
     with pytest.raises(ModelError, match="a system of family sparse takes such models"):

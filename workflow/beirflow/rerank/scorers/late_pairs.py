@@ -12,19 +12,11 @@ from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
 from beirflow.models.model_places import model_folder
-from beirflow.rerank.encoders import EncodedPairs
+from beirflow.rerank.scorers.encoders import EncodedPairs
 
 
 class LatePairs(EncodedPairs):
-    """Pairs have the sum of each query token's best match.
-
-    Args:
-        settings: The system of late interaction, as it is for the dataset.
-        **on: ``device``, ``precision`` and ``token_budget``.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, or is not understood.
-    """
+    """Scores pairs by the sum of each query token's best match; ``on`` has ``device``, ``precision`` and ``token_budget``."""
 
     def __init__(self, settings: LateSettings, **on: Any) -> None:
         folder = model_folder(settings)
@@ -35,7 +27,6 @@ class LatePairs(EncodedPairs):
         return self._encoded(kind, texts, self._own[kind].windows(texts))
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """Scores of pairs, given by the numbers of their texts; float32 of their shape."""
         torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
         of_queries = Queries.of(TokenVectors.together(list(self._windows("queries", queries))), self._device)
         found, start = np.empty(len(query), np.float32), 0
@@ -46,7 +37,7 @@ class LatePairs(EncodedPairs):
         return found
 
     def _of_window(self, queries: Queries, texts: TokenVectors, query: np.ndarray, text: np.ndarray) -> np.ndarray:
-        """Scores of pairs whose documents are in memory, in blocks of documents of about one length."""
+        """Score pairs whose documents are in memory, in blocks of documents of about one length."""
         blocks = in_blocks(texts, self._device)
         place = np.empty(len(blocks.order), np.int64)
         place[blocks.order] = np.arange(len(place))

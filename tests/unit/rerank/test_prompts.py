@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 from beirflow.files.errors import ModelError
-from beirflow.rerank.chat_template import Question, read_template
+from beirflow.rerank.scorers.prompts import Prompt, read_template
 
 FOLDER = Path("model")
 
@@ -19,7 +19,8 @@ FOLDER = Path("model")
     ],
 )
 def test_a_template_is_what_it_writes_around_the_texts(template: str, system: str, expected: tuple[str, str, str, bool]) -> None:
-    assert read_template(FOLDER, template, False, system, {"bos_token": "<s>"}) == Question(*expected)
+    *texts, strip = expected
+    assert read_template(FOLDER, template, False, system, {"bos_token": "<s>"}) == Prompt(*texts, strip=strip)
 
 
 @pytest.mark.parametrize(
@@ -40,15 +41,9 @@ def test_a_template_that_does_more_with_texts_is_refused(template: str) -> None:
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        (
-            "{% for a in range(99999) %}{% for b in range(99999) %}" * 2 + "{% endfor %}{% endfor %}" * 2,
-            "takes longer",
-        ),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}" * 2 + "{% endfor %}{% endfor %}" * 2, "takes longer"),
         ("{{ 'a' * 3000000000 }}", "fails: MemoryError"),
-        (
-            "{% set x = namespace(a='a' * 1000) %}{% for i in range(60) %}{% set x.a = x.a + x.a %}{% endfor %}",
-            "fails: MemoryError",
-        ),
+        ("{% set x = namespace(a='a') %}{% for i in range(70) %}{% set x.a = x.a + x.a %}{% endfor %}", "fails: MemoryError"),
         ("{% for i in range(9999) %}{{ 'a' * 9999 }}{% endfor %}", "fails: ValueError: it writes more than"),
         ("{{ messages.__class__.__mro__ }}", "fails: SecurityError"),
         ("{{ raise_exception('no\n such') }}", "fails: TemplateError: no such"),

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def limit_resources() -> None:
-    """Let this process end soon if it computes for long, and get no more than some memory."""
+    """Limit the processor time and the memory of this process."""
     until = math.ceil(time.process_time()) + SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (until, until))
     with suppress(OSError, ValueError):  # outside Linux, where the time alone is limited

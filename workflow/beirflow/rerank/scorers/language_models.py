@@ -9,11 +9,11 @@ import torch
 
 from beirflow.computing.batching import pad
 from beirflow.files.errors import ModelError
-from beirflow.rerank.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
-from beirflow.rerank.prompts import MONO_T5, Prompt, qwen3_prompt
+from beirflow.rerank.scorers.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
+from beirflow.rerank.scorers.prompts import MONO_T5, Prompt, qwen3_prompt
 
 KNOWN = ("What is the capital of France?", "Paris is the capital of France.")
-"""A pair about which a model of this kind says one of its two words."""
+"""A pair for which a model of this kind gives one of its two words."""
 
 
 class Answers(PairScorer):
@@ -37,10 +37,9 @@ class Answers(PairScorer):
 
     @abstractmethod
     def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Logits of what comes next, of shape (rows, words that the last layer knows)."""
+        """Compute the logits of the next token, of shape (rows, words that the last layer knows)."""
 
     def _longest(self) -> int:
-        """Tokens of the longest pair."""
         self.prompt = self._asked
         self._fast: Any = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._fast is None:
@@ -48,12 +47,12 @@ class Answers(PairScorer):
         return self._length(None, self.prompt.max_length)
 
     def _prepare(self) -> None:
-        """Find the answers, and let the last layer give their logits only."""
+        """Find the answers, and reduce the last layer to them."""
         self._fast.no_padding()
-        self._fast.no_truncation()
+        self._fast.no_truncation()  # which would cut the question
         words = self._answers()
         self._before, self._after = (self._own_ids(text) for text in (self.prompt.before, self.prompt.after))
-        shortest = len(self._read([("", "")])[0][0]) + 2
+        shortest = len(self._read([("", "")])[0][0]) + 2  # a token of the query and one of the document
         if self.max_length < shortest:
             problem = f"max_length is {self.max_length}, and the question alone has {shortest - 2} tokens"
             raise ModelError(f"{problem}; set a larger max_length")
@@ -66,16 +65,13 @@ class Answers(PairScorer):
         self._check_padding(lambda ids, mask: beside_one(self._logits(ids, mask)), self.tokenizer.pad_token_id or 0)
 
     def _answers(self) -> list[int]:
-        """The tokens of the answers, that for a relevant document first."""
+        """Return the tokens of the answers, that for a relevant document first."""
         return [self._word(word) for word in self.prompt.words]
 
     def _own_ids(self, text: str) -> list[int]:
-        """Token ids of a text without special tokens around it."""
-        ids: list[int] = self._fast.encode(text, add_special_tokens=False).ids
-        return ids
+        return self._fast.encode(text, add_special_tokens=False).ids
 
     def _word(self, word: str) -> int:
-        """The token of an answer."""
         ids = self._own_ids(word)
         if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
             problem = f"the tokenizer in {self.folder} has no single token for {word!r}, which the model would answer"
@@ -95,7 +91,7 @@ class Answers(PairScorer):
             )
 
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Token ids of pairs; the special tokens of the tokenizer are around what is not tokenised by itself."""
+        """Tokenise pairs; the special tokens of the tokenizer are around what is not tokenised by itself."""
         pairs = [(query.strip(), document.strip()) for query, document in pairs] if self.prompt.strip else pairs
         texts = [self.prompt.text(*pair) for pair in pairs]
         found = [
@@ -108,7 +104,7 @@ class Answers(PairScorer):
         return found, None
 
     def _cut(self, pair: Pair) -> list[int]:
-        """Token ids of a pair that is too long, without the last tokens of the longer of its texts."""
+        """Tokenise a pair that is too long, without the last tokens of the longer of its texts."""
         encoding = self._fast.encode(self.prompt.text(*pair), add_special_tokens=self.special_tokens)
         ends = np.array([end for _, end in encoding.offsets])
         start = len(self.prompt.opening)
@@ -122,17 +118,14 @@ class Answers(PairScorer):
         return [number for place, number in enumerate(encoding.ids) if place not in left_out]
 
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        """Scores of one batch, float32 of shape (rows,)."""
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window.ids, rows, self.tokenizer.pad_token_id or 0))
-        scores: np.ndarray = self._scores_of(self._logits(ids, mask).cpu().double().numpy().T)
-        return scores.astype(np.float32)
+        return self._scores_of(self._logits(ids, mask).cpu().double().numpy().T).astype(np.float32)
 
     @staticmethod
     def _scores_of(logits: np.ndarray) -> np.ndarray:
-        """Scores from the logits of the answers, of shape (answers, rows)."""
+        """Return scores from the logits of the answers, of shape (answers, rows)."""
         relevant, other = logits
-        scores: np.ndarray = -np.logaddexp(0, other - relevant)
-        return scores
+        return -np.logaddexp(0, other - relevant)
 
 
 class MonoT5(Answers):
@@ -145,7 +138,6 @@ class MonoT5(Answers):
         return MONO_T5
 
     def _prepare(self) -> None:
-        """Find the token that begins every answer, too."""
         first = self.model.config.decoder_start_token_id
         if first is None:
             raise ModelError(f"{self.folder}/config.json has no decoder_start_token_id, which begins every answer")
@@ -154,9 +146,7 @@ class MonoT5(Answers):
 
     def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         begin = torch.full((len(ids), 1), self._first, device=ids.device)
-        output = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin, use_cache=False)
-        logits: torch.Tensor = output.logits[:, 0]
-        return logits
+        return self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin, use_cache=False).logits[:, 0]
 
 
 class Decoder(Answers):
@@ -166,8 +156,7 @@ class Decoder(Answers):
 
     def _logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         states = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-        logits: torch.Tensor = states[torch.arange(len(ids), device=ids.device), mask.sum(dim=1) - 1]
-        return logits
+        return states[torch.arange(len(ids), device=ids.device), mask.sum(dim=1) - 1]
 
 
 class Qwen3Reranker(Decoder):

@@ -19,7 +19,7 @@ Vectors = TypeVar("Vectors")
 
 
 class TextEncoder(Protocol):
-    """An encoder of one kind of text: what it counts, and what it computes with."""
+    """An encoder of one kind of text, with its counts."""
 
     @property
     def tokens(self) -> int | None:
@@ -34,23 +34,17 @@ class TextEncoder(Protocol):
 
 
 class EncodedPairs(ABC):
-    """Scores pairs by encoding their texts apart.
-
-    Args:
-        system: Name of the system.
-        encoders: By kind of text, what encodes it.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-    """
+    """Scores pairs by encoding their texts apart, with one encoder for each kind of text."""
 
     def __init__(self, system: str, encoders: Mapping[Kind, TextEncoder], device: str) -> None:
         self._system, self._encoders, self._device = system, encoders, exact_device(device)
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that pairs are scored with, for the record."""
+        """Return precision, device and versions of the scores, for the record."""
         return self._encoders["documents"].made()
 
     def counts(self) -> dict[str, int]:
-        """Tokens that were read so far, and texts that were probably cut, by name; without what an encoder does not know."""
+        """Count the tokens read so far, and texts that were probably cut, as far as the encoders know."""
         tokens = [encoder.tokens for encoder in self._encoders.values()]
         counts = {"tokens": None if None in tokens else sum(filter(None, tokens))}
         counts |= {f"truncated_{kind}": encoder.truncated for kind, encoder in self._encoders.items()}
@@ -66,24 +60,18 @@ class EncodedPairs(ABC):
 
     @abstractmethod
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """Scores of pairs, given by the numbers of their texts; float32 of their shape."""
+        """Score pairs, given by the numbers of their texts; float32 of their shape."""
 
     def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Score pairs of texts.
+        """Score n pairs of a query and a document, float32 of shape (n,).
 
-        Args:
-            pairs: n pairs of a query and a document.
-
-        Returns:
-            float32 of shape (n,).
-
-        Raises:
-            ModelError: A vector is not finite, or the tokenizer does not belong to the model.
-            RuntimeError: The device fails.
+        Raises ModelError if a vector is not finite, or the tokenizer does not belong to the model; RuntimeError if the device
+        fails.
         """
         if not pairs:
             return np.empty(0, np.float32)
         queries = {text: number for number, text in enumerate(dict.fromkeys(query for query, _ in pairs))}
+        # By text among equal lengths: the windows must not depend on the order of the pairs.
         distinct = sorted({document for _, document in pairs}, key=lambda text: (-len(text), text))
         documents = {text: number for number, text in enumerate(distinct)}
         query = np.array([queries[text] for text, _ in pairs])

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from beirflow.files.errors import ModelError
 from beirflow.jobs.by_name import by_name
 from beirflow.models.model_places import model_folder
-from beirflow.rerank.cross_encoder import CrossEncoder
-from beirflow.rerank.encoders import EncodedPairs
 from beirflow.rerank.kinds import Kind, kind_of
-from beirflow.rerank.language_models import MonoT5, Qwen3Reranker
-from beirflow.rerank.logit_score import LogitScorer
-from beirflow.rerank.pair_scorer import PairScorer
-from beirflow.rerank.pooled import PooledCrossEncoder
+from beirflow.rerank.scorers.cross_encoder import CrossEncoder, PooledCrossEncoder
+from beirflow.rerank.scorers.encoders import EncodedPairs
+from beirflow.rerank.scorers.language_models import MonoT5, Qwen3Reranker
+from beirflow.rerank.scorers.logit_score import LogitScorer
+from beirflow.rerank.scorers.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 
 SCORERS: dict[Kind, type[PairScorer]] = {
@@ -24,19 +23,9 @@ SCORERS: dict[Kind, type[PairScorer]] = {
 
 
 def load_scorer(system: RerankSettings, *, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
-    """Load the model of a reranker, whichever kind it is.
+    """Load the model of a reranker of any kind, with settings for the dataset.
 
-    Args:
-        system: The system, as it is for the dataset.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Returns:
-        What scores pairs.
-
-    Raises:
-        ModelError: The model is not here, of no kind that is known, or cannot be loaded whole.
+    Raises ModelError if the model is not here, of no known kind, or cannot be loaded whole.
     """
     if system.pairs:
         kind: Callable[..., EncodedPairs] = by_name(system.pairs)

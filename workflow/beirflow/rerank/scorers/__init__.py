@@ -1,0 +1,1 @@
+"""Models that score pairs of a query and a document."""
