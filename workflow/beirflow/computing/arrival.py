@@ -7,11 +7,7 @@ from beirflow.files.errors import ModelError
 
 
 class NotFiniteError(ModelError):
-    """An encoder computed infinity or not-a-number.
-
-    Args:
-        row: Index of the text.
-    """
+    """An encoder computed infinity or not-a-number for the text with index ``row``."""
 
     def __init__(self, row: int) -> None:
         super().__init__(f"the vector of text {row} is not finite")
@@ -19,11 +15,11 @@ class NotFiniteError(ModelError):
 
 
 class Arrival:
-    """Vectors of a window on their way from the device to the host, which continues meanwhile.
+    """Vectors of a window on their way from the device, which may still compute them, to the host, which continues meanwhile.
 
     Args:
         start: Index of the first text.
-        vectors: On the device; may still be computed.
+        vectors: On the device, of shape (texts, dim).
     """
 
     def __init__(self, start: int, vectors: torch.Tensor) -> None:
@@ -34,13 +30,9 @@ class Arrival:
             self._event = torch.cuda.current_stream().record_event()
 
     def wait(self) -> tuple[int, np.ndarray]:
-        """Wait for the vectors.
+        """Return the index of the first text, and the vectors, float32 of shape (texts, dim), once they have arrived.
 
-        Returns:
-            Index of the first text, and the vectors, float32 of shape (texts, dim).
-
-        Raises:
-            NotFiniteError: A vector is not finite.
+        Raises NotFiniteError for a vector that is not finite.
         """
         if self._event:
             self._event.synchronize()

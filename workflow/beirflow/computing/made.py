@@ -12,14 +12,10 @@ from beirflow.jobs.devices import driver_version
 
 
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:
-    """Device, versions and assumptions that vectors or scores are made with, for a record.
+    """Return device, versions and assumptions that vectors or scores are made with, for a record.
 
-    Args:
-        device: What torch computes on.
-        assumed: What is not in the files of the model and was assumed: sentences that name the system, for the summary.
-
-    Returns:
-        Names, versions and assumptions; nothing stands for a driver that is not known, or where nothing was assumed.
+    ``assumed`` are sentences that name the system, for the summary: settings that the files of the model lack. A driver that is
+    not known, and an empty list of assumptions, have no key.
     """
     on_gpu, processor = device.type == "cuda", platform.processor() or platform.machine()
     driver = driver_version() if on_gpu else None

@@ -27,7 +27,7 @@ Compute = Callable[[Tokens], torch.Tensor | np.ndarray]
 
 @torch.inference_mode()
 def changed_by_padding(compute: Compute, ids: Sequence[int], longest: int | None) -> float:
-    """Measure the change of what a system uses of texts when they are computed in one batch instead of alone.
+    """Measure the change of a system's output when texts are computed in one batch instead of alone.
 
     Args:
         compute: The whole computation of the system, with its padding.
@@ -48,18 +48,7 @@ def changed_by_padding(compute: Compute, ids: Sequence[int], longest: int | None
 
 
 def check_padding(folder: Path, compute: Compute, ids: Sequence[int], *, longest: int | None, dtype: torch.dtype) -> None:
-    """Refuse a model that gives a text other numbers when it stands in a batch with longer ones.
-
-    Args:
-        folder: Of the model, for the message.
-        compute: As for :func:`changed_by_padding`.
-        ids: As for :func:`changed_by_padding`.
-        longest: As for :func:`changed_by_padding`.
-        dtype: Precision of the model.
-
-    Raises:
-        ModelError: It does.
-    """
+    """Refuse a model that gives a text other numbers in a batch with longer ones, see :func:`changed_by_padding`."""
     apart = changed_by_padding(compute, ids, longest)
     if apart > TOLERANCE[dtype]:  # not-a-number is told of with the text that has it
         problem = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
@@ -67,5 +56,5 @@ def check_padding(folder: Path, compute: Compute, ids: Sequence[int], *, longest
 
 
 def _on_host(numbers: torch.Tensor | np.ndarray) -> np.ndarray:
-    """Float64, for a difference that does not overflow."""
+    """Convert to float64, for a difference that does not overflow."""
     return (numbers.float().cpu().numpy() if isinstance(numbers, torch.Tensor) else numbers).astype(np.float64)

@@ -36,9 +36,9 @@ class Compression:
 
     Attributes:
         vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
-        dimensions: How many of the first dimensions are kept; None for all.
+        dimensions: Number of leading dimensions that are kept; None for all.
         cosine: Whether vectors are compared by the cosine.
-        ranges: Least and largest value of each dimension that is kept, float32 of shape (2, dimensions); for int8 only.
+        ranges: For int8, least and largest value of each kept dimension, float32 of shape (2, dimensions).
     """
 
     vectors: str
@@ -47,17 +47,9 @@ class Compression:
     ranges: np.ndarray | None = None
 
     def shortened(self, vectors: np.ndarray) -> np.ndarray:
-        """The dimensions that are kept, scaled to length 1 for the cosine.
+        """Return the kept dimensions of float32 vectors of shape (n, dim), scaled to length 1 for the cosine.
 
-        Args:
-            vectors: float32 of shape (n, dim).
-
-        Returns:
-            float32 of shape (n, dimensions).
-
-        Raises:
-            ConfigError: There are fewer dimensions than are to be kept.
-            DataError: The vectors hold infinity or not-a-number.
+        Raises ConfigError for fewer dimensions than are to be kept, DataError for infinity or not-a-number.
         """
         if self.dimensions is not None and self.dimensions > vectors.shape[1]:
             raise ConfigError(f"dimensions: found {self.dimensions}, but the vectors have {vectors.shape[1]}; keep at most these")
@@ -71,17 +63,9 @@ class Compression:
         return exact.astype(np.float32)
 
     def compressed(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the stored form of vectors.
+        """Return the stored form of float32 vectors of shape (n, dim), in float32 numbers that hold it exactly.
 
-        Args:
-            vectors: float32 of shape (n, dim).
-
-        Returns:
-            float32 of shape (n, dimensions), which holds the stored numbers exactly.
-
-        Raises:
-            ConfigError: There are fewer dimensions than are to be kept.
-            DataError: The vectors hold infinity, not-a-number, or what float16 cannot hold.
+        Raises the errors of :meth:`shortened`, and DataError for numbers that float16 cannot hold.
         """
         kept = self.shortened(vectors)
         if self.vectors == "float16":
@@ -98,32 +82,16 @@ class Compression:
 
     @property
     def similarity(self) -> str:
-        """Return the similarity of stored vectors; all binary ones are equally long."""
+        """Similarity of stored vectors; all binary ones are equally long."""
         return "cosine" if self.cosine and self.vectors != "binary" else "dot"
 
     def stored_bytes(self, rows: int, dimensions: int) -> int:
-        """Size of stored vectors, each in whole bytes.
-
-        Args:
-            rows: How many there are.
-            dimensions: Dimensions that are kept.
-
-        Returns:
-            Bytes.
-        """
+        """Return the bytes of stored vectors with some kept dimensions, each vector in whole bytes."""
         return rows * -(-dimensions * BITS[self.vectors] // 8)
 
 
 class CompressedFile:
-    """Vectors on disk that are compressed as they are read.
-
-    Args:
-        file: The vectors as they were encoded.
-        compression: How they are compressed.
-
-    Attributes:
-        shape: Rows, and dimensions that are kept.
-    """
+    """Vectors on disk that are compressed as they are read; ``shape`` is rows and kept dimensions."""
 
     def __init__(self, file: VectorFile, compression: Compression) -> None:
         self._file, self._compression = file, compression
@@ -133,5 +101,5 @@ class CompressedFile:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Rows of the file, float32 of shape (rows, dimensions); the slice has no step."""
+        """Return rows of the file, float32 of shape (rows, dimensions); the slice has no step."""
         return self._compression.compressed(self._file[rows])

@@ -67,14 +67,9 @@ class _Shortlisted(NamedTuple):
 
 
 def find_candidates(chunk: Chunk, k: int) -> Candidates | None:
-    """The documents whose exact scores may be among the k best.
+    """Find the documents whose exact scores may be among the k best; queries and documents are not empty.
 
-    Args:
-        chunk: Queries and documents, with fast scores in float32; neither is empty.
-        k: How many are asked for.
-
-    Returns:
-        The candidates; None where a vector is not finite, or where a dot product may overflow.
+    None if a vector is not finite, or if a dot product may overflow.
     """
     sample = _sample(chunk)
     room = _room_in_bfloat16(chunk, sample, k)
@@ -87,7 +82,7 @@ def find_candidates(chunk: Chunk, k: int) -> Candidates | None:
 
 
 def _in_float32(chunk: Chunk, sample: torch.Tensor | None, k: int) -> Candidates | None:
-    """The candidates by fast scores in float32."""
+    """Find the candidates by fast scores in float32."""
     keep = min(len(chunk.documents), k + SPARE)
     found = _candidates(chunk, _search(chunk, keep, _first_guess(chunk, keep, sample)), k)
     if found is None:
@@ -101,7 +96,7 @@ def _in_float32(chunk: Chunk, sample: torch.Tensor | None, k: int) -> Candidates
 
 
 def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
-    """The candidates among what was found; None where the error of a fast score is not known."""
+    """Select the candidates from a shortlist; None where the error of a fast score is not known."""
     kth = torch.empty(len(chunk.queries), device=chunk.queries.device)
 
     def ask(queries: slice) -> None:
@@ -113,7 +108,7 @@ def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
 
 
 def _joined(found: Candidates, queries: torch.Tensor, find: Callable[[torch.Tensor], Candidates | None]) -> Candidates | None:
-    """Candidates, with those that are found by another way for some of the queries, which have none."""
+    """Replace the candidates of some queries, which have none, by those that ``find`` returns."""
     if not len(queries):
         return found
     again = find(queries)
@@ -140,14 +135,8 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
     product is summed in float32, and rounded to bfloat16 at the end. This last rounding keeps the order, so at the cut only that
     of the k-th score counts: a unit roundoff of it. The factor 1.01 covers the relative errors of this bound.
 
-    Args:
-        chunk: Knows the queries and the type.
-        longest: Norm of the longest document, float32.
-        rounded: Norm of the largest rounding of a document.
-        kth: The k-th fast score of each query, float32 of shape (queries,).
-
-    Returns:
-        float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
+    ``longest`` is the norm of the longest document, ``rounded`` that of the largest rounding, ``kth`` the k-th fast score of each
+    query. The result, float32 of shape (queries,), is not finite where a vector is not, or where a dot product may overflow.
     """
     dim = chunk.queries.shape[1]
     lost = 2 * dim * SMALLEST_NORMAL
@@ -164,7 +153,7 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
 
 
 def _sample(chunk: Chunk) -> torch.Tensor | None:
-    """Some documents, float32 of shape (n, dim); None where they save nothing."""
+    """Return some documents, float32 of shape (n, dim); None where they save nothing."""
     documents = chunk.documents
     size = min(len(documents) // SAMPLE, MOST_OF_A_SAMPLE, 2 * chunk.sizes.documents)
     if isinstance(documents, InMemoryChunk) or not size:  # when they are held, there are few queries
@@ -176,7 +165,7 @@ def _sample(chunk: Chunk) -> torch.Tensor | None:
 
 
 def _room_in_bfloat16(chunk: Chunk, sample: torch.Tensor | None, k: int) -> int | None:
-    """For how many documents of each query there must be room in bfloat16; None where that would save no time."""
+    """Estimate the candidates of each query that need room in bfloat16; None where that would save no time."""
     device, queries, documents = chunk.queries.device, len(chunk.queries), len(chunk.documents)
     if sample is None or device.type != "cpu" or queries < FEWEST_QUERIES or choose_precision("auto", device) != torch.bfloat16:
         return None
@@ -191,15 +180,9 @@ def _room_in_bfloat16(chunk: Chunk, sample: torch.Tensor | None, k: int) -> int 
 
 
 def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.Tensor | None:
-    """For each query a score below that of at least ``keep`` documents, very likely; None where a guess saves nothing.
+    """Guess a score below that of at least ``keep`` documents, very likely, float32 of shape (queries, 1).
 
-    Args:
-        chunk: Is searched.
-        keep: How many documents there should be.
-        sample: Some of its documents.
-
-    Returns:
-        float32 of shape (queries, 1).
+    None without a sample, or where a guess saves nothing.
     """
     if sample is None:
         return None
@@ -217,7 +200,7 @@ def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.
 
 
 def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
-    """Of each row at least so many scores: the larger of each two, again and again, so that the k-th best is hardly lower."""
+    """Reduce each row to at least so many scores, keeping the larger of each two, so that the k-th best is hardly lower."""
     while scores.shape[1] >= 2 * least:
         half = scores.shape[1] // 2
         scores = torch.maximum(scores[:, :half], scores[:, half : 2 * half])
@@ -225,7 +208,7 @@ def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
 
 
 def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Shortlisted:
-    """The best ``keep`` documents of each query, or those above the least scores."""
+    """Return the best ``keep`` documents of each query, or those above the least scores."""
     shortlist = Shortlist(len(chunk.queries), keep, chunk.queries.device, least)
     longest, rounded = torch.zeros((), device=chunk.queries.device), 0.0
     with Progress("search", len(chunk.documents), "documents") as progress:

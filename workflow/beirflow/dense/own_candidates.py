@@ -20,23 +20,9 @@ def exact_of_pairs(
     similarity: str,
     device: torch.device,
 ) -> Hits:
-    """Some documents of each query by the ranking rule, with the scores that they have among all.
+    """Rank given pairs of query and document, with the scores that they have among all.
 
-    Args:
-        queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim); read in slices.
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-        id_order: Place of each document's id in byte order, integers of shape (documents,).
-        k: Documents to keep for each query.
-        similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
-        device: Where to compute.
-
-    Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
-
-    Raises:
-        DataError: The vectors hold infinity or not-a-number.
+    ``query``, ascending, and ``row`` are int64 of shape (pairs,); everything else is as for :func:`exact_top_k`.
     """
     if not len(row):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)

@@ -40,8 +40,8 @@ def find_ranges(
         model_path: The record of the model.
         chunk_vectors_paths: The vectors of chunk 0, 1, …, each with its record.
         output_path: ``.npy`` to write, float32 of shape (2, dimensions): the least values, and the largest; and its record.
-        similarity: ``dot``, or ``cosine``, for which vectors are scaled to length 1; None for what the record of the model says.
-        dimensions: How many of the first dimensions are kept; None for all.
+        similarity: ``dot``, or ``cosine``, for which vectors are scaled to length 1; None for that in the record of the model.
+        dimensions: Number of leading dimensions that are kept; None for all.
         job: The job, for the record.
 
     Raises:
@@ -80,7 +80,7 @@ def find_ranges(
 
 
 def _bounds(file: VectorFile, compression: Compression) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Least and largest values of the dimensions, of each block of a chunk."""
+    """Return least and largest values of the dimensions, for each block of a chunk."""
     rows = max(1, BLOCK_BYTES // (4 * file.shape[1]))
     found = []
     with Progress("find ranges", len(file), "documents") as progress:
@@ -92,19 +92,10 @@ def _bounds(file: VectorFile, compression: Compression) -> list[tuple[np.ndarray
 
 
 def read_ranges(path: str, expected: Mapping[str, str], *, system: str, similarity: str) -> np.ndarray:
-    """Read the ranges of a corpus.
+    """Read the ranges of a corpus, float32 of shape (2, dimensions).
 
-    Args:
-        path: What :func:`find_ranges` wrote, with its record.
-        expected: Digests of inputs that they must have been found in, by path below the results.
-        system: The system that encoded the corpus.
-        similarity: ``dot`` or ``cosine``.
-
-    Returns:
-        float32 of shape (2, dimensions).
-
-    Raises:
-        DataError: The file was changed after it was written, or the ranges are of something else.
+    ``expected`` are digests of inputs that they must have been found in, by path below the results. Raises DataError for a
+    changed file, or ranges of something else.
     """
     record_path = record_of(path)
     record = read_json(record_path)

@@ -49,8 +49,8 @@ def search_chunk(
     """Find the top k of one chunk for every query, among its own candidates where the dataset states them.
 
     Args:
-        request: The chunk, and what is asked.
-        comparison: How vectors are compared.
+        request: The chunk and the requested hits.
+        comparison: The vectors that are compared.
         model_path: The record of the model.
         query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record.
         chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).

@@ -46,14 +46,8 @@ ENCODER_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "argu
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a dense system on one corpus.
 
-    Args:
-        subject: The system and the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Three checks: documents encoded again, queries encoded again, queries searched again; of a system that was trained,
-        with the weights that it has, and before them queries written again.
+    These encode documents and queries of a sample again and search queries again; for a trained system, with its weights, after
+    checks that write queries again.
     """
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
     return [*expansion_checks(subject, sample, random), *VectorCheck(subject, settings, sample, random).checks()]

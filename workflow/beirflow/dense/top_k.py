@@ -38,7 +38,7 @@ def exact_top_k(
     excluded: np.ndarray,
     device: torch.device,
 ) -> Hits:
-    """The k best documents of each query by the ranking rule.
+    """Return the k best documents of each query by the ranking rule.
 
     Args:
         queries: float32 of shape (queries, dim).
@@ -74,7 +74,7 @@ def exact_top_k(
 
 
 def not_finite(chunk: Chunk) -> DataError:
-    """The error for vectors whose dot products cannot be computed in float32."""
+    """Return the error for vectors whose dot products cannot be computed in float32."""
     todo = "; encode them again, in precision float32 if it was a lower one"
     blocks = ((block.start, block.vectors) for block in chunk.blocks())
     for start, vectors in chain([(0, chunk.queries)], blocks):
@@ -87,15 +87,9 @@ def not_finite(chunk: Chunk) -> DataError:
 
 
 def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hits:
-    """Exact scores of some documents of each query.
+    """Score pairs of query and document exactly, in their order; the chunk is read once.
 
-    Args:
-        chunk: Is read once.
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, integers of shape (n,).
-
-    Returns:
-        Number of the query, row and score of each, in the same order.
+    ``query``, ascending, is int64 and ``row`` any integers of shape (pairs,).
     """
     order, counts = _by_block(chunk, row)
     queries, rows = (torch.split(numbers.index_select(0, order), counts) for numbers in (query, row))
@@ -108,7 +102,7 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
 
 
 def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
-    """The order of pairs by the block that their document is in, else as they are, and how many each block has."""
+    """Order pairs by the block of their document, else stably; return the order and the number of pairs of each block."""
     starts = torch.tensor(chunk.starts, device=row.device, dtype=row.dtype)
     block = torch.searchsorted(starts, row, right=True, out_int32=True) - 1
     order = block.to(torch.int16 if len(starts) < 1 << 15 else torch.int32).argsort(
@@ -118,7 +112,7 @@ def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]
 
 
 def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:
-    """The k best of lists that are sorted by query: threads share the queries."""
+    """Return the k best of lists that are sorted by query: threads share the queries."""
     best: dict[int, Hits] = {}
 
     def merge(queries: slice) -> None:
@@ -134,7 +128,7 @@ def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) ->
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
-    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    """Rank exactly, a few at a time, queries with more documents about the k-th score than the shortlist has room for."""
     if not len(crowded):
         return []
     groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))

@@ -39,23 +39,22 @@ HEADS_WITHOUT_VECTORS = (
 
 
 class Tower:
-    """The modules that one kind of text goes through, loaded.
+    """The loaded modules that one kind of text goes through.
 
     Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
     of their batch elsewhere.
 
     Args:
         folder: Folder of the model.
-        steps: What its card says of this kind of text.
+        steps: The steps of this kind of text.
         weights: Name of the file that holds the weights.
-        device: Where it computes.
-        dtype: What it computes in; a table of vectors and a graph have their own.
-        auto: Whether that dtype is nobody's wish.
+        device: Device of the computation.
+        dtype: Precision; a table of vectors and a graph have their own.
+        auto: Whether that precision is the default and not configured.
 
     Attributes:
         backbone: Reads tokens.
         model: The same as a module of torch, on the device.
-        dtype: What it computes in.
         packed: Whether texts are packed.
         max_length: Tokens after which a text is cut, special tokens included; None for no limit.
         pooled_dim: Dimensions of pooled tokens.
@@ -111,17 +110,17 @@ class Tower:
 
     @torch.inference_mode()
     def _measure(self) -> None:
-        """Dimensions before and after what follows the pooling, from a text of one token."""
+        """Measure the dimensions before and after the modules behind the pooling, by a text of one token."""
         pooled = self._pooled(Tokens.of(0, [self._probe()[:1]]), np.arange(1), 0)
         self.pooled_dim, self.dim = pooled.shape[1], self.finish(pooled).shape[1]
 
     def _probe(self) -> list[int]:
-        """Some tokens that are no padding."""
+        """Return some tokens that are no padding."""
         return [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
 
     @torch.inference_mode()
     def _pack(self) -> bool:
-        """Let the model attend to packed texts, unless two short ones then have other vectors than padded.
+        """Switch the model to packed texts, unless two short ones then have other vectors than padded.
 
         A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
         """
@@ -138,7 +137,7 @@ class Tower:
         return False
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that vectors are made with, for the record."""
+        """Return precision, device and versions that vectors are made with, for the record."""
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph}
 
@@ -149,28 +148,19 @@ class Tower:
             self.max_length = self.backbone.max_length
 
     def left_out(self, prompt: str) -> int:
-        """Tokens at the beginning of each text that are not pooled: those of a prompt, where the model leaves it out."""
+        """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
         return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
 
     def send(self, array: np.ndarray) -> torch.Tensor:
-        """An array on the device; from pinned memory, so that the host does not wait for what the device computes."""
+        """Copy an array to the device, from pinned memory, so that the host does not wait for its computations."""
         tensor = torch.from_numpy(array)
         on_cuda = self._device.type == "cuda"
         return (tensor.pin_memory() if on_cuda else tensor).to(self._device, non_blocking=on_cuda)
 
     def vectors(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Vectors of one batch.
+        """Encode the texts in ``rows``, none without tokens, in one batch: float32 of shape (rows, dim) on the device.
 
-        Args:
-            texts: Token ids.
-            rows: Which texts, int64 of shape (n,); none is without tokens.
-            left_out: Tokens at the beginning of each that are not pooled.
-
-        Returns:
-            On the device, float32 of shape (n, dim).
-
-        Raises:
-            ModelError: The model's code fails.
+        ``left_out`` tokens at the beginning of each are not pooled. Raises ModelError if the model's code fails.
         """
         return self.finish(self._pooled(texts, rows, left_out))
 
@@ -180,7 +170,7 @@ class Tower:
         return finished
 
     def _pooled(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Pooled tokens of one batch, float32 of shape (rows, pooled dim); an error of the model's code becomes a sentence."""
+        """Return the pooled tokens of one batch, float32 of shape (rows, pooled dim)."""
         with in_words(self._device, int(texts.lengths[rows].max())):
             return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
 

@@ -25,16 +25,10 @@ for it, such as ``search_query`` and ``s2p_query``."""
 
 
 def read_card(folder: Path) -> Card:
-    """Read what a model says about itself.
+    """Read the card of a model folder.
 
-    Args:
-        folder: The folder of the model.
-
-    Returns:
-        Its card; for a folder without ``modules.json``, the bare model, whose use the configuration has to say.
-
-    Raises:
-        ModelError: The files cannot be read, or ask for something that is not understood; the message says what.
+    Without ``modules.json`` it is that of the bare model, with pooling and similarity left open for the configuration. Raises
+    ModelError for files that cannot be read, or that ask for something that beirflow does not know.
     """
     if (folder / MODULES).is_file():
         return _of_modules(folder)
@@ -49,7 +43,7 @@ def read_card(folder: Path) -> Card:
 
 
 def _of_modules(folder: Path) -> Card:
-    """The card of a folder in the layout of sentence-transformers."""
+    """Read the card of a folder in the layout of sentence-transformers."""
     library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
     refuse_other_libraries(library)
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
@@ -70,13 +64,10 @@ def _of_modules(folder: Path) -> Card:
 
 
 def refuse_other_libraries(library: Mapping[str, Any]) -> None:
-    """Refuse a model that sentence-transformers uses for something else than dense vectors.
+    """Refuse a model that sentence-transformers uses for something other than dense vectors.
 
-    Args:
-        library: What ``config_sentence_transformers.json`` holds.
-
-    Raises:
-        ModelError: It is such a model; the message names the family of systems that takes it.
+    The argument is the content of ``config_sentence_transformers.json``; the message names the family of systems that takes the
+    model.
     """
     kind = library.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
@@ -87,13 +78,13 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
     """Read the prompts of queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
     Args:
-        library: What ``config_sentence_transformers.json`` holds.
+        library: Content of ``config_sentence_transformers.json``.
 
     Returns:
-        The prompts; and by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
+        The prompts; and by setting, the reason why it is open: there is a prompt that sentence-transformers would leave out.
 
     Raises:
-        ModelError: There are no texts by name.
+        ModelError: The prompts are not texts by name.
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
@@ -116,7 +107,7 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
 
 
 def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
-    """The step that a module is for one kind of text, or none."""
+    """Return the step of a module for one kind of text; empty if it changes nothing."""
     name = module.name
     if name in ("Transformer", "CLIPModel"):
         return (transformer_step(folder, module.place, kind),)
@@ -135,7 +126,7 @@ def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
 
 
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:
-    """A backbone, its pooling where it gives tokens, and what changes the vector."""
+    """Check the order: a backbone, its pooling where it gives tokens, and modules that change the vector."""
     kinds = [step.kind for step in steps]
     backbones = [kind for kind in kinds if kind in ("transformer", "static", "words")]
     pooled = kinds.count("pooling") == (

@@ -66,13 +66,13 @@ LATE = "late-interaction"
 
 
 def family_of_class(name: str) -> str | None:
-    """The family of systems that takes a class of model, where it is not dense; modules of PyLate are late interaction."""
+    """Return the family that takes a class of models if it is not dense; modules of PyLate are late interaction."""
     name = "ColBERT" if name.startswith("pylate.") else name
     return next((family for end, family in OTHER_FAMILIES.items() if name.endswith(end)), None)
 
 
 def other_family(name: str) -> str:
-    """``; use family: …`` where a class belongs to another family of systems."""
+    """Return ``; a system of family …`` where a class belongs to another family, else an empty text."""
     family = family_of_class(name)
     return f"; a system of family {family} takes such models" if family else ""
 
@@ -84,7 +84,7 @@ def transformer_config(here: Path) -> dict[str, Any]:
 
 
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
-    """A backbone of transformers, for a family: how long its texts are, and whether it gives tokens or a vector."""
+    """Read the step of a transformers backbone for a family: length of texts, and tokens or one vector as output."""
     here = folder / place
     wanted = transformer_config(here)
     known = {"max_seq_length", "do_lower_case", "unpad_inputs", "transformer_task"}
@@ -110,7 +110,7 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
 
 
 def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
-    """``tokens`` or ``vector``: what a backbone gives; refuses one that is not what the file of its weights is for."""
+    """Return ``tokens`` or ``vector``, the output of a backbone; refuse weights that are meant for something else."""
     path = here / MODEL_CONFIG
     if not path.is_file():
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
@@ -137,27 +137,16 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
 
 
 def refuse_type(here: Path) -> None:
-    """Refuse a type of model that would not be computed rightly.
-
-    Args:
-        here: A folder that transformers loads a model from.
-
-    Raises:
-        ModelError: It is of such a type.
-    """
+    """Refuse a folder with a type of model that would be computed wrongly."""
     kind = read_object(here / MODEL_CONFIG).get("model_type")
     if kind in REFUSED_TYPES:
         raise ModelError(f"{here / MODEL_CONFIG}: a model of type {kind} {REFUSED_TYPES[kind]}")
 
 
 def refuse_what_is_not_hashed(here: Path) -> None:
-    """Refuse a folder with which something else would run than the digests of a model cover.
+    """Refuse a model folder with which something else would run than its digests cover.
 
-    Args:
-        here: A folder that transformers loads a model from.
-
-    Raises:
-        ModelError: It asks for code of its own, an adapter, files elsewhere, other weights, or quantised ones.
+    That is code of its own, an adapter, files elsewhere, other weights, or quantised ones.
     """
     config = read_object(here / MODEL_CONFIG)
     tokenizer = here / "tokenizer_config.json"
@@ -203,7 +192,7 @@ def _dense(place: str, config: Mapping[str, Any]) -> Step:
 
 
 def dense_step(place: str, config: Mapping[str, Any]) -> Step:
-    """A Dense module, whichever vectors it works on."""
+    """Read a Dense module, of texts or of tokens."""
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.") or name not in ACTIVATIONS:

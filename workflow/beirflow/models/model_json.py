@@ -18,17 +18,7 @@ LARGEST_JSON = 64 << 20
 
 
 def listed_modules(folder: Path) -> list[dict[str, str]]:
-    """The modules that a model has.
-
-    Args:
-        folder: The folder of the model, in the layout of sentence-transformers.
-
-    Returns:
-        ``type`` and ``path`` of each.
-
-    Raises:
-        ModelError: ``modules.json`` holds something else.
-    """
+    """Return ``type`` and ``path`` of each entry of ``modules.json``; raise ModelError for any other content."""
     entries = read_json_file(folder / MODULES)
     listed = isinstance(entries, list) and entries
     if not listed or not all(isinstance(entry, dict) and isinstance(entry.get("type"), str) for entry in entries):
@@ -37,17 +27,9 @@ def listed_modules(folder: Path) -> list[dict[str, str]]:
 
 
 def below(folder: Path, path: str) -> str:
-    """The path of a module below the folder of its model.
+    """Return the path of a module below the folder of its model, with slashes; empty for the folder itself.
 
-    Args:
-        folder: The folder of the model, for the message.
-        path: What the model's files say.
-
-    Returns:
-        The path with slashes; empty for the folder itself.
-
-    Raises:
-        ModelError: It leads elsewhere.
+    Raises ModelError for a path that leads elsewhere.
     """
     parts = PurePosixPath(path).parts
     if "\\" in path or ".." in parts or PurePosixPath(path).is_absolute():
@@ -56,17 +38,7 @@ def below(folder: Path, path: str) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a folder of a model.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its keys and values.
-
-    Raises:
-        ModelError: It is no JSON object, or larger than any configuration.
-    """
+    """Read a JSON object of a model; raise ModelError for anything else, or a file larger than any configuration."""
     content = read_json_file(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path} holds no JSON object")
@@ -74,17 +46,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_json_file(path: Path) -> Any:
-    """Read a JSON file of a model.
-
-    Args:
-        path: The file.
-
-    Returns:
-        What it holds.
-
-    Raises:
-        ModelError: It cannot be read as JSON, or is too large for a configuration.
-    """
+    """Read a JSON file of a model; raise ModelError if it cannot be read or is larger than any configuration."""
     try:
         if path.stat().st_size > LARGEST_JSON:
             raise ModelError(f"{path} is too large for a configuration")

@@ -28,29 +28,21 @@ class Module(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its class without the package, which moved between versions; empty for a class of another library."""
+        """Class without the package, which moved between versions; empty for a class of another library."""
         return self.type.rpartition(".")[2] if self.type.startswith(LIBRARY) else ""
 
 
 def modules_of(folder: Path, kind: Kind) -> Iterator[Module]:
-    """List the modules that one kind of text goes through.
+    """List the modules that one kind of text goes through, with those of a Router's route in its place.
 
-    Args:
-        folder: The folder of the model.
-        kind: Queries or documents.
-
-    Yields:
-        The modules in order, with those of a Router's route in its place.
-
-    Raises:
-        ModelError: The files cannot be read, a module is outside the folder, or a Router has no route for the kind.
+    Raises ModelError for unreadable files, a module outside the folder, or a Router without a route for the kind.
     """
     for entry in listed_modules(folder):
         yield from _resolved(folder, Module(entry["type"], below(folder, entry["path"])), kind)
 
 
 def _resolved(folder: Path, module: Module, kind: Kind) -> Iterator[Module]:
-    """The module itself, or those of the route that a Router, or an Asym of old, has for a kind of text."""
+    """Yield the module itself, or the modules of the route of a Router, or an earlier Asym, for a kind of text."""
     if module.name not in ("Router", "Asym"):
         yield module
         return
@@ -73,7 +65,7 @@ def _resolved(folder: Path, module: Module, kind: Kind) -> Iterator[Module]:
 
 
 def _route(parameters: Any, structure: Mapping[str, Any], task: str) -> str:
-    """Name of the route for a task, as the library chooses it for texts."""
+    """Return the name of the route that the library chooses for a task on texts."""
     mappings = (parameters.get("route_mappings") if isinstance(parameters, dict) else None) or {}
     keys = [f"('{task}', 'text')", f"('{task}', None)", "(None, 'text')", "(None, None)"]
     return next((str(mappings[key]) for key in keys if key in mappings), task if task in structure else "text")

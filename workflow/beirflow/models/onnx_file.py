@@ -58,16 +58,9 @@ class OnnxFile(NamedTuple):
 
 
 def read_onnx(path: Path) -> OnnxFile:
-    """Read what an ONNX file says of its weights.
+    """Read precision and place of the weights of an ONNX file.
 
-    Args:
-        path: The file.
-
-    Returns:
-        Their precision, and where they are.
-
-    Raises:
-        ModelError: It is no ONNX file, or names files elsewhere than beside it.
+    Raises ModelError for any other file, and for weights elsewhere than beside it.
     """
     status = path.stat()
     return _read(path, status.st_size, status.st_mtime_ns)
@@ -75,7 +68,7 @@ def read_onnx(path: Path) -> OnnxFile:
 
 @cache
 def _read(path: Path, size: int, changed: int) -> OnnxFile:
-    """The same, once for each state of a file."""
+    """Read the file, once for each of its states."""
     numbers: dict[int, int] = {}
     names: set[str] = set()
     try:
@@ -109,7 +102,7 @@ def _tensors(data: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 
 def _tensor(data: mmap.mmap, start: int, end: int) -> tuple[int, int, str | None]:
-    """Type of a tensor, how many numbers it has, and the name of the file that holds them; None if they are here."""
+    """Return the type of a tensor, the count of its numbers, and the file that holds them; None if they are here."""
     sizes: list[int] = []
     type_number, location = 0, None
     for number, kind, first, last in _fields(data, start, end):
@@ -128,7 +121,7 @@ def _tensor(data: mmap.mmap, start: int, end: int) -> tuple[int, int, str | None
 
 
 def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of a message: number and kind; then its value for an integer, else where it begins; and where it ends."""
+    """Yield number, kind, value of an integer or else start, and end of each field of a message."""
     while start < end:
         tag, start = _varint(data, start)
         number, kind = tag >> 3, tag & 7
@@ -149,7 +142,7 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def _varint(data: mmap.mmap, start: int) -> tuple[int, int]:
-    """An integer, seven bits a byte, and where it ends."""
+    """Read an integer, seven bits a byte; return it with its end."""
     value = 0
     for shift in range(0, 70, 7):
         byte = data[start]

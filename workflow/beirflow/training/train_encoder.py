@@ -129,15 +129,7 @@ def train_encoder(
 
 
 def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
-    """Summarise the course of the loss in few numbers.
-
-    Args:
-        losses: Of every step.
-        points: Most numbers.
-
-    Returns:
-        The means of as many equal parts of the steps.
-    """
+    """Return the means of the losses over at most ``points`` equal parts of the steps."""
     return [float(part.mean()) for part in np.array_split(np.array(losses), min(points, len(losses)))]
 
 
@@ -154,7 +146,7 @@ def _too_few(pairs: Pairs, training: Training, job: Job) -> str:
 
 
 def _write_model(trainee: Trainee, base: Path, names: Mapping[str, str], weights: str, folder: Path) -> None:
-    """The files of the encoder that it began as, and the weights that it has now."""
+    """Copy the files of the original encoder, and save the trained weights instead of its own."""
     old = {path.relative_to(base).as_posix() for path in weight_files(base / trainee.place, weights)}
     index = (Path(trainee.place) / f"{weights}.index.json").as_posix()
     for name in names:
