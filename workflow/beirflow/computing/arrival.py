@@ -26,6 +26,7 @@ class Arrival:
         self.start = start
         self._vectors, self._event = vectors, None
         if vectors.is_cuda:
+            # A copy into pageable memory would make the host wait for the device.
             self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
             self._event = torch.cuda.current_stream().record_event()
 

@@ -45,6 +45,7 @@ def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Ite
     Yields:
         Rows of the texts of a batch, int64.
     """
+    # Stable, so that texts of equal length are batched the same way in every run.
     order = np.argsort(-lengths, kind="stable")
     costs = np.cumsum(lengths[order])
     position = 0
@@ -54,6 +55,7 @@ def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Ite
             end = int(np.searchsorted(costs, before + budget(), side="right"))
         else:
             end = position + budget() // max(1, int(lengths[order[position]]))
+        # A text longer than the budget is a batch of its own.
         end = max(end, position + 1)
         yield order[position:end]
         position = end

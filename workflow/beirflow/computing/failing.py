@@ -13,13 +13,7 @@ from beirflow.jobs.devices import is_out_of_memory
 def in_words(device: torch.device, tokens: int, system: str | None = None) -> Iterator[None]:
     """Convert errors of a model's code to ModelError; let device errors pass to the GPU guard.
 
-    Args:
-        device: Device of the model.
-        tokens: Length of the longest text.
-        system: Name of the system, for the beginning of the message; None if the caller adds it.
-
-    Yields:
-        Nothing.
+    ``tokens`` is the length of the longest text; ``system`` begins the message, None if the caller adds it.
     """
     try:
         yield

@@ -16,6 +16,8 @@ import torch
 import torch.distributed
 import transformers.utils
 
+from beirflow.computing.made import compute_exactly
+
 Loaded = TypeVar("Loaded")
 
 COMPILER = "torch._dynamo"
@@ -24,6 +26,7 @@ MASKS = f"{COMPILER}._trace_wrapped_higher_order_op"
 
 def load_lean(load: Callable[[], Loaded]) -> Loaded:
     """Call a function that imports and loads a model; call it again, with everything importable, if something is missing."""
+    compute_exactly()
     try:
         with _stand_ins():
             return load()
@@ -42,6 +45,7 @@ def _stand_ins() -> Iterator[None]:
     originals = [getattr(module, name) for module, name, _ in patches]
     for module, name, replacement in patches:
         setattr(module, name, replacement)
+    # A compiler that is loaded already stays: its stand-in would lack what others use.
     modules = [] if COMPILER in sys.modules else [_module(COMPILER), _module(MASKS)]
     sys.modules.update({module.__name__: module for module in modules})
     had_compiler = "_dynamo" in vars(torch)

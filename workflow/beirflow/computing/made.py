@@ -1,4 +1,4 @@
-"""The model's part of the records, for all families that have one."""
+"""Arithmetic of models and their part of the records, for all families that have one."""
 
 import platform
 from collections.abc import Sequence
@@ -9,6 +9,14 @@ import transformers
 
 from beirflow.files.records import ASSUMED
 from beirflow.jobs.devices import driver_version
+
+
+def compute_exactly() -> None:
+    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:
@@ -22,6 +30,7 @@ def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, An
     return {
         "device": torch.cuda.get_device_name() if on_gpu else f"mps of {processor}" if device.type == "mps" else processor,
         **({"driver": driver} if driver else {}),
+        **({"matmul_precision": torch.get_float32_matmul_precision()} if on_gpu else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": platform.python_version(),

@@ -46,6 +46,7 @@ def positions(model: "PreTrainedModel", ids: np.ndarray, places: np.ndarray) -> 
     token that a text spells out.
     """
     first = first_position(model)
+    # The row before the first position belongs to the padding token, whose id it is.
     counted = ids != first - 1
     if not first or counted.all():
         return places + first
@@ -83,6 +84,7 @@ def packed_attention(
     the products; None for the inverse root of the head dim.
     """
     query, key, value = (states[0].transpose(0, 1) for states in (query, key, value))
+    # The kernel scales by the root of the head dim itself, so only what differs from that is left to do.
     natural = query.shape[-1] ** -0.5
     if scaling not in (None, natural):
         query = query * (scaling / natural)

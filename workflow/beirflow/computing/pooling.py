@@ -55,6 +55,7 @@ def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """Pool by one mode over the kept tokens: hidden of shape (batch, tokens, dim), kept bool of shape (batch, tokens)."""
     if mode in ("cls", "lasttoken"):
         places = torch.arange(kept.shape[1], device=kept.device)
+        # argmax of a product instead of the length: tokens of a prompt may be left out at the beginning.
         last = (places * kept).argmax(dim=1)
         which = kept.int().argmax(dim=1) if mode == "cls" else last
         vectors = hidden[torch.arange(len(hidden), device=hidden.device), which].float()

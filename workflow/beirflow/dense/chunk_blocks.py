@@ -40,21 +40,26 @@ class Blocks(NamedTuple):
         pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
         return Blocks(self.queries, self.again, documents, min(self.at_once, documents), min(self.pairs, pairs))
 
+    def halved(self, times: int) -> "Blocks":
+        """Return the sizes for less memory; pairs stay, since on CUDA the order of a sum depends on how many there are."""
+        queries, again, documents, at_once = (max(1, size >> times) for size in self[:4])
+        return Blocks(queries, again, documents, at_once, self.pairs)
+
 
 BLOCKS = {"cpu": Blocks(512, 64, 8192, 2048, 512), "cuda": Blocks(4096, 4096, 65_536, 65_536, 1 << 18)}
-"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+"""Largest sizes: on a CPU what its caches hold, on a GPU enough to keep it busy, where a block of scores takes 1 GiB."""
 
 BLOCK_BYTES = 1 << 29
 DOCUMENT_BYTES = 24
-"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two blocks,
-since one is read ahead."""
+"""Bytes of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two
+blocks, since one is read ahead."""
 
 ROUNDED_VECTORS = 512
 """Vectors that are rounded at once: a cache holds them."""
 
 PAIRS_BYTES = 1 << 28
 PAIR_BYTES = 16
-"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
+"""Bytes of a component of a pair while it is scored: both vectors, and their products in float64."""
 
 
 class Block(NamedTuple):
@@ -106,6 +111,7 @@ class Chunk:
         similarity: ``dot`` or ``cosine``.
         threads: Share the queries.
         dtype: Type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held.
+        halvings: Halvings of the blocks, because memory ran out.
     """
 
     queries: torch.Tensor
@@ -114,16 +120,17 @@ class Chunk:
     similarity: str
     threads: Threads
     dtype: torch.dtype = torch.float32
+    halvings: int = 0
 
     @cached_property
     def fast(self) -> torch.Tensor:
-        """The queries in the type of fast scores."""
+        """Queries in the type of fast scores."""
         return self.queries.to(self.dtype)
 
     @property
     def sizes(self) -> Blocks:
         """Return the sizes of the blocks on this device."""
-        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
+        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1]).halved(self.halvings)
 
     def share(self, function: Callable[[slice], None], most: int | None = None) -> None:
         """Call a function with parts of the queries, each at most those of a product, in several threads."""
@@ -168,6 +175,7 @@ def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch
     """Copy vectors to the device, scaled to length 1 for the cosine."""
     tensor = torch.from_numpy(vectors).to(device)
     if similarity == "cosine":
+        # float64: squares of float32 numbers neither overflow nor vanish in it.
         exact = tensor.double()
         tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
     return tensor

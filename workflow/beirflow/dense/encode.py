@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
-
 Encoding: TypeAlias = Computing[EncoderSettings]
 """Settings of a job that encodes texts."""
 
@@ -120,11 +119,8 @@ def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[s
             write(vectors)
     except NotFiniteError as error:
         name = texts.name_of(error.row)
-        todo = (
-            "look at its text"
-            if made["precision"] not in ("float16", "bfloat16")
-            else "use precision float32, or look at its text"
-        )
+        lower = made["precision"] in ("float16", "bfloat16")
+        todo = "use precision float32, or look at its text" if lower else "look at its text"
         raise ModelError(f"system {system}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     counts = {"tokens": encoder.tokens, f"truncated_{texts.kind}": encoder.truncated}
     alike.warn(system, texts.kind, len(distinct))
@@ -173,6 +169,7 @@ def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim:
     kept: dict[int, np.ndarray] = {}
     row = 0
     for start, vectors in windows:
+        # Copies, so that the rest of the window can be freed.
         kept |= {start + i: vectors[i].copy() for i in np.flatnonzero(repeated[start : start + len(vectors)]).tolist()}
         end = int(np.searchsorted(seen, start + len(vectors)))
         numbers = indices[row:end]

@@ -22,7 +22,7 @@ from beirflow.jobs.threads import Threads
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 
 UNIT_ROUNDOFF = 2.0**-53
-"""Of float64."""
+"""Unit roundoff of float64."""
 
 GROUP_BYTES = 1 << 22
 FEWEST_OF_A_GROUP = 256
@@ -52,6 +52,7 @@ def exact_scores(chunk: Chunk, block: torch.Tensor, norms: torch.Tensor, query: 
     longest = float(norms.max()) + LOST * dim**0.5
     near = 4 * dim * UNIT_ROUNDOFF * longest * queries.norm(dim=1).numpy()[query.numpy()]
     scores = (sums - near).astype(np.float32)
+    # A sum that rounds to the same float32 at both ends of its error is certain.
     in_doubt = scores != (sums + near).astype(np.float32)
     doubtful = torch.from_numpy(np.flatnonzero(in_doubt))
     careful = careful_scores(chunk.queries, block, query[doubtful], row[doubtful], chunk.sizes.pairs)

@@ -45,17 +45,17 @@ MOST_OF_A_SAMPLE = 16_384
 """Documents of the sample; and no more than two blocks."""
 
 SLICES = 16
-"""Of documents, which lie evenly in the chunk, that the sample consists of."""
+"""Slices of documents, evenly spread over the chunk, that make the sample."""
 
 MARGIN = 4.0
-"""Of the guess, in standard deviations of how many of the best are in the sample, and documents: it is rarely too high."""
+"""Margin of the guess, in standard deviations of the number of the best in the sample, and documents: it is rarely too high."""
 
 FOLDED = 8
 """Times the rank of the guess, scores of a query that are ranked: enough that few of the best fall on the same place."""
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
 SMALLEST_NORMAL = 2.0**-126
-"""Of both types."""
+"""Smallest normal number of both types."""
 
 
 class _Shortlisted(NamedTuple):
@@ -75,24 +75,24 @@ def find_candidates(chunk: Chunk, k: int) -> Candidates | None:
     room = _room_in_bfloat16(chunk, sample, k)
     if room is not None:
         rough = replace(chunk, dtype=torch.bfloat16)
-        found = _candidates(rough, _search(rough, room, _first_guess(rough, room, sample)), k)
-        if found is not None:
-            return _joined(found, found.crowded, lambda queries: _in_float32(chunk.of_queries(queries), sample, k))
+        near = _candidates(rough, _search(rough, room, _first_guess(rough, room, sample)), k)
+        if near is not None:
+            return _joined(near, near.crowded, lambda queries: _in_float32(chunk.of_queries(queries), sample, k))
     return _in_float32(chunk, sample, k)
 
 
 def _in_float32(chunk: Chunk, sample: torch.Tensor | None, k: int) -> Candidates | None:
     """Find the candidates by fast scores in float32."""
     keep = min(len(chunk.documents), k + SPARE)
-    found = _candidates(chunk, _search(chunk, keep, _first_guess(chunk, keep, sample)), k)
-    if found is None:
+    near = _candidates(chunk, _search(chunk, keep, _first_guess(chunk, keep, sample)), k)
+    if near is None:
         return None
 
     def without_guess(queries: torch.Tensor) -> Candidates | None:
         some = chunk.of_queries(queries)
         return _candidates(some, _search(some, keep, None), k)
 
-    return _joined(found, found.few, without_guess)
+    return _joined(near, near.few, without_guess)
 
 
 def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
@@ -104,6 +104,7 @@ def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
 
     chunk.share(ask, chunk.sizes.again)
     bounds = _error_bounds(chunk, found.longest, found.rounded, kth)
+    # Twice: the k-th score and the other one may each be off by the bound.
     return found.shortlist.candidates(kth - 2 * bounds) if bool(bounds.isfinite().all()) else None
 
 
@@ -196,6 +197,7 @@ def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.
         best[queries] = kth_largest(_folded(chunk.fast[queries] @ documents.T, FOLDED * rank).float(), rank)
 
     chunk.share(guess, chunk.sizes.again)
+    # One step down, so that documents that tie with the guess count.
     return torch.nextafter(best, torch.full_like(best, -torch.inf))
 
 

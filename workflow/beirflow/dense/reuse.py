@@ -56,6 +56,7 @@ class SharedVectors:
         with Progress("reuse vectors", int((~self.missing).sum()), "documents") as progress:
             for number, path in self.paths.items():
                 rows = np.flatnonzero(self.chunk == number)
+                # In the order of the file, which is then read in sequence.
                 rows = rows[np.argsort(self.row[rows], kind="stable")]
                 vectors[rows] = read_vectors(path, self.records[number]["rows"])[self.row[rows]]
                 progress.advance(len(rows))
@@ -91,20 +92,9 @@ def find_vectors(
 ) -> SharedVectors:
     """Find the vectors of another dataset that a chunk can reuse, without reading them.
 
-    Args:
-        shared_paths: The output of ``match_texts``, then the vectors of chunk 0, 1, … of the other dataset, each with its record.
-        chunk: Number of the chunk.
-        system: Name of the system.
-        documents_path: ``documents.parquet`` of the chunk's dataset, next to its ``corpus.json``.
-        model_path: The record of the model.
-        job: The job that encodes the chunk.
-
-    Returns:
-        The vectors to reuse.
-
-    Raises:
-        DataError: A record was damaged, the texts were matched in other corpora than these, or the vectors come from another
-            system or model, or from several precisions.
+    ``shared_paths`` are the output of ``match_texts``, then the vectors of chunk 0, 1, … of the other dataset, each with its
+    record. Raises DataError for a damaged record, texts that were matched in other corpora, or vectors of another system or
+    model, or of several precisions.
     """
     shared_path, *vector_paths = shared_paths
     rematch = f"match the texts again after: rm {shared_path}"
@@ -122,9 +112,11 @@ def find_vectors(
     for number in needed or [0]:
         path = vector_paths[number]
         records[number] = record = read_json(record_of(path))
-        found = next((digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None)
+        corpus_digest = next(
+            (digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None
+        )
         stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
-        _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
+        _check(path, "made from the corpus", corpus_digest, matched["other"], f"{shared_path} is about", stale)
         check_inputs(record_of(path), record, {job.below(model_path): model}, system=system)
     shared = job.below(shared_path), file_digest(shared_path)
     vectors = SharedVectors(chunks, rows, {number: vector_paths[number] for number in needed}, records, shared)

@@ -56,9 +56,8 @@ class DenseSettings(EncoderSettings):
     @property
     def trained(self) -> "DenseSettings":
         """Settings without a place of the model: a trained one is next to its record."""
-        nothing = dict.fromkeys(
-            ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
-        )
+        names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
+        nothing = dict.fromkeys(names)
         return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
 
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
@@ -73,13 +72,13 @@ class DenseSettings(EncoderSettings):
         """
         if self.encoder:
             return replace(self, task=self.tasks.get(corpus or dataset, corpus or dataset))
+        # The instruction is known per dataset, not per forum.
         if self.query_prefix is None or dataset not in self.instructions:
             return self
         return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
 
 
 _MODEL = {each.name for each in fields(ModelSettings)}
-
 
 OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
 """Settings that no vector that is encoded depends on."""

@@ -27,7 +27,7 @@ from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
-"""By precision, the length of the difference of two vectors over the length of the stored one.
+"""Largest length of the difference of two vectors over that of the stored one, by precision.
 
 Wider than what was measured, because devices and larger models differ more: all-MiniLM-L6-v2 on a CPU, in other batches, at
 most 8e-7 in float32, 7e-4 in float16, 5e-3 in bfloat16; against the vectors in float32, 2e-3 and 1.2e-2. paraphrase-MiniLM-L3-v2,

@@ -21,16 +21,12 @@ class VectorWriter:
     def write(self, vectors: np.ndarray) -> None:
         """Write the next vectors, float32 of shape (n, dim), which must not change afterwards."""
         if not self._has_header:
-            self._writer.write(_header((self._rows, vectors.shape[1])))
+            header = io.BytesIO()
+            described = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, vectors.shape[1])}
+            np.lib.format.write_array_header_1_0(header, described)
+            self._writer.write(header.getvalue())
             self._has_header = True
         self._writer.write(np.ascontiguousarray(vectors).view(np.uint8).data)
-
-
-def _header(shape: tuple[int, int]) -> bytes:
-    """The header of a ``.npy`` file."""
-    stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
-    return stream.getvalue()
 
 
 class VectorFile:

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ ENCODER_CLASSES = {
     "pegasus": "PegasusEncoder",
     "marian": "MarianEncoder",
 }
-"""By type of an encoder-decoder model, the class of its encoder alone, as sentence-transformers takes it."""
+"""Class of the encoder alone, by type of an encoder-decoder model, as sentence-transformers uses it."""
 
 CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
 """Architectures for whose type AutoModel takes another class."""
@@ -78,7 +77,7 @@ class Backbone:
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         try:
-            self.tokenizer, self.model, report = load_lean(partial(self._load))
+            self.tokenizer, self.model, report = load_lean(self._load)
         except ModelError:
             raise
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
@@ -91,6 +90,7 @@ class Backbone:
         self.max_length = self._longest(step.settings["max_length"])
         self.vocabulary = known_tokens(self.model)
         self.padding = self.tokenizer.pad_token_id or 0
+        # Only tokenizers in Rust have one; those in Python are called as they are.
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         refuse_token_types(self.tokenizer, self.model, folder)
         self._prepare_tokenizer(step.settings["lower_case"])
@@ -166,6 +166,7 @@ class Backbone:
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
             raise ModelError(f"{path} has weights of other shapes than config.json says: {_some(mismatched)}")
         self.unused = unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
+        # A weight below a part that the model has is one that it should use; others may be those of a head.
         parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
         if inside := [name for name in unused if name.partition(".")[0] in parts]:
             raise ModelError(

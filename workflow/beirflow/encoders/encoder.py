@@ -204,6 +204,7 @@ class TransformersEncoder:
                 raise ModelError(
                     f"system {self.system.name}: {problem}; free memory, lower max_length, or use another device"
                 ) from error
+        # After the except block, whose traceback keeps the tensors of the failed batch.
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         lengths = window.lengths[rows]

@@ -30,16 +30,16 @@ class Dense(nn.Module):
             self.around = _linear(weights, "residual") if "residual.weight" in weights else nn.Identity()
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors of shape (n, in) to (n, out)."""
+        """Transform vectors of shape (n, in) to (n, out)."""
         out = self.activation(self.linear(vectors))
         return out if self.around is None else out + self.around(vectors)
 
 
 class Normalize(nn.Module):
-    """Vectors to length 1; a vector of zeros stays one."""
+    """Scaling of vectors to length 1; a vector of zeros stays one."""
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors of shape (n, dim) to the same shape."""
+        """Scale vectors of shape (n, dim)."""
         return nn.functional.normalize(vectors, dim=1)
 
 
@@ -55,6 +55,7 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
             modules.append(Normalize())
         elif step.kind in ("dense", "layer_norm"):
             tensors = read_tensors(folder / step.folder, weights)
+            # A module in the folder of the model itself shares its file with the backbone.
             if step.folder and (unused := sorted(set(tensors) - _names(step))):
                 raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
             if step.kind == "dense" and step.folder:

@@ -30,18 +30,9 @@ PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
 def mteb_options(method: Callable[..., Any], names: Collection[str], kind: Kind, task: str, *, takes_all: bool) -> dict[str, Any]:
     """Return the keywords of the contract that a method takes, with their values.
 
-    Args:
-        method: ``encode``; or another, which gets only what it names.
-        names: Names of its parameters.
-        kind: Kind of text.
-        task: The task of MTEB, or the name of a dataset that is none.
-        takes_all: Whether it has ``**kwargs``.
-
-    Returns:
-        Values by name.
-
-    Raises:
-        ModelError: It wants the metadata of a task, and there is no such task, or no MTEB.
+    A method other than ``encode`` gets only what it ``names``; ``takes_all`` is whether it has ``**kwargs``. The task is that of
+    MTEB, or the name of a dataset that is none. Raises ModelError if the method wants the metadata of a task, and there is no
+    such task, or no MTEB.
     """
     given: dict[str, Any] = {"task_name": task}
     is_encode = method.__name__ == ENCODE

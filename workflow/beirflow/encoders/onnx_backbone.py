@@ -25,7 +25,7 @@ TYPES: Mapping[str, Any] = {
     "tensor(float)": np.float32,
     "tensor(bool)": np.bool_,
 }
-"""By ONNX Runtime's name of the type of an input, that of numpy."""
+"""Type of an input in numpy, by its name in ONNX Runtime."""
 
 TOKENS = ("last_hidden_state", "token_embeddings")
 VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
@@ -39,7 +39,7 @@ WHOLE = "sentence_embedding"
 
 PADDING_TOLERANCE = {"float32": 1e-3}
 LOWER_TOLERANCE = 0.4
-"""By precision, and for every other: what padding may change of a vector, over its length. A quantised graph may scale all tokens
+"""Largest change of a vector by padding, over its length, by precision and for all others. A quantised graph may scale all tokens
 of a batch together. Two real models, told to read padding as text, changed by 0.61 and 0.72."""
 
 
@@ -50,6 +50,8 @@ class OnnxBackbone(Backbone):
         folder: The folder of the model, with its configuration and its tokenizer.
         steps: The steps in its card.
         weights: Name of the graph below that folder.
+        modes: Modes of pooling in the card.
+        include_prompt: Whether the tokens of the prompt are pooled.
         device: Device that computes it.
 
     Attributes:
@@ -60,16 +62,16 @@ class OnnxBackbone(Backbone):
         ModelError: ONNX Runtime is not installed or refuses the graph, or inputs or outputs of the graph are not understood.
     """
 
-    def __init__(self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device) -> None:
+    def __init__(
+        self, folder: Path, steps: Sequence[Step], weights: str, modes: list[str], *, include_prompt: bool, device: torch.device
+    ) -> None:
         first, *others = steps
         self._path = folder / weights
-        pooling: Mapping[str, Any] = next((step.settings for step in others if step.kind == "pooling"), {})
-        modes = pooling.get("modes", ["pooler"] if first.settings["output"] == "vector" else ["mean"])
         self.precision = read_onnx(self._path).precision
         session = _session(self._path, device)
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
-        self.modes: list[str] = ["pooler"] if rank == 2 else modes
-        if rank == 2 and not pooling.get("include_prompt", True):
+        self.modes = ["pooler"] if rank == 2 else modes
+        if rank == 2 and not include_prompt:
             raise ModelError(f"{self._path} pools its tokens itself, and the model wants those of the prompt left out")
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
@@ -164,6 +166,7 @@ def _session(path: Path, device: torch.device) -> Any:
         raise ModelError(absent)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
+    # Errors only: warnings about the graph would fill the log.
     options.log_severity_level = 3
     # TensorFloat-32 would round more than float32 does.
     provider = (wanted, {"use_tf32": "0"}) if device.type == "cuda" else wanted

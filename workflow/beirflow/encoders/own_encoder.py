@@ -27,10 +27,10 @@ BATCH_TEXTS = 128
 """The ``batch_size`` that the class gets, as beir's search has it."""
 
 METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
-"""Of beir's contract, by what is encoded."""
+"""Methods of beir's contract, by kind of text."""
 
 OF_TEXTS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
-"""The same of sentence-transformers, whose ``encode`` would leave prompts out."""
+"""Methods of sentence-transformers, whose ``encode`` would leave prompts out."""
 
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -94,6 +94,7 @@ class OwnEncoder:
     def _encode(self, texts: list[str], start: int) -> np.ndarray:
         """Encode some texts, float32 of shape (texts, dim), with all checks."""
         given = self._given(texts)
+        # A class may sort the list in place, and then give the vectors of other texts.
         before = list(given) if isinstance(given, list) else []
         try:
             vectors = _as_array(self._method(given, **self._options))

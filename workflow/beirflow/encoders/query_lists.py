@@ -34,5 +34,6 @@ def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: 
         )
     except NotFiniteError as error:
         raise NotFiniteError(start + int(np.searchsorted(firsts, error.row, side="right")) - 1) from error
+    # float64: a sum of many vectors in float32 would lose digits.
     sums = np.add.reduceat(vectors, firsts, axis=0, dtype=np.float64)
     return (sums / counts[:, None]).astype(np.float32)

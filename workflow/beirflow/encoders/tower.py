@@ -10,7 +10,7 @@ import torch
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
-from beirflow.computing.made import made_with
+from beirflow.computing.made import compute_exactly, made_with
 from beirflow.computing.packed_attention import can_pack, pack, positions
 from beirflow.computing.pooling import pool, pool_packed
 from beirflow.encoders.backbone import Backbone
@@ -25,9 +25,8 @@ logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 12
 PACKED_TOLERANCE = 16.0
-"""Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
-far more."""
-
+"""Largest difference of a packed text's vector from a padded one's, over its length, in units of the precision's rounding; causal
+attention changes far more."""
 
 HEADS_WITHOUT_VECTORS = (
     *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
@@ -67,6 +66,7 @@ class Tower:
     def __init__(
         self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device, dtype: torch.dtype, *, auto: bool
     ) -> None:
+        compute_exactly()
         self._device, self.dtype = device, dtype
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
@@ -76,8 +76,8 @@ class Tower:
         here = folder / first.folder
         self.backbone: Backbone | WordVectors
         if first.kind == "transformer" and weights.endswith(ONNX):
-            self.backbone = OnnxBackbone(here, steps, weights, device)
-            self._modes, self.dtype = self.backbone.modes, torch.float32  # what follows the graph is computed in float32
+            self.backbone = OnnxBackbone(here, steps, weights, self._modes, include_prompt=self._include_prompt, device=device)
+            self._modes, self.dtype = self.backbone.modes, torch.float32  # modules after the graph are computed in float32
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, dtype)
         else:
@@ -87,9 +87,11 @@ class Tower:
         self.model: Any = self.backbone.model.to(device).eval()
         self._check_unused(here / weights)
         self._head = load_head(folder, others, weights).to(device)
-        self.packed = False
+        self.packed = False  # the check below compares padded texts
         self._check_padding()
-        self.packed = can_pack(self.model, device, self.dtype) and self._pack()
+        may_pack = can_pack(self.model, device, self.dtype)
+        self.packed = may_pack and self._pack()
+        self._fallback = {"attention": "padded"} if may_pack and not self.packed else {}
         self._measure()
 
     def _check_unused(self, path: Path) -> None:
@@ -133,13 +135,13 @@ class Tower:
         if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
             return True
         self.model.set_attn_implementation(before)
-        logger.info("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
+        logger.warning("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
         return False
 
     def made(self) -> dict[str, str]:
         """Return precision, device and versions that vectors are made with, for the record."""
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph}
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph, **self._fallback}
 
     def shorten(self, max_length: int) -> None:
         """Cut texts after fewer tokens than before, where a transformer reads them."""

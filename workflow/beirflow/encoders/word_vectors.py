@@ -63,6 +63,7 @@ def _static_table(tensors: dict[str, torch.Tensor], folder: Path) -> torch.Tenso
         return None
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
     if mapping is not None:
+        # model2vec stores one row for each cluster of tokens.
         table = table[mapping.long()]
     return table if weights is None else table * weights[:, None]
 

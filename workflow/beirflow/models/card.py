@@ -9,7 +9,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.settings import EncoderSettings
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""Of sentence-transformers, in the order in which several of them are concatenated."""
+"""Modes of sentence-transformers, in the order in which the vectors of several are concatenated."""
 
 INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/instructor-xl")
 """Models whose files do not say that the tokens of the prompt are left out of the pooling."""
@@ -123,6 +123,7 @@ def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, 
             raise ModelError(f"pooling is {settings.pooling!r}, but this model gives one vector per text itself; remove the key")
         pooling = [step for step in others if step.kind == "pooling"] or [Step("pooling")]
         changed = replace(pooling[0], settings={**pooling[0].settings, "modes": [settings.pooling]})
+        # One pooling in the place of several, directly behind the backbone.
         others = [changed, *(step for step in others if step.kind != "pooling")]
     if settings.normalize is not None:
         others = [step for step in others if step.kind != "normalize" or settings.normalize]

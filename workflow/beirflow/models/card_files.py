@@ -11,8 +11,7 @@ from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Card, Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
-from beirflow.models.model_json import COLBERT, MODULES, read_object
-from beirflow.models.module_chain import Module, modules_of
+from beirflow.models.model_json import COLBERT, MODULES, Module, modules_of, read_object
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 
@@ -55,9 +54,8 @@ def _of_modules(folder: Path) -> Card:
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
     similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
     if similarity not in ("dot", "cosine"):
-        open_prompts["similarity"] = (
-            f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
-        )
+        reason = f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
+        open_prompts["similarity"] = reason
     if dimensions is not None and (not isinstance(dimensions, int) or dimensions < 1):
         raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is not a number of dimensions")
     return Card(steps, prompts, similarity, dimensions, open_prompts)
@@ -77,14 +75,8 @@ def refuse_other_libraries(library: Mapping[str, Any]) -> None:
 def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
     """Read the prompts of queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
-    Args:
-        library: Content of ``config_sentence_transformers.json``.
-
-    Returns:
-        The prompts; and by setting, the reason why it is open: there is a prompt that sentence-transformers would leave out.
-
-    Raises:
-        ModelError: The prompts are not texts by name.
+    The argument is the content of ``config_sentence_transformers.json``. Also returns, by setting, the reason why it is open:
+    there is a prompt that sentence-transformers would leave out. Raises ModelError if the prompts are not texts by name.
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
@@ -129,9 +121,8 @@ def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:
     """Check the order: a backbone, its pooling where it gives tokens, and modules that change the vector."""
     kinds = [step.kind for step in steps]
     backbones = [kind for kind in kinds if kind in ("transformer", "static", "words")]
-    pooled = kinds.count("pooling") == (
-        1 if steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static" else 0
-    )
+    gives_tokens = steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static"
+    pooled = kinds.count("pooling") == (1 if gives_tokens else 0)
     if len(backbones) != 1 or kinds[0] not in backbones or not pooled or (kinds.count("pooling") and kinds[1] != "pooling"):
         raise ModelError(
             f"{folder / MODULES}: the modules are {', '.join(kinds)}; expected a backbone, one pooling where it gives vectors of"

@@ -31,7 +31,7 @@ OTHER_FAMILIES = {
     "ForSequenceClassification": "rerank",
     "ForTokenClassification": "lexical, as weights",
 }
-"""The family of systems that takes a model, by the end of the name of its class."""
+"""Family of systems that takes a model, by the end of the name of its class."""
 
 GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
 """Architectures that give one vector a text, and no tokens to be pooled."""
@@ -44,10 +44,10 @@ REFUSED_TYPES = {
 """Types of models whose vectors would not be right, and why."""
 
 TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification"}
-"""By family, what sentence-transformers calls the task of its backbones; the others extract features."""
+"""Name in sentence-transformers of the task of a family's backbones; the others extract features."""
 
 OUTPUTS = {"sparse": "logits", "rerank": "logits"}
-"""By family, what it takes of what its backbones give; the others take the last hidden state."""
+"""Output of its backbones that a family uses; the others use the last hidden state."""
 
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
 """Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
@@ -60,7 +60,6 @@ ACTIVATIONS = (
 
 RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
 """Remedy for modules of sentence-transformers that are not read here."""
-
 
 LATE = "late-interaction"
 
@@ -197,22 +196,11 @@ def dense_step(place: str, config: Mapping[str, Any]) -> Step:
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.") or name not in ACTIVATIONS:
         raise ModelError(f"{place}: the activation is {activation}; known are those of torch.nn: {', '.join(ACTIVATIONS)}")
-    known = {
-        "in_features",
-        "out_features",
-        "bias",
-        "activation_function",
-        "module_input_name",
-        "module_output_name",
-        "use_residual",
-    }
+    known = {"in_features", "out_features", "bias", "activation_function", "use_residual"}
+    known |= {"module_input_name", "module_output_name"}
     if strange := sorted(set(config) - known):
         raise ModelError(f"{place}: a Dense module has {', '.join(strange)}, which beirflow does not know")
     return Step("dense", place, {"activation": name, "residual": bool(config.get("use_residual", False))})
-
-
-def _layer_norm(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("layer_norm", place)
 
 
 def _normalize(place: str, config: Mapping[str, Any]) -> Step:
@@ -220,23 +208,15 @@ def _normalize(place: str, config: Mapping[str, Any]) -> Step:
     return Step("normalize", place)
 
 
-def _static(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("static", place, {"output": "tokens"})
-
-
-def _words(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("words", place, {"output": "tokens"})
-
-
 READERS: dict[str, Callable[[str, Mapping[str, Any]], Step]] = {
     "Pooling": _pooling,
     "Dense": _dense,
-    "LayerNorm": _layer_norm,
+    "LayerNorm": lambda place, _: Step("layer_norm", place),
     "Normalize": _normalize,
-    "StaticEmbedding": _static,
-    "WordEmbeddings": _words,
+    "StaticEmbedding": lambda place, _: Step("static", place, {"output": "tokens"}),
+    "WordEmbeddings": lambda place, _: Step("words", place, {"output": "tokens"}),
 }
-"""By class of sentence-transformers, what reads its configuration; besides backbones and routes."""
+"""Readers of the configuration of a module, by its class of sentence-transformers; backbones and routes have others."""
 
 
 def _one_vector_in_and_out(place: str, config: Mapping[str, Any]) -> None:

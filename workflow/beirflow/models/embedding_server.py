@@ -197,6 +197,7 @@ class EmbeddingServer:
     def _post(self, texts: list[str]) -> tuple[requests.Response, bytes]:
         """Return the answer to one attempt, and its content, which may be endless."""
         most = ANSWER_BYTES * (len(texts) + 1)
+        # Redirects are refused: they turn a POST into a GET, and may lead to another host.
         told: dict[str, Any] = {"timeout": self.timeout, "allow_redirects": False, "stream": True}
         try:
             with self._session.post(self._url, json={**self._body, "input": texts}, **told) as answer:
@@ -230,6 +231,7 @@ class EmbeddingServer:
         """Read the vectors of an answer, one per text, in the order of the texts."""
         try:
             rows = held["data"]
+            # Servers may answer in any order; the index is that of the text.
             by_index = {int(row["index"]): _numbers(row["embedding"]) for row in rows}
             vectors = np.array([by_index[index] for index in range(count)], dtype=np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -87,19 +87,11 @@ def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str
 
 
 def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
-    """Fetch the models of a system where necessary, and record the digests of their files.
+    """Fetch the models of a system where necessary, and record their digests and card.
 
-    The record does not say where the files are, so that it is the same wherever the model comes from.
-
-    Args:
-        system: The system.
-        said: Encoder settings that the configuration states; None for a family whose models have no card.
-        output_path: The record to write: model, revision, sha256 of every file, and the card.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: A model cannot be fetched, is incomplete or not understood, leaves a setting open, or has other weights than
-            the catalogue.
+    The record does not say where the files are, so that it is the same wherever the model comes from. ``said`` are the encoder
+    settings that the configuration states; None for a family whose models have no card. Raises ModelError for a model that cannot
+    be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
     """
     for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))

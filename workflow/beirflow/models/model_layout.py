@@ -12,12 +12,7 @@ from beirflow.models.settings import ONNX, ModelSettings
 
 WORDS = "whitespacetokenizer_config.json"
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-    "tokenizer.model",
+    *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
     WORDS,
 )
 OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
@@ -62,6 +57,7 @@ def weight_files(folder: Path, weights: str) -> list[Path]:
         return []
     places = read_object(index).get("weight_map")
     names = set(places.values()) if isinstance(places, dict) else set()
+    # Parts beside the index only: anything else would not be among the hashed files.
     if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
         raise ModelError(f"{index} names weights outside its folder, or none at all; fetch or save the model again")
     return [folder / name for name in sorted(names)]

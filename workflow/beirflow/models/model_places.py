@@ -59,8 +59,7 @@ def model_problem(system: ModelSettings) -> str | None:
     """Return, in a sentence with its remedy, why a system's models cannot be used, judging by the disk; None if they can."""
     if system.encoder:
         return class_problem(system)
-    problems = (_problem(tower) for tower in towers(system))
-    return next((problem for problem in problems if problem), None)
+    return next(filter(None, map(_problem, towers(system))), None)
 
 
 def next_to_record(system: Settings, record_path: str | Path) -> Settings:
@@ -72,11 +71,8 @@ def _problem(system: ModelSettings) -> str | None:
     """Return why one model cannot be used; None if it can."""
     folder = local_folder(system)
     if folder is None:
-        return (
-            None
-            if system.revision
-            else "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
-        )
+        unpinned = "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
+        return None if system.revision else unpinned
     if not folder.is_dir():
         return absent(system.model, example="facebook/contriever")
     return incomplete(folder, system)
@@ -112,6 +108,7 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
     fetch = partial(snapshot_download, system.model, revision=system.revision, local_files_only=not download)
     with fetching(system):
         folder = Path(fetch(allow_patterns=[*PATTERNS, *weight_patterns(system.weights)]))
+        # Modules may have their weights under another name than the backbone, which only the fetched modules.json tells.
         for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):
             modules = [each for each in module_folders(folder)[1:] if not module_weight_files(each, system, root=folder)]
             names = [each.relative_to(folder).as_posix() for each in modules]

@@ -23,10 +23,10 @@ PRECISIONS = {
     10: "float16",
     16: "bfloat16",
 }
-"""By type of a tensor in ONNX's numbers, what its weights are stored in; the lowest first."""
+"""Precision of stored weights by ONNX's number of their type, the lowest first."""
 
 NOTABLE_SHARE = 0.01
-"""Of all numbers of a graph: fewer of a type are constants, and no weights."""
+"""Least share of a type among all numbers of a graph: fewer are constants, and no weights."""
 
 BESIDE = re.compile(r"[\w-][\w.-]*")
 """The name of a file beside the graph."""
@@ -42,7 +42,7 @@ PARTS: Mapping[str, Mapping[int, str]] = {
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
     "sparse": {1: "tensor", 2: "tensor"},
 }
-"""By message of onnx.proto, the fields that lead to tensors, and what they hold."""
+"""Fields of the messages of onnx.proto that lead to tensors, with the messages that they hold."""
 
 
 class OnnxFile(NamedTuple):
@@ -144,6 +144,7 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, i
 def _varint(data: mmap.mmap, start: int) -> tuple[int, int]:
     """Read an integer, seven bits a byte; return it with its end."""
     value = 0
+    # Ten groups of seven bits hold the 64 bits of the largest integer.
     for shift in range(0, 70, 7):
         byte = data[start]
         start += 1

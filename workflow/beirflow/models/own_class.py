@@ -67,6 +67,7 @@ def load_class(system: ModelSettings) -> Any:
     module, name = _parts(system)
     expected = _module_file(module)
     if os.getcwd() not in sys.path:  # noqa: PTH109
+        # Last, so that no file of the working directory hides an installed module.
         sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         imported = importlib.import_module(module)

@@ -9,8 +9,7 @@ from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import transformer_config, transformer_step
-from beirflow.models.model_json import MODULES, read_json_file
-from beirflow.models.module_chain import Module, modules_of
+from beirflow.models.model_json import MODULES, Module, modules_of, read_json_file
 from beirflow.sparse.parts import Part, Parts, check_model, check_tokenizer, weights_in
 from beirflow.sparse.settings import SparseSettings
 

@@ -36,6 +36,7 @@ class Pairs:
 
     def order(self, seed: int, epoch: int) -> np.ndarray:
         """Return the pairs, int64 of shape (p,), in an order given by seed, epoch, ids and texts, not by the corpus."""
+        # A hash of each pair, not a draw in turn: another chunking of the corpus keeps the order.
         keys = np.empty(len(self.queries), np.uint64)
         for pair, (document, query) in enumerate(zip(self.documents.tolist(), self.queries, strict=True)):
             said = f"{seed}\0{epoch}\0{self.doc_ids[document]}\0{query}".encode()

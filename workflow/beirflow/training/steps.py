@@ -50,17 +50,8 @@ def train(
 ) -> None:
     """Train an encoder, from the step of the checkpoint.
 
-    Args:
-        trainee: The encoder; changed.
-        texts: Tokens of the queries of all pairs, and of the documents.
-        documents: For each pair, the place of its document, int64 of shape (pairs,).
-        batches: For each step, the numbers of its pairs.
-        training: Learning rate and seed.
-        checkpoint: Losses and state so far.
-        title: Title of the progress.
-
-    Raises:
-        ModelError: A loss or a gradient is not finite.
+    ``texts`` are the tokens of the queries of all pairs, and of the documents; ``documents`` the place of each pair's document,
+    int64 of shape (pairs,); ``batches`` the pairs of each step. Raises ModelError for a loss or gradient that is not finite.
     """
     optimizer = optimizer_of(trainee.model)
     checkpoint.restore(trainee.model, optimizer)

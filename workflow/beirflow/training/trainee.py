@@ -52,6 +52,7 @@ class Trainee:
         self, settings: EncoderSettings, folder: Path, similarity: str | None, *, device: str, precision: str, max_length: int
     ) -> None:
         self.device = exact_device(device)
+        # Gradients underflow in float16, which needs a scaled loss.
         lower = choose_precision(precision, self.device) == torch.bfloat16
         self.precision = "bfloat16" if lower else "float32"
         self._encoder = TransformersEncoder(settings, folder, device=self.device.type, precision="float32", token_budget="auto")
