@@ -110,8 +110,8 @@ rule find_ranges:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.dense.ranges:find_ranges",
-        dimensions="beirflow.dense.ranges:dimensions_of()",
+        entrance="beirflow.dense.compression:find_ranges",
+        dimensions="beirflow.dense.compression:dimensions_of()",
         code=code_version("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:

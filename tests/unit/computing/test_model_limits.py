@@ -47,8 +47,6 @@ def first_token(model: Any, length: int) -> torch.Tensor:
         ("bert", {}),
         ("roberta", {}),
         ("distilbert", {}),
-        ("albert", {"embedding_size": 16}),
-        ("electra", {"embedding_size": 16}),
         ("mpnet", {}),
         ("gpt2", {"n_positions": 40}),
         ("gptj", {"rotary_dim": 8}),
@@ -76,9 +74,7 @@ def test_a_table_of_positions_ends_where_the_model_fails(model_type: str, sizes:
     [
         ("modernbert", {"cls_token_id": 1, "sep_token_id": 2}),
         ("nomic_bert", {}),
-        ("eurobert", {}),
         ("qwen3", LLAMA),
-        ("llama", LLAMA),
         ("llama", {**LLAMA, "rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}),
         ("gemma3_text", LLAMA),
         ("gpt_neox", {}),

@@ -1,6 +1,6 @@
 """Packed texts have the vectors of padded ones."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from beirflow.encoders import tower as tower_module
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
+from pairs import pairs
 from tiny_bert import WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
+from zoo import change_json
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17, 3, 40, 2, 61, 8, 30, 0, 12, 12, 50, 1, 9, 25, 6]]
@@ -31,84 +33,98 @@ def encode(folder: Path, token_budget: int = 4096, **fields: Any) -> np.ndarray:
     return tiny_encoder(folder, token_budget, **fields).encode_corpus(TEXTS)
 
 
+@pytest.fixture
+def packable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let every model be packed from now on, if its vectors allow it."""
+    return lambda: monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+
+
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
 def test_packed_texts_have_the_vectors_of_padded_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, pooling: str
+    tmp_path: Path, packable: Callable[[], None], model_type: str, pooling: str
 ) -> None:
     folder = save_model(model_type, tmp_path)
     padded = encode(folder, pooling=pooling)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    packable()
     for token_budget in (1, 100, 4096):
         np.testing.assert_allclose(encode(folder, token_budget, pooling=pooling), padded, atol=2e-5, rtol=0)
 
 
-@pytest.mark.parametrize("model_type", MODEL_TYPES)
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_model_whose_packed_texts_have_other_vectors_is_padded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, pooling: str
+@pytest.mark.parametrize(("model_type", "pooling"), pairs(MODEL_TYPES, ["mean", "cls"]))
+def test_a_model_whose_packed_texts_have_other_vectors_is_padded_with_a_warning_and_a_record(
+    tmp_path: Path, packable: Callable[[], None], caplog: pytest.LogCaptureFixture, model_type: str, pooling: str
 ) -> None:
     """A decoder, whose tokens see those before them alone; and nothing refuses it before the vectors are compared."""
     folder = save_model(model_type, tmp_path)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"is_decoder": True}))
-    padded = encode(folder, pooling=pooling)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    change_json(folder / "config.json", is_decoder=True)
+    usual = tiny_encoder(folder, pooling=pooling)
+    assert "attention" not in usual.made()
+    packable()
     encoder = tiny_encoder(folder, pooling=pooling)
     assert not encoder.tower.packed
-    np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), padded)
+    assert encoder.made() == usual.made() | {"attention": "padded"}
+    [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "packed texts have other vectors than padded ones" in warning.getMessage()
+    np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), usual.encode_corpus(TEXTS))
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 64])
 def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
-    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, max_length: int
+    tiny_bert: Path, packable: Callable[[], None], max_length: int
 ) -> None:
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
-    assert tiny_encoder(tiny_bert, max_length=max_length).tower.packed
+    packable()
+    encoder = tiny_encoder(tiny_bert, max_length=max_length)
+    assert encoder.tower.packed
+    assert "attention" not in encoder.made()
 
 
 @pytest.mark.parametrize(("model_type", "padding"), [("bert", 0), ("roberta", 0), ("roberta", 9), ("xlm-roberta", 0)])
 def test_a_text_that_spells_the_padding_out_is_packed_as_it_is_padded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_type: str, padding: int
+    tmp_path: Path, packable: Callable[[], None], monkeypatch: pytest.MonkeyPatch, model_type: str, padding: int
 ) -> None:
     """RoBERTa gives no position to its padding token, wherever it stands."""
     folder = save_model(model_type, tmp_path, pad_token_id=padding)
     texts = ["w1 [PAD] w2 w5 w3", "[PAD] w5 [PAD]", "w4", "w5"]
     padded = tiny_encoder(folder, max_length=50).encode_corpus(texts)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    packable()
     monkeypatch.setattr(Tower, "_pack", lambda self: bool(module.pack(self.model)))
     np.testing.assert_allclose(tiny_encoder(folder, max_length=50).encode_corpus(texts), padded, atol=2e-5, rtol=0)
 
 
-class Calls(TorchDispatchMode):
-    """Notes the arguments of torch's kernel for packed texts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        if func is torch.ops.aten._flash_attention_forward.default:
-            self.found.append((args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-
-def test_a_text_of_a_batch_is_computed_in_one_split_whatever_the_longest() -> None:
+@pytest.mark.parametrize("splits", [True, False])
+def test_a_text_is_computed_in_one_split_whatever_the_longest_if_torch_has_such_an_argument(
+    splits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch 2.11 has none, and would refuse it."""
+    kernel = torch.ops.aten._flash_attention_forward.default
+    assert has_argument(kernel, "num_splits")  # in the version that these tests run with
+    assert not has_argument(kernel, "no such argument")
+    monkeypatch.setattr(module, "has_argument", lambda *_: splits)
     states = torch.empty(5, 2, 8, dtype=torch.bfloat16, device="meta")
     bounds = torch.empty(3, dtype=torch.int32, device="meta")
-    with Calls() as calls:
-        attended = module._attend_on_cuda(states, states, states, bounds, [3, 2])
-    assert attended.shape == states.shape
-    [(args, keywords)] = calls.found
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    class Calls(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is kernel:
+                calls.append((args, kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    with Calls():
+        assert module._attend_on_cuda(states, states, states, bounds, [3, 2]).shape == states.shape
+    [(args, keywords)] = calls
     assert args[3] is args[4] is bounds
     assert args[5:] == (3, 3, 0.0, False, False)
-    assert keywords == {"num_splits": 1}
+    assert keywords == ({"num_splits": 1} if splits else {})
 
 
-def test_running_out_of_memory_packed_lowers_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_packed_lowers_the_budget(
+    tmp_path: Path, packable: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    packable()
     compute = Tower._compute_packed
 
     def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
@@ -132,27 +148,19 @@ def test_attention_is_scaled_as_the_model_says() -> None:
 
 
 def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 0))
-    model = AutoModel.from_pretrained(save_tiny_bert(tmp_path))
-    cuda = torch.device("cuda")
-    assert can_pack(model, cuda, torch.bfloat16)
-    assert not can_pack(model, cuda, torch.float32)
-    assert not can_pack(model, torch.device("cpu"), torch.bfloat16)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
-    assert not can_pack(model, cuda, torch.float16)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
-    model.config.num_attention_heads = 8
-    assert not can_pack(model, cuda, torch.bfloat16)
-    model.config.num_attention_heads = 2
-    assert can_pack(model, cuda, torch.bfloat16)
-    model.config.is_decoder = True
-    assert not can_pack(model, cuda, torch.bfloat16)
-    model.config.is_decoder = False
-    model.config.model_type = "mpnet"
-    assert not can_pack(model, cuda, torch.bfloat16)
+    model, cuda = AutoModel.from_pretrained(save_tiny_bert(tmp_path)), torch.device("cuda")
 
+    def packs(device: torch.device = cuda, dtype: torch.dtype = torch.bfloat16, capability: Any = (8, 0), **config: Any) -> bool:
+        for name, value in ({"num_attention_heads": 2, "is_decoder": False, "model_type": "bert"} | config).items():
+            setattr(model.config, name, value)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+        return can_pack(model, device, dtype)
 
-def test_an_argument_of_a_later_torch_is_left_out_where_there_is_none() -> None:
-    kernel = torch.ops.aten._flash_attention_forward.default
-    assert has_argument(kernel, "num_splits")  # in the version that these tests run with
-    assert not has_argument(kernel, "no such argument")
+    assert packs()
+    assert packs(capability=(9, 0))
+    assert not packs(dtype=torch.float32)
+    assert not packs(torch.device("cpu"))
+    assert not packs(dtype=torch.float16, capability=(7, 5))
+    assert not packs(num_attention_heads=8)
+    assert not packs(is_decoder=True)
+    assert not packs(model_type="mpnet")

@@ -9,7 +9,7 @@ import pytest
 from answering import answered, scores_of, without_scores
 from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
-from beirflow.dense.ranges import find_ranges
+from beirflow.dense.compression import find_ranges
 from beirflow.dense.search import search_chunk
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
@@ -64,16 +64,8 @@ def search_variant(results: Path, experiment: Experiment) -> str:
     model, chunks = str(results / MODEL(system="second")), range(experiment.chunks(DATASET))
     vectors = [str(results / CHUNK_VECTORS(**names, chunk=chunk)) for chunk in chunks]
     ranges = str(results / RANGES(**names, dimensions="all"))
-    find_ranges(
-        system="second",
-        documents_path=corpus["documents_path"],
-        model_path=model,
-        chunk_vectors_paths=vectors,
-        output_path=ranges,
-        similarity="cosine",
-        dimensions=None,
-        job=job,
-    )
+    of_corpus = {"documents_path": corpus["documents_path"], "model_path": model, "chunk_vectors_paths": vectors}
+    find_ranges(system="second", **of_corpus, output_path=ranges, similarity="cosine", dimensions=None, job=job)
     candidates = [str(results / CANDIDATES(system="variant", dataset=DATASET, chunk=chunk)) for chunk in chunks]
     for chunk in chunks:
         call(
@@ -90,11 +82,6 @@ def search_variant(results: Path, experiment: Experiment) -> str:
             job=job,
         )
     run, record = (str(results / path(system="variant", dataset=DATASET)) for path in (RUN, RUN_RECORD))
-    call(
-        merge_chunks,
-        **{"system": "variant", "dataset": DATASET, "candidate_paths": candidates, **corpus, "top_k": 20},
-        run_path=run,
-        record_path=record,
-        job=job,
-    )
+    made = {"system": "variant", "dataset": DATASET, "candidate_paths": candidates, "run_path": run, "record_path": record}
+    call(merge_chunks, **made, **corpus, top_k=20, job=job)
     return run

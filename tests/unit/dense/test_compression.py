@@ -1,16 +1,22 @@
-"""What is stored of compressed vectors is what sentence-transformers stores, and it is searched exactly."""
+"""Stored vectors are those of sentence-transformers, and searched exactly; ranges are those of the whole corpus."""
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+from beir_writer import write_corpus_record
+from beirflow.dense import compression as module
 from beirflow.dense import fast_pass
-from beirflow.dense.compression import Compression
+from beirflow.dense.compression import Compression, find_ranges, read_ranges
 from beirflow.dense.top_k import exact_top_k
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, DataError
+from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.runs.ranking import byte_order
 from pairs import pairs
 
@@ -101,9 +107,12 @@ def test_the_size_of_what_is_stored_counts_whole_bytes(how: str, dimensions: int
     assert Compression(how, None, False).stored_bytes(10, dimensions) == 10 * each
 
 
-def test_more_dimensions_than_there_are_are_refused() -> None:
+def test_more_dimensions_than_there_are_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"dimensions: found {DIM + 1}, but the vectors have {DIM}"):
         Compression("float32", DIM + 1, False).compressed(DOCUMENTS)
+    with pytest.raises(ConfigError, match="dimensions: found 7, but the vectors have 6"):
+        find_ranges(**arguments(tmp_path, [], dimensions=7))
+    assert not (tmp_path / "ranges-all.npy").exists()
 
 
 def test_numbers_that_float16_cannot_hold_are_refused() -> None:
@@ -119,3 +128,59 @@ def test_bits_do_not_hide_what_is_not_finite(how: str, value: float) -> None:
     vectors[3, 3] = value
     with pytest.raises(DataError, match="infinity or not-a-number"):
         compression(how, None, False).compressed(vectors)
+
+
+VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
+
+
+def arguments(folder: Path, bounds: list[int], **changes: Any) -> dict[str, Any]:
+    """Arguments to find the ranges of vectors that are in one file or more."""
+    pq.write_table(pa.table({"doc_id": [f"d{i}" for i in range(50)]}), folder / "documents.parquet")
+    pq.write_table(pa.table({"query_id": ["q"]}), folder / "queries.parquet")
+    write_corpus_record(folder)
+    write_json(folder / "model.json", {})
+    inputs = {folder / name: file_digest(folder / name) for name in ("model.json", "documents.parquet")}
+    paths = [folder / f"chunk-{number}.npy" for number in range(len(bounds) + 1)]
+    for path, rows in zip(paths, np.split(VECTORS, bounds), strict=True):
+        np.save(path, rows)
+        facts: dict[str, Any] = {"made": {"precision": "float32"}, "system": "toy", "rows": len(rows)}
+        write_record(path.with_suffix(".json"), Job(folder), inputs=inputs, outputs={path: file_digest(path)}, **facts)
+    names = {"documents_path": "documents.parquet", "model_path": "model.json", "output_path": "ranges-all.npy"}
+    files = {key: str(folder / name) for key, name in names.items()} | {"chunk_vectors_paths": [str(path) for path in paths]}
+    job = Job(folder, "find_ranges/toy", "c0de")
+    return files | {"system": "toy", "similarity": "dot", "dimensions": None, "job": job} | changes
+
+
+@pytest.mark.parametrize(
+    ("bounds", "dimensions", "similarity"), pairs([[], [10, 30], [0, 1, 49, 50]], [None, 1, 6], ["dot", "cosine"])
+)
+def test_chunks_and_blocks_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: list[int], dimensions: int | None, similarity: str
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_BYTES", 7 * 6 * 4)
+    find_ranges(**arguments(tmp_path, bounds, dimensions=dimensions, similarity=similarity))
+    kept = VECTORS[:, :dimensions].astype(np.float64)
+    if similarity == "cosine":
+        kept /= np.sqrt((kept**2).sum(axis=1, keepdims=True))
+    found = read_ranges(str(tmp_path / "ranges-all.npy"), {}, system="toy", similarity=similarity)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.stack([kept.min(axis=0), kept.max(axis=0)]).astype(np.float32))
+
+
+def test_the_record_names_every_file_that_was_read(tmp_path: Path) -> None:
+    find_ranges(**arguments(tmp_path, [10, 30]))
+    record = read_json(tmp_path / "ranges-all.json")
+    read = ["documents.parquet", "model.json", *(f"chunk-{i}.{kind}" for i in range(3) for kind in ("npy", "json"))]
+    assert record["inputs"] == {name: file_digest(tmp_path / name) for name in read}
+    assert record["outputs"] == {"ranges-all.npy": file_digest(tmp_path / "ranges-all.npy")}
+    assert (record["made"], record["job"], record["code"]) == ({"precision": "float32"}, "find_ranges/toy", "c0de")
+    assert record["bytes"]["index"] == (tmp_path / "ranges-all.npy").stat().st_size
+
+
+def test_vectors_of_another_system_or_changed_ones_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="made from the system toy, but other is used here"):
+        find_ranges(**arguments(tmp_path, [], system="other"))
+    made = arguments(tmp_path, [])
+    np.save(tmp_path / "chunk-0.npy", VECTORS + 1)
+    with pytest.raises(DataError, match=r"chunk-0\.npy"):
+        find_ranges(**made)

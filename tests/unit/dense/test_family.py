@@ -72,16 +72,17 @@ def trained_system(made: TrainingResults) -> System:
 
 def subject(made: TrainingResults) -> Subject:
     system = trained_system(made)
+    config = {"device": "cpu", "token_budget": 400, "jobs_per_gpu": 1}
     return Subject(
         results=made.results,
         system=system,
         here=system,
         dataset=DATASET,
+        drop_self_matches=True,
         made={"precision": "float32"},
         top_k=made.top_k,
-        drop_self_matches=True,
         chunks=made.chunks,
-        config={"device": "cpu", "token_budget": 400, "jobs_per_gpu": 1},
+        config=config,
     )
 
 

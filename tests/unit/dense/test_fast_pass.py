@@ -77,27 +77,27 @@ def test_the_bound_of_bfloat16_is_no_wider_than_ten_times_the_errors(threads: Th
     assert float(bounds.max()) < 10 * float((fast - exact).abs().max())
 
 
-def room_in_bfloat16(chunk: Chunk, k: int) -> int | None:
-    return fast_pass._room_in_bfloat16(chunk, fast_pass._sample(chunk), k)
-
-
 @pytest.mark.parametrize(
-    ("queries", "nearness", "expected"), [(300, 0.0, True), (fast_pass.FEWEST_QUERIES - 1, 0.0, False), (300, 30.0, False)]
+    ("queries", "nearness", "dtype", "expected"),
+    [
+        (300, 0.0, torch.bfloat16, True),
+        (fast_pass.FEWEST_QUERIES - 1, 0.0, torch.bfloat16, False),
+        (300, 30.0, torch.bfloat16, False),
+        (300, 0.0, torch.float32, False),
+    ],
+    ids=["many queries", "few queries", "near the cut", "no instructions"],
 )
 def test_bfloat16_is_used_for_many_queries_where_few_documents_are_near_the_cut(
-    threads: Threads, queries: int, nearness: float, expected: bool
+    threads: Threads, monkeypatch: pytest.MonkeyPatch, queries: int, nearness: float, dtype: torch.dtype, expected: bool
 ) -> None:
     """Documents that have almost everything in common have scores that bfloat16 hardly tells apart."""
+    monkeypatch.setattr(fast_pass, "choose_precision", lambda *_: dtype)
     documents = unit_vectors(30_000, 64, 1)
     documents[:, 0] += np.float32(nearness)
-    room = room_in_bfloat16(chunk_of(unit_vectors(queries, 64), documents, threads), 200)
+    chunk = chunk_of(unit_vectors(queries, 64), documents, threads)
+    room = fast_pass._room_in_bfloat16(chunk, fast_pass._sample(chunk), 200)
     assert (room is not None) == expected
     assert room is None or 200 + fast_pass.SPARE < room <= 2 * (200 + fast_pass.SPARE)
-
-
-def test_bfloat16_needs_a_processor_with_its_instructions(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_pass, "choose_precision", lambda *_: torch.float32)
-    assert room_in_bfloat16(chunk_of(unit_vectors(300, 64), unit_vectors(30_000, 64, 1), threads), 200) is None
 
 
 def test_queries_with_too_many_candidates_in_bfloat16_have_those_of_float32(
@@ -111,11 +111,9 @@ def test_queries_with_too_many_candidates_in_bfloat16_have_those_of_float32(
     documents[:, 0] = np.maximum(0, 256 - np.random.default_rng(0).permutation(20_000)) / 64
     documents[:, 1] = 1 + np.random.default_rng(1).permutation(20_000) * 1e-6
     chunk = chunk_of(queries, documents, threads)
-    made = []
-    search = fast_pass._search
-    monkeypatch.setattr(
-        fast_pass, "_search", lambda some, *rest: made.append((some.dtype, len(some.queries))) or search(some, *rest)
-    )
+    made, search = [], fast_pass._search
+    note = lambda some, *rest: made.append((some.dtype, len(some.queries))) or search(some, *rest)  # noqa: E731
+    monkeypatch.setattr(fast_pass, "_search", note)
     found = fast_pass.find_candidates(chunk, 50)
     assert found is not None
     assert made == [(torch.bfloat16, 300), (torch.float32, 150)]

@@ -22,15 +22,15 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 @pytest.fixture
 def subject(results_once: Made) -> Subject:
     experiment = load_experiment(results_once.config)
+    system = experiment.systems["tiny"]
     run = read_json(results_once.results / RUN_RECORD(system="tiny", dataset="small"))
     return Subject(
         results=results_once.results,
-        system=experiment.systems["tiny"],
-        here=experiment.systems["tiny"],
+        system=system,
+        here=system,
         dataset="small",
-        made=run["made"],
-        top_k=run["top_k"],
         drop_self_matches=True,
+        **{key: run[key] for key in ("made", "top_k")},
         chunks=read_json(results_once.results / CORPUS(dataset="small"))["chunks"],
         config={key: experiment.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
     )

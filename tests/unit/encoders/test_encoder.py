@@ -1,10 +1,9 @@
 """The transformers encoder, against a BERT that is written out here."""
 
-import json
 import logging
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,13 @@ from beirflow.encoders.tower import Tower
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.settings import EncoderSettings
+from pairs import pairs
 from safetensors.torch import load_file, save_file
 from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
 from torch.nn import functional
 from transformers import AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
+from zoo import change_json
 
 HEADS = 2
 RNG = np.random.default_rng(0)
@@ -34,18 +35,15 @@ TEXTS = [" ".join(RNG.choice(WORDS[10:], length)) for length in LENGTHS]
 """Mixed lengths, two of them empty; none is cut at 64 tokens, CLS and SEP included."""
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """So small a model is slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def tiny_encoder(folder: Path, precision: str = "float32", token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
     system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, "pooling": "mean", **fields})
     return TransformersEncoder(system, folder, device="cpu", precision=precision, token_budget=token_budget)
+
+
+@pytest.fixture
+def copied(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A model that may be changed."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
 
 
 def token_ids(text: str, max_length: int = 64) -> list[int]:
@@ -116,13 +114,6 @@ def test_normalised_vectors_have_length_1_and_the_same_direction(tiny_bert: Path
     np.testing.assert_allclose(vectors, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
 
 
-def test_prefixes_are_written_before_the_texts_they_are_for(tiny_bert: Path) -> None:
-    encoder = tiny_encoder(tiny_bert, query_prefix="w1 w2 ", document_prefix="w3 ")
-    for vectors, prefix in ((encoder.encode_queries(TEXTS[:3]), "w1 w2 "), (encoder.encode_corpus(TEXTS[:2]), "w3 ")):
-        expected = reference(tiny_bert, [prefix + text for text in TEXTS[: len(vectors)]])
-        assert np.abs(vectors - expected).max() < 1e-5
-
-
 @pytest.mark.parametrize("max_length", [3, 8, 64])
 def test_texts_are_cut_at_the_maximum_length_and_counted(tiny_bert: Path, max_length: int) -> None:
     encoder = tiny_encoder(tiny_bert, max_length=max_length)
@@ -138,25 +129,20 @@ def test_vectors_and_their_order_do_not_depend_on_the_budget(tiny_bert: Path, to
     np.testing.assert_allclose(vectors, tiny_encoder(tiny_bert).encode_corpus(TEXTS), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("count", [7, 8, 9, 20])
-def test_more_texts_than_a_window_keep_their_order(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_more_texts_than_a_window_keep_their_order(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
-    vectors = tiny_encoder(tiny_bert).encode_corpus(TEXTS[:count])
-    assert np.abs(vectors - reference(tiny_bert, TEXTS[:count])).max() < 1e-5
+    encoder, expected = tiny_encoder(tiny_bert), reference(tiny_bert, TEXTS)
+    for count in (7, 8, 9, 20):
+        assert np.abs(encoder.encode_corpus(TEXTS[:count]) - expected[:count]).max() < 1e-5
+    assert encoder.encode_queries([]).shape == (0, 32)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_ids_are_those_that_the_tokenizer_gives(tiny_bert: Path, tmp_path: Path, side: str) -> None:
-    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"truncation_side": side}))
-    encoder = tiny_encoder(folder, max_length=7)
-    plain = AutoTokenizer.from_pretrained(folder)
-    assert encoder.tower.backbone.token_ids(TEXTS) == plain(TEXTS, truncation=True, max_length=7)["input_ids"]
-
-
-def test_no_texts_are_no_rows(tiny_bert: Path) -> None:
-    assert tiny_encoder(tiny_bert).encode_queries([]).shape == (0, 32)
+def test_ids_are_those_that_the_tokenizer_gives(copied: Path, side: str) -> None:
+    change_json(copied / "tokenizer_config.json", truncation_side=side)
+    plain = AutoTokenizer.from_pretrained(copied)
+    expected = plain(TEXTS, truncation=True, max_length=7)["input_ids"]
+    assert tiny_encoder(copied, max_length=7).tower.backbone.token_ids(TEXTS) == expected
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2.0**-5), ("float16", 2.0**-8)])
@@ -184,19 +170,16 @@ def test_the_mean_is_accumulated_in_float32() -> None:
     assert pool(["mean"], output, torch.ones((1, 1001), dtype=torch.long)).item() == pytest.approx((256 + 1000) / 1001, rel=1e-6)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("row", [0, 13])
+@pytest.mark.parametrize(("value", "row"), [(math.nan, 0), (math.nan, 13), (math.inf, 13)])
 def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
+    copied: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
 ) -> None:
-    folder = shutil.copytree(tiny_bert, tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
+    weights = load_file(copied / "model.safetensors")
     weights["embeddings.word_embeddings.weight"][token_ids("w7")[1]] = value
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
-    texts = [*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"]
     with pytest.raises(NotFiniteError) as caught:
-        tiny_encoder(folder).encode_corpus(texts)
+        tiny_encoder(copied).encode_corpus([*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"])
     assert caught.value.row == row
 
 
@@ -224,10 +207,6 @@ def test_running_out_of_memory_lowers_the_budget_and_changes_nothing_else(
     assert 100 / 2 <= encoder.token_budget <= 1024 / 2
     assert encoder.tokens == sum(length + 2 for length in LENGTHS)
     assert f"token budget of {encoder.token_budget}" in caplog.text
-
-
-def test_a_text_that_does_not_fit_into_memory_alone_is_an_error(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = tiny_encoder(tiny_bert)
     limit_memory(50, monkeypatch)
     with pytest.raises(ModelError, match=r"system tiny: a text of 64 tokens does not fit.*max_length"):
         encoder.encode_corpus(TEXTS)
@@ -235,9 +214,8 @@ def test_a_text_that_does_not_fit_into_memory_alone_is_an_error(tiny_bert: Path,
 
 def test_other_errors_of_the_model_are_not_taken_for_a_lack_of_memory(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tower_module, "pool", lambda *_: functional.linear(torch.ones(1, 2), torch.ones(1, 3)))
-    with pytest.raises(
-        ModelError, match=r"system tiny: the model fails on texts of up to \d+ tokens \(RuntimeError: .*cannot be"
-    ):
+    said = r"system tiny: the model fails on texts of up to \d+ tokens \(RuntimeError: .*cannot be"
+    with pytest.raises(ModelError, match=said):
         tiny_encoder(tiny_bert).encode_corpus(TEXTS)
 
 
@@ -262,15 +240,14 @@ def drop(folder: Path, *names: str) -> None:
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
 
-def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_bert, tmp_path / "model")
-    drop(folder, "pooler.")
-    assert np.abs(tiny_encoder(folder).encode_corpus(TEXTS) - reference(tiny_bert, TEXTS)).max() < 1e-5
+def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: Path, copied: Path) -> None:
+    drop(copied, "pooler.")
+    assert np.abs(tiny_encoder(copied).encode_corpus(TEXTS) - reference(tiny_bert, TEXTS)).max() < 1e-5
     with pytest.raises(ModelError, match=r"system tiny.*no weights for pooler.dense.bias, pooler.dense.weight"):
-        tiny_encoder(folder, pooling="pooler")
-    drop(folder, "encoder.layer.1.")
+        tiny_encoder(copied, pooling="pooler")
+    drop(copied, "encoder.layer.1.")
     with pytest.raises(ModelError, match=r"system tiny: .*model.safetensors has no weights for encoder\.layer\.1\..* and others"):
-        tiny_encoder(folder)
+        tiny_encoder(copied)
 
 
 def test_a_maximum_length_beyond_the_model_is_an_error(tiny_bert: Path) -> None:
@@ -284,8 +261,7 @@ def test_a_maximum_length_beyond_the_model_is_an_error(tiny_bert: Path) -> None:
 def test_rows_of_the_position_table_that_no_text_reaches_do_not_count(tmp_path: Path, model_type: str, padding: int) -> None:
     """Positions of these models begin after the id of the padding, so the longest text is that much shorter."""
     folder = save_model(model_type, tmp_path, positions=66, pad_token_id=padding)
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 10**6}))
+    change_json(folder / "tokenizer_config.json", model_max_length=10**6)
     longest = 66 - padding - 1
     with pytest.raises(ModelError, match=f"max_length is {longest + 1}, but the model reads at most {longest} tokens"):
         tiny_encoder(folder, max_length=longest + 1)
@@ -294,17 +270,13 @@ def test_rows_of_the_position_table_that_no_text_reaches_do_not_count(tmp_path: 
     assert encoder.truncated == 1
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(("pooling", "packed", "normalize"), pairs(["mean", "cls", "pooler"], [False, True], [False, True]))
 def test_a_text_without_tokens_has_a_vector_of_zeros(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
+    copied: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
 ) -> None:
-    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"post_processor": None}))
+    change_json(copied / "tokenizer.json", post_processor=None)
     monkeypatch.setattr(tower_module, "can_pack", lambda *_: packed)
-    encoder = tiny_encoder(folder, pooling=pooling, normalize=normalize)
+    encoder = tiny_encoder(copied, pooling=pooling, normalize=normalize)
     assert encoder.tower.packed is packed
     texts = ["w1 w2 w3", "", "w4", "  "]
     vectors = encoder.encode_corpus(texts)
@@ -314,25 +286,22 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
     assert encoder.tokens == 8
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff" * 100], ids=["empty", "cut", "foreign", "binary"])
-def test_a_damaged_file_is_an_error_that_names_the_folder(tiny_bert: Path, tmp_path: Path, name: str, content: bytes) -> None:
-    folder = shutil.copytree(tiny_bert, tmp_path / "model")
-    (folder / name).write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        tiny_encoder(folder)
-    assert "system tiny" in str(caught.value)
-    assert str(folder) in str(caught.value)
+@pytest.mark.parametrize(
+    ("name", "content"),
+    pairs(["config.json", "tokenizer.json", "model.safetensors"], [b"", b"{", b'{"a": 1}', b"\xff" * 100]),
+)
+def test_a_damaged_file_is_an_error_that_names_the_folder(copied: Path, name: str, content: bytes) -> None:
+    (copied / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"system tiny.*{copied}"):
+        tiny_encoder(copied)
 
 
 @pytest.mark.parametrize("model_type", ["bert", "sprung"])
-def test_code_in_a_model_folder_never_runs(tiny_bert: Path, tmp_path: Path, model_type: str) -> None:
-    folder = shutil.copytree(tiny_bert, tmp_path / "model")
+def test_code_in_a_model_folder_never_runs(copied: Path, tmp_path: Path, model_type: str) -> None:
     traps = {"AutoConfig": "trap.Trap", "AutoModel": "trap.Trap", "AutoTokenizer": ["trap.Trap", "trap.Trap"]}
-    for name, changes in (("config.json", {"model_type": model_type}), ("tokenizer_config.json", {"tokenizer_class": "Trap"})):
-        content = json.loads((folder / name).read_text())
-        (folder / name).write_text(json.dumps({**content, **changes, "auto_map": traps}))
-    (folder / "trap.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'sprung')!r}).touch()\nclass Trap: pass\n")
+    change_json(copied / "config.json", model_type=model_type, auto_map=traps)
+    change_json(copied / "tokenizer_config.json", tokenizer_class="Trap", auto_map=traps)
+    (copied / "trap.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'sprung')!r}).touch()\nclass Trap: pass\n")
     with pytest.raises(ModelError, match=r"system tiny: .*auto_map.*its own code"):
-        tiny_encoder(folder)
+        tiny_encoder(copied)
     assert not (tmp_path / "sprung").exists()

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from beirflow.encoders.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.settings import EncoderSettings
@@ -23,15 +22,6 @@ TEXTS = [
     "[SEP] w4 [CLS] [PAD] w5",
     "unknown wörds 漢字 w6",
 ]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    """So small a model is slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def encoded(settings: EncoderSettings, kind: Any, texts: list[str]) -> np.ndarray:

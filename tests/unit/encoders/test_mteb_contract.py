@@ -83,13 +83,8 @@ def test_an_encode_of_mteb_1_gets_the_task_and_the_kind(tmp_path: Path, kind: Ki
     [(task, found, keywords)] = sys.modules[MODULE].CALLS
     assert (task, found) == ("NFCorpus", prompt_type)
     assert keywords == {"batch_size": 128, "show_progress_bar": False, "convert_to_tensor": False}
-    assert encoder.described() == {
-        "encoder": f"{MODULE}:Mine",
-        "arguments": {},
-        "method": "encode",
-        "task_name": "NFCorpus",
-        "prompt_type": prompt_type,
-    }
+    told = {"method": "encode", "task_name": "NFCorpus", "prompt_type": prompt_type}
+    assert encoder.described() == {"encoder": f"{MODULE}:Mine", "arguments": {}, **told}
 
 
 @pytest.mark.parametrize("word", ["document", "passage"])
@@ -167,10 +162,7 @@ def test_an_encode_of_mteb_2_gets_a_loader_and_the_metadata_of_the_task(tmp_path
     [(*facts, batches)] = sys.modules[MODULE].BATCHES
     assert facts == ["NFCorpus", "test", "default", NewKind.document]
     assert [batch["text"] for batch in batches] == [JOINED[:2], JOINED[2:]]
-    assert [batch["title"] + batch["body"] for batch in batches] == [
-        ["Title", "", "and text", "text only"],
-        ["Only a title", ""],
-    ]
+    assert [batch["title"] + batch["body"] for batch in batches] == [["Title", "", "and text", "text only"], ["Only a title", ""]]
     assert encoder.described()["task_name"] == "NFCorpus"
     encoder = load(OF_MTEB_2, tmp_path, "queries")
     encoded(encoder, ["a query"], "queries")
@@ -179,18 +171,13 @@ def test_an_encode_of_mteb_2_gets_a_loader_and_the_metadata_of_the_task(tmp_path
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_metadata_of_a_dataset_that_is_no_task_are_refused(tmp_path: Path) -> None:
+def test_metadata_that_nothing_has_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, and MTEB 2.26.24 has no task mine; for this"):
         load(OF_MTEB_2, tmp_path, "queries", task="mine")
-
-
-def test_metadata_without_mteb_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mteb", None)
     with pytest.raises(ModelError, match=r"system mine: encode wants task_metadata, which MTEB has; pip install 'mteb>=2'"):
         load(OF_MTEB_2, tmp_path, "queries")
-
-
-def test_a_method_of_another_contract_gets_no_metadata(tmp_path: Path) -> None:
+    sys.modules.pop(MODULE)
     with pytest.raises(ModelError, match="encode_queries wants task_metadata, which beirflow does not pass"):
         load(OF_BEIR, tmp_path, "queries")
 

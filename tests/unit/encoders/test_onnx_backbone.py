@@ -1,7 +1,6 @@
 """Graphs of ONNX Runtime: the vectors of their torch twins, and refusals that say why."""
 
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,15 +32,6 @@ ENGLISH = [
     "",
     "Does vitamin D prevent influenza?",
 ]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """So small a model is slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def load(folder: Path, kind: Any = "documents", **fields: Any) -> TransformersEncoder:
@@ -93,9 +83,8 @@ def test_a_graph_has_the_vectors_of_its_torch_twin(name: str, tmp_path: Path) ->
 
 def test_the_pooler_is_the_output_of_that_name(tmp_path: Path) -> None:
     folder = plain(tmp_path, outputs=["last_hidden_state", "sentence_embedding", "pooler_output"])
-    np.testing.assert_allclose(
-        encoded(folder, TEXTS, pooling="pooler", weights=GRAPH), encoded(folder, TEXTS, pooling="pooler"), rtol=0, atol=1e-5
-    )
+    found = encoded(folder, TEXTS, pooling="pooler", weights=GRAPH)
+    np.testing.assert_allclose(found, encoded(folder, TEXTS, pooling="pooler"), rtol=0, atol=1e-5)
 
 
 def test_what_computed_the_vectors_is_recorded_whatever_precision_is_wanted(tmp_path: Path) -> None:
@@ -122,11 +111,7 @@ def test_the_length_is_that_of_the_model_without_its_weights(tmp_path: Path) -> 
     ("exported", "said", "expected"),
     [
         ({"outputs": ["sentence_embedding"]}, {"pooling": "mean"}, None),
-        (
-            {"outputs": ["pooler_output"]},
-            {"pooling": "mean"},
-            "gives pooler_output (2 dimensions); expected last_hidden_state or",
-        ),
+        ({"outputs": ["pooler_output"]}, {"pooling": "mean"}, "pooler_output (2 dimensions); expected last_hidden_state or"),
         ({"outputs": ["another"]}, {"pooling": "cls"}, "say pooling: pooler"),
         ({"outputs": ["another"]}, {"pooling": "pooler"}, None),
         ({"outputs": ["mask_again"]}, {"pooling": "mean"}, "nothing with numbers of a vector"),
@@ -183,18 +168,13 @@ def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_onnx_runtime_is_asked_for_where_it_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = plain(tmp_path)
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        with pytest.raises(ModelError, match="install onnxruntime-gpu, or set device: cpu"):
+            _session(folder / GRAPH, torch.device("cuda"))
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(
-        ModelError, match=r"not installed here .*; install it with: pip install --requirement envs/requirements-onnx"
-    ):
+    todo = r"not installed here .*; install it with: pip install --requirement envs/requirements-onnx"
+    with pytest.raises(ModelError, match=todo):
         load(folder, pooling="mean", weights=GRAPH)
-
-
-def test_a_gpu_is_not_replaced_by_the_cpu_without_a_word(tmp_path: Path) -> None:
-    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
-        pytest.skip("this onnxruntime computes on a GPU")
-    with pytest.raises(ModelError, match="install onnxruntime-gpu, or set device: cpu"):
-        _session(plain(tmp_path) / GRAPH, torch.device("cuda"))
 
 
 def test_int8_is_reported_as_such_and_stays_near(tmp_path: Path) -> None:

@@ -41,21 +41,14 @@ def vectors(texts: Sequence[str], kind: Kind = "queries") -> list[Any]:
 @pytest.mark.parametrize("window", [1, 2, 4096])
 def test_a_list_has_the_mean_of_its_vectors(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_lists, "WINDOW_TEXTS", window)
-    assert vectors(queries(["a", "abcd"], ["ab"], ["a", "b", "abc"], ["x", "x"])) == [
-        [2.5, 1],
-        [2, 1],
-        [np.float32(5 / 3), 1],
-        [1, 1],
-    ]
+    found = vectors(queries(["a", "abcd"], ["ab"], ["a", "b", "abc"], ["x", "x"]))
+    assert found == [[2.5, 1], [2, 1], [np.float32(5 / 3), 1], [1, 1]]
 
 
-def test_texts_alone_are_encoded_as_they_are() -> None:
+def test_texts_alone_and_documents_are_encoded_as_they_are() -> None:
     encoder = Lengths()
     assert len(list(windows_of(cast("Encoder", encoder), ["a", "", "b; c"], "queries"))) == 2
     assert encoder.given == ["a", "", "b; c"]
-
-
-def test_documents_are_never_taken_apart() -> None:
     [text] = queries(["a", "b"])
     assert vectors([text], "documents") == [[len(text), 1]]
 

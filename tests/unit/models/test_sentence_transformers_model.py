@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,20 @@ def encoded(settings: EncoderSettings, kind: Any, texts: list[str] = TEXTS) -> n
     return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
+def assert_as_the_library(folder: Path, atol: float = 1e-5, **arguments: Any) -> None:
+    reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, local_files_only=True)
+    settings = system(folder, **arguments)
+    assert model_problem(settings) is None
+    np.testing.assert_allclose(encoded(settings, "queries"), reference.encode_query(TEXTS), atol=atol)
+    np.testing.assert_allclose(encoded(settings, "documents"), reference.encode_document(TEXTS), atol=atol)
+
+
 @pytest.mark.parametrize("kind", LIBRARY_ALONE)
 def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_path: Path) -> None:
     folder = LIBRARY_ALONE[kind](tmp_path)
     with pytest.raises(ModelError, match=r"`encoder: sentence-transformers` runs that library itself"):
         model_card(EncoderSettings(name="mine", model=str(folder)))
-    reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    settings = system(folder, device="cpu")
-    assert model_problem(settings) is None
-    np.testing.assert_allclose(encoded(settings, "queries"), reference.encode_query(TEXTS), atol=1e-6)
-    np.testing.assert_allclose(encoded(settings, "documents"), reference.encode_document(TEXTS), atol=1e-6)
+    assert_as_the_library(folder, atol=1e-6, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -56,10 +61,7 @@ def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_pat
     ],
 )
 def test_prompts_lengths_routes_and_dimensions_are_those_of_the_folder(build: Build, tmp_path: Path) -> None:
-    folder = build(tmp_path)
-    reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    np.testing.assert_allclose(encoded(system(folder), "queries"), reference.encode_query(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(encoded(system(folder), "documents"), reference.encode_document(TEXTS), atol=1e-5)
+    assert_as_the_library(build(tmp_path))
 
 
 def test_prefixes_of_the_arguments_win(tmp_path: Path) -> None:
@@ -73,11 +75,18 @@ def test_prefixes_of_the_arguments_win(tmp_path: Path) -> None:
 
 def test_half_precision_weights_are_computed_in_float32(tmp_path: Path) -> None:
     folder = KINDS[BERT](tmp_path)
-    weights = load_file(folder / "model.safetensors")
-    save_file({name: each.half() for name, each in weights.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, lambda weights: {name: each.half() for name, each in weights.items()})
     change_json(folder / "config.json", dtype="float16")
-    reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, local_files_only=True)
-    np.testing.assert_allclose(encoded(system(folder), "queries"), reference.encode_query(TEXTS), atol=1e-5)
+    assert_as_the_library(folder)
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
+    path = folder / "model.safetensors"
+    save_file(change(load_file(path)), path, metadata={"format": "pt"})
+
+
+def without_pooler(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: each for name, each in weights.items() if "pooler" not in name}
 
 
 def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp_path: Path) -> None:
@@ -100,43 +109,36 @@ def modules(folder: Path, *types: str) -> None:
     (folder / "modules.json").write_text(f"[{entries}]")
 
 
-REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no folder of the library": (
-        lambda folder: (folder / "modules.json").unlink(),
-        "expected the absolute path of a folder with",
+def config(name: str, **changes: Any) -> Callable[[Path], object]:
+    return lambda folder: change_json(folder / name, **changes)
+
+
+def link_a_folder(folder: Path) -> None:
+    (folder / "2_Normalize").rename(folder.parent / "other")
+    (folder / "2_Normalize").symlink_to(folder.parent / "other")
+
+
+LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
+REFUSED: dict[str, Callable[[Path], object]] = {
+    "expected the absolute path of a folder with": lambda folder: (folder / "modules.json").unlink(),
+    "this is a SparseEncoder, no dense encoder; a system of family sparse takes such models": config(
+        LIBRARY, model_type="SparseEncoder"
     ),
-    "another family": (
-        lambda folder: change_json(folder / "config_sentence_transformers.json", model_type="SparseEncoder"),
-        "this is a SparseEncoder, no dense encoder; a system of family sparse takes such models",
+    "has the prompt 'passage' and none called 'document', .*Set arguments.document_prefix": config(
+        LIBRARY, prompts={"passage": "w1 "}
     ),
-    "a prompt that would be left out": (
-        lambda folder: change_json(folder / "config_sentence_transformers.json", prompts={"passage": "w1 "}),
-        "has the prompt 'passage' and none called 'document', .*Set arguments.document_prefix",
+    "has auto_map: the model needs its own code": config("config.json", auto_map={"AutoModel": "modeling.Mine"}),
+    "has an adapter": config("adapter_config.json", r=4),
+    "names 'bert-base-uncased' in tokenizer_name_or_path, which no digest covers": config(
+        BACKBONE, tokenizer_name_or_path="bert-base-uncased"
     ),
-    "code": (
-        lambda folder: change_json(folder / "config.json", auto_map={"AutoModel": "modeling.Mine"}),
-        "has auto_map: the model needs its own code",
+    "names 'someone/kernel' in attn_implementation, which no digest covers": config(
+        BACKBONE, model_args={"attn_implementation": "someone/kernel"}
     ),
-    "an adapter": (lambda folder: change_json(folder / "adapter_config.json", r=4), "has an adapter"),
-    "a tokenizer elsewhere": (
-        lambda folder: change_json(folder / "sentence_bert_config.json", tokenizer_name_or_path="bert-base-uncased"),
-        "names 'bert-base-uncased' in tokenizer_name_or_path, which no digest covers",
+    "the module '../other' is outside the folder": lambda folder: (folder / "modules.json").write_text(
+        '[{"type": "a.B", "path": "../other"}]'
     ),
-    "a kernel elsewhere": (
-        lambda folder: change_json(folder / "sentence_bert_config.json", model_args={"attn_implementation": "someone/kernel"}),
-        "names 'someone/kernel' in attn_implementation, which no digest covers",
-    ),
-    "a module elsewhere": (
-        lambda folder: (folder / "modules.json").write_text('[{"type": "a.B", "path": "../other"}]'),
-        "the module '../other' is outside the folder",
-    ),
-    "a link to a folder": (
-        lambda folder: (
-            (folder / "2_Normalize").rename(folder.parent / "other")
-            and (folder / "2_Normalize").symlink_to(folder.parent / "other")
-        ),
-        "2_Normalize is a link to a folder, whose files no digest covers",
-    ),
+    "2_Normalize is a link to a folder, whose files no digest covers": link_a_folder,
 }
 
 
@@ -147,20 +149,12 @@ def bert_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bert(bert_once: Path, tmp_path: Path) -> Path:
-    for path in bert_once.rglob("*"):
-        copy = tmp_path / "model" / path.relative_to(bert_once)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            copy.mkdir(exist_ok=True)
-        else:
-            copy.write_bytes(path.read_bytes())
-    return tmp_path / "model"
+    return Path(shutil.copytree(bert_once, tmp_path / "model"))
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_folder_is_refused_before_anything_is_loaded(name: str, bert: Path) -> None:
-    change, reason = REFUSED[name]
-    change(bert)
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_folder_is_refused_before_anything_is_loaded(reason: str, bert: Path) -> None:
+    REFUSED[reason](bert)
     with pytest.raises(ModelError, match=reason):
         load_encoder(system(bert), "queries", device="cpu", precision="float32", token_budget=300)
     assert model_problem(system(bert))
@@ -199,17 +193,15 @@ def test_no_code_of_a_folder_runs(kind: str, tmp_path: Path) -> None:
 
 
 def test_weights_that_the_files_lack_are_not_left_at_random(bert: Path) -> None:
-    path = bert / "model.safetensors"
-    lacking = {name: each for name, each in load_file(path).items() if name != "encoder.layer.1.output.dense.weight"}
-    save_file({name: each for name, each in lacking.items() if "pooler" not in name}, path, metadata={"format": "pt"})
+    lacking = "encoder.layer.1.output.dense.weight"
+    change_weights(bert, lambda weights: {name: each for name, each in without_pooler(weights).items() if name != lacking})
     with pytest.raises(ModelError, match="gives different vectors each time it is loaded: its files lack weights"):
         encoded(system(bert), "queries")
 
 
 def test_weights_that_no_vector_needs_may_be_absent(bert: Path) -> None:
     expected = encoded(system(bert), "documents")
-    path = bert / "model.safetensors"
-    save_file({name: each for name, each in load_file(path).items() if "pooler" not in name}, path, metadata={"format": "pt"})
+    change_weights(bert, without_pooler)
     np.testing.assert_array_equal(encoded(system(bert), "documents"), expected)
 
 

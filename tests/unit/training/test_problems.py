@@ -41,11 +41,13 @@ def test_a_trained_system_is_its_base_with_a_training_of_the_papers_settings() -
     assert again == experiment.systems["genq"]
 
 
-def test_the_model_record_is_that_of_the_dataset() -> None:
+def test_model_and_vectors_are_those_of_the_dataset() -> None:
     experiment = configured(genq=genq(), shorter={"variant_of": "genq", "dimensions": 8})
     found = [experiment.model_record(system, "scifact") for system in ("base", "genq", "shorter")]
     assert found == ["<results>/models/base.json", *["<results>/models/genq/scifact.json"] * 2]
     assert experiment.model_record("genq", "fever") != found[1]
+    assert experiment.shared_with("climate-fever") == experiment.shared_with("climate-fever", "base") == "fever"
+    assert experiment.shared_with("climate-fever", "genq") is None
 
 
 def test_a_trained_model_has_no_place_but_next_to_its_record_and_what_it_began_as_has_one() -> None:
@@ -56,12 +58,6 @@ def test_a_trained_model_has_no_place_but_next_to_its_record_and_what_it_began_a
     assert (training["encoder"]["model"], training["encoder"]["revision"]) == (BASE["model"], BASE["revision"])
     assert training["train"]["batch"] == 75
     assert experiment.encoding("genq", "scifact") == configured(genq=genq(batch=20)).encoding("genq", "scifact")
-
-
-def test_equal_texts_of_two_datasets_have_vectors_of_their_own_once_each_has_an_encoder_of_its_own() -> None:
-    experiment = configured(genq=genq())
-    assert experiment.shared_with("climate-fever") == experiment.shared_with("climate-fever", "base") == "fever"
-    assert experiment.shared_with("climate-fever", "genq") is None
 
 
 def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
@@ -81,15 +77,9 @@ def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
         ({"base": "base", "train": {}}, r"custom.systems.genq.train.generator: found None; this key is required"),
         (genq(batch=1), r"custom.systems.genq.train.batch"),
         (genq(btch=1), r"custom.systems.genq.train.btch: .*did you mean 'batch'"),
-        (
-            {"base": "base", "train": {"generator": {"path": "x"}}},
-            r"train.generator.path: found 'x'; expected a file of JSON lines",
-        ),
+        ({"base": "base", "train": {"generator": {"path": "x"}}}, r"generator.path: found 'x'; expected a file of JSON lines"),
         ({"base": "base", "train": {"generator": "some/hub"}}, r"train.generator.model: found 'some/hub'; .* needs 'revision'"),
-        (
-            genq(BASE | {"weights": "onnx/model.onnx"}),
-            r"custom.systems.genq.base: .*an ONNX graph; only a single torch transformer",
-        ),
+        (genq(BASE | {"weights": "onnx/model.onnx"}), r"systems.genq.base: .*an ONNX graph; only a single torch transformer"),
         (genq(BASE | {"query_model": "a/b", "query_revision": "2" * 40}), r"genq.base: .*queries have a model of their own"),
         (genq({"encoder": "json:JSONDecoder", "similarity": "dot"}), r"genq.base: .*this is a class of your own"),
     ],
@@ -101,10 +91,8 @@ def test_what_cannot_be_trained_is_refused_with_its_key(entry: dict[str, Any], s
 
 def test_queries_can_be_given_in_files(tmp_path: Path) -> None:
     given = {"base": "base", "train": {"generator": {"path": f"{tmp_path}/{{dataset}}.jsonl"}}}
-    said = (
-        r"genq.train.generator.path: found '.*{dataset}.jsonl'; there is no file .*/scifact.jsonl, which would be what is added"
-    )
-    with pytest.raises(ConfigError, match=said):
+    said = "generator.path: found '.*{dataset}.jsonl'; there is no file .*/scifact.jsonl, which would be what is added"
+    with pytest.raises(ConfigError, match=f"genq.train.{said}"):
         configured(genq=given)
     for name in ("scifact", "fever", "climate-fever"):
         (tmp_path / f"{name}.jsonl").touch()

@@ -27,6 +27,7 @@ from tiny_expanders import save_tiny_t5
 from training_results import TrainingResults
 from workflow_runs import words
 
+Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 CORPUS = [(f"d{i:02}", words(i, i % 3), words(50 + i, 3 + 5 * i % 17)) for i in range(24)] + [("empty", "", " ")]
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
@@ -154,11 +155,7 @@ def test_a_training_that_was_ended_comes_to_the_same_weights(
 
 
 def test_no_flipped_bit_of_a_checkpoint_changes_a_weight(
-    written: TrainingResults,
-    undisturbed: TrainingResults,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: Patch, caplog: Log
 ) -> None:
     made, random = interrupted(written, tmp_path, monkeypatch, 3), Random(2)
     monkeypatch.setattr(checkpoint, "EVERY_SECONDS", 300.0)
@@ -174,12 +171,7 @@ def test_no_flipped_bit_of_a_checkpoint_changes_a_weight(
 
 @pytest.mark.parametrize("kind", ["torn", "of another training", "in another form"])
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(
-    written: TrainingResults,
-    undisturbed: TrainingResults,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    caplog: pytest.LogCaptureFixture,
+    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: Patch, kind: str, caplog: Log
 ) -> None:
     made = copied(written, tmp_path)
     path = Path(made.of_system(TRAINING_CHECKPOINT))

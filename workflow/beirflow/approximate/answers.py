@@ -6,8 +6,8 @@ import torch
 from beirflow.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
 from beirflow.approximate.settings import ApproximateSettings
 from beirflow.dense.answers import open_encoder
-from beirflow.dense.own_candidates import exact_of_pairs
 from beirflow.dense.settings import DenseSettings
+from beirflow.dense.top_k import exact_of_pairs
 from beirflow.dense.vectors import read_vectors
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import CHUNK_VECTORS, INDEX

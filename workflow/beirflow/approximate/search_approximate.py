@@ -13,7 +13,7 @@ from beirflow.approximate.exact_share import count_exact
 from beirflow.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
 from beirflow.approximate.settings import ApproximateSettings
 from beirflow.datasets.corpus_files import read_table
-from beirflow.dense.own_candidates import exact_of_pairs
+from beirflow.dense.top_k import exact_of_pairs
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of

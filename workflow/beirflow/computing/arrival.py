@@ -7,11 +7,7 @@ from beirflow.files.errors import ModelError
 
 
 class NotFiniteError(ModelError):
-    """An encoder computed infinity or not-a-number.
-
-    Args:
-        row: Index of the text.
-    """
+    """An encoder computed infinity or not-a-number for the text with index ``row``."""
 
     def __init__(self, row: int) -> None:
         super().__init__(f"the vector of text {row} is not finite")
@@ -19,28 +15,25 @@ class NotFiniteError(ModelError):
 
 
 class Arrival:
-    """Vectors of a window on their way from the device to the host, which continues meanwhile.
+    """Vectors of a window on their way from the device, which may still compute them, to the host, which continues meanwhile.
 
     Args:
         start: Index of the first text.
-        vectors: On the device; may still be computed.
+        vectors: On the device, of shape (texts, dim).
     """
 
     def __init__(self, start: int, vectors: torch.Tensor) -> None:
         self.start = start
         self._vectors, self._event = vectors, None
         if vectors.is_cuda:
+            # A copy into pageable memory would make the host wait for the device.
             self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
             self._event = torch.cuda.current_stream().record_event()
 
     def wait(self) -> tuple[int, np.ndarray]:
-        """Wait for the vectors.
+        """Return the index of the first text, and the vectors, float32 of shape (texts, dim), once they have arrived.
 
-        Returns:
-            Index of the first text, and the vectors, float32 of shape (texts, dim).
-
-        Raises:
-            NotFiniteError: A vector is not finite.
+        Raises NotFiniteError for a vector that is not finite.
         """
         if self._event:
             self._event.synchronize()

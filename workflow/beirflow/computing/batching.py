@@ -22,12 +22,12 @@ class Tokens(NamedTuple):
 
     @classmethod
     def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":
-        """The same from a list of ids a text."""
+        """Concatenate a list of ids for each text."""
         lengths = np.array([len(ids) for ids in texts], dtype=np.int64)
         return cls(start, np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum())), lengths)
 
     def select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of some texts, one after another, and the place of each in its text, both int64 of shape (tokens,)."""
+        """Return the concatenated ids of some texts, and the place of each in its text, both int64 of shape (tokens,)."""
         lengths = self.lengths[rows]
         places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         starts = np.cumsum(self.lengths) - self.lengths
@@ -39,12 +39,13 @@ def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Ite
 
     Args:
         lengths: Tokens of each text, int64 of shape (n,).
-        budget: Tokens of a batch; asked for before each, since it may shrink. A longer text has a batch of its own.
+        budget: Tokens of a batch; called before each, since it may shrink. A longer text has a batch of its own.
         packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
 
     Yields:
         Rows of the texts of a batch, int64.
     """
+    # Stable, so that texts of equal length are batched the same way in every run.
     order = np.argsort(-lengths, kind="stable")
     costs = np.cumsum(lengths[order])
     position = 0
@@ -54,22 +55,14 @@ def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Ite
             end = int(np.searchsorted(costs, before + budget(), side="right"))
         else:
             end = position + budget() // max(1, int(lengths[order[position]]))
+        # A text longer than the budget is a batch of its own.
         end = max(end, position + 1)
         yield order[position:end]
         position = end
 
 
 def pad(tokens: Tokens, rows: np.ndarray, padding: int) -> tuple[np.ndarray, np.ndarray]:
-    """One row a text, filled to the longest.
-
-    Args:
-        tokens: The texts.
-        rows: Those of the batch.
-        padding: Id to fill with.
-
-    Returns:
-        Ids and a mask of 1 for a token and 0 for padding, both int64 of shape (rows, longest).
-    """
+    """Return ids, filled to the longest text, and a mask, 0 for padding; both int64 of shape (rows, longest)."""
     lengths = tokens.lengths[rows]
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, padding, dtype=np.int64)

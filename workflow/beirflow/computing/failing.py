@@ -11,18 +11,9 @@ from beirflow.jobs.devices import is_out_of_memory
 
 @contextmanager
 def in_words(device: torch.device, tokens: int, system: str | None = None) -> Iterator[None]:
-    """Let an error of a model's code be a sentence, unless the device may be at fault, which who holds it knows.
+    """Convert errors of a model's code to ModelError; let device errors pass to the GPU guard.
 
-    Args:
-        device: Where the model computes.
-        tokens: Of the longest text that it is given.
-        system: Name of the system, which the sentence begins with; None where somebody else adds it.
-
-    Yields:
-        Nothing; the model computes meanwhile.
-
-    Raises:
-        ModelError: The model's code fails.
+    ``tokens`` is the length of the longest text; ``system`` begins the message, None if the caller adds it.
     """
     try:
         yield

@@ -16,6 +16,8 @@ import torch
 import torch.distributed
 import transformers.utils
 
+from beirflow.computing.made import compute_exactly
+
 Loaded = TypeVar("Loaded")
 
 COMPILER = "torch._dynamo"
@@ -23,14 +25,8 @@ MASKS = f"{COMPILER}._trace_wrapped_higher_order_op"
 
 
 def load_lean(load: Callable[[], Loaded]) -> Loaded:
-    """Call a function that imports and loads a model.
-
-    Args:
-        load: The function; called again, with everything that it may import, if something is missing.
-
-    Returns:
-        What the function returns.
-    """
+    """Call a function that imports and loads a model; call it again, with everything importable, if something is missing."""
+    compute_exactly()
     try:
         with _stand_ins():
             return load()
@@ -40,7 +36,7 @@ def load_lean(load: Callable[[], Loaded]) -> Loaded:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Let what is imported inside believe that there is no distributed torch, no scipy, and a compiler that is loaded already."""
+    """Hide distributed torch and scipy from the imports inside, and stand in for the compiler."""
     patches: list[tuple[Any, str, Callable[..., Any]]] = [
         (torch.distributed, "is_available", _not_available),
         (torch.compiler, "disable", _unchanged),
@@ -49,6 +45,7 @@ def _stand_ins() -> Iterator[None]:
     originals = [getattr(module, name) for module, name, _ in patches]
     for module, name, replacement in patches:
         setattr(module, name, replacement)
+    # A compiler that is loaded already stays: its stand-in would lack what others use.
     modules = [] if COMPILER in sys.modules else [_module(COMPILER), _module(MASKS)]
     sys.modules.update({module.__name__: module for module in modules})
     had_compiler = "_dynamo" in vars(torch)
@@ -66,7 +63,7 @@ def _stand_ins() -> Iterator[None]:
 
 
 def _module(name: str) -> ModuleType:
-    """A module of the compiler with what is used of it when a model is imported."""
+    """Return a module of the compiler with the members that imports of models use."""
     module = ModuleType(name)
     decorators = dict.fromkeys(("assume_constant_result", "allow_in_graph", "disable"), _unchanged)
     vars(module).update(decorators, __path__=[], TransformGetItemToIndex=_transform_get_item_to_index)
@@ -74,7 +71,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _transform_get_item_to_index() -> Any:
-    """The compiler's class of this name, which masks that are given as functions need: loaded when one is made."""
+    """Load the compiler's class of this name, which masks that are given as functions need."""
     return import_module(MASKS).TransformGetItemToIndex()
 
 

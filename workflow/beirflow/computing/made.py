@@ -1,4 +1,4 @@
-"""The model's part of the records, for all families that have one."""
+"""Arithmetic of models and their part of the records, for all families that have one."""
 
 import platform
 from collections.abc import Sequence
@@ -11,21 +11,26 @@ from beirflow.files.records import ASSUMED
 from beirflow.jobs.devices import driver_version
 
 
+def compute_exactly() -> None:
+    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:
-    """Device, versions and assumptions that vectors or scores are made with, for a record.
+    """Return device, versions and assumptions that vectors or scores are made with, for a record.
 
-    Args:
-        device: What torch computes on.
-        assumed: What is not in the files of the model and was assumed: sentences that name the system, for the summary.
-
-    Returns:
-        Names, versions and assumptions; nothing stands for a driver that is not known, or where nothing was assumed.
+    ``assumed`` are sentences that name the system, for the summary: settings that the files of the model lack. A driver that is
+    not known, and an empty list of assumptions, have no key.
     """
     on_gpu, processor = device.type == "cuda", platform.processor() or platform.machine()
     driver = driver_version() if on_gpu else None
     return {
         "device": torch.cuda.get_device_name() if on_gpu else f"mps of {processor}" if device.type == "mps" else processor,
         **({"driver": driver} if driver else {}),
+        **({"matmul_precision": torch.get_float32_matmul_precision()} if on_gpu else {}),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": platform.python_version(),

@@ -17,7 +17,7 @@ UNLIMITED = 10**9
 
 
 def readable_tokens(model: Any) -> int:
-    """Return the tokens of the longest text that a model was made for; :data:`UNLIMITED` where it has no such number."""
+    """Return the tokens of the longest text that a model was made for; :data:`UNLIMITED` without such a number."""
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     # XLNet says -1 for no limit.
     return UNLIMITED if positions is None or positions < 0 else positions - first_position(model)
@@ -27,14 +27,7 @@ def check_length(model: Any, tokens: int) -> None:
     """Refuse a length of texts that a model cannot read, or reads differently in different batches.
 
     A table of positions ends. Models that rotate by positions or use distances between them also read longer texts than they were
-    made for, as in sentence-transformers.
-
-    Args:
-        model: A model of transformers.
-        tokens: The longest text, special tokens included.
-
-    Raises:
-        ModelError: The length is more than that of the table, or than that after which the rotation changes.
+    made for, as in sentence-transformers. The length includes special tokens.
     """
     readable, same_rotation = readable_tokens(model), _tokens_of_one_rotation(model.config.get_text_config())
     if tokens > same_rotation:
@@ -70,7 +63,7 @@ def _has_position_table(model: Any, positions: int) -> bool:
 
 
 def known_tokens(model: Any) -> int:
-    """Tokens that a model has a vector for."""
+    """Return the number of tokens that a model has a vector for."""
     try:
         return len(model.get_input_embeddings().weight)
     except NotImplementedError:  # of a model with several towers, such as CLIP, or one that hashes characters, such as CANINE
@@ -78,16 +71,7 @@ def known_tokens(model: Any) -> int:
 
 
 def refuse_token_types(tokenizer: Any, model: Any, folder: Path) -> None:
-    """Refuse a tokenizer that gives a text other types than 0, which is what a model is handed that reads texts by themselves.
-
-    Args:
-        tokenizer: The tokenizer.
-        model: The model.
-        folder: Of both, for the message.
-
-    Raises:
-        ModelError: It does.
-    """
+    """Refuse a tokenizer that gives texts other types than 0, the only one that a model gets here."""
     types = tokenizer(PROBE_TEXT).get("token_type_ids", ())
     if any(types) and "token_type_ids" in inspect.signature(model.forward).parameters:
         raise ModelError(f"the tokenizer in {folder} gives token types other than 0, which beirflow does not pass on")

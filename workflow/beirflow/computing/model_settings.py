@@ -13,12 +13,7 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True)
 class Computing(ModelHardware, Generic[S_co]):
-    """A model, and the hardware that a job computes with it on.
-
-    Attributes:
-        settings: Of the system, or of whatever else has the model.
-        model_path: The record of the model.
-    """
+    """A model's settings, the path of its record, and the hardware that a job computes with it on."""
 
     settings: S_co
     model_path: str
@@ -26,13 +21,9 @@ class Computing(ModelHardware, Generic[S_co]):
 
 @contextmanager
 def checked_meanwhile(check: Callable[[], object]) -> Iterator[None]:
-    """Load a model while the digests of its files are compared, which reads them for the first time.
+    """Load a model in the block while ``check`` compares the digests of its files, which reads them for the first time.
 
-    Args:
-        check: Compares them, in another thread.
-
-    Yields:
-        Nothing; what the check raises is raised at the end.
+    An error of the check is raised at the end of the block.
     """
     with ThreadPoolExecutor(max_workers=1) as background:
         checked = background.submit(check)

@@ -18,7 +18,7 @@ MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
-    """Test whether texts may be packed: torch's kernel wants NVIDIA's Ampere or newer, half precision, and some head sizes."""
+    """Test whether texts may be packed: torch's kernel requires NVIDIA's Ampere, half precision, and certain head sizes."""
     if device.type != "cuda" or torch.version.hip is not None or dtype == torch.float32:
         return False
     if getattr(getattr(model, "config", None), "model_type", None) not in MODEL_TYPES or getattr(
@@ -30,7 +30,7 @@ def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype)
 
 
 def first_position(model: "PreTrainedModel") -> int:
-    """The position id of a text's first token, by which the longest text is shorter than the table of positions.
+    """Return the position id of a text's first token, by which the longest text is shorter than the table of positions.
 
     Models like RoBERTa keep a row of that table for the padding, and their texts begin after it; others begin at 0.
     """
@@ -40,17 +40,13 @@ def first_position(model: "PreTrainedModel") -> int:
 
 
 def positions(model: "PreTrainedModel", ids: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Position ids of packed texts, as the model itself counts them in padded ones.
+    """Return position ids of packed texts as the model counts them in padded ones, int64 of shape (tokens,).
 
-    Args:
-        model: The model.
-        ids: Token ids of texts, one after another, int64 of shape (tokens,).
-        places: The place of each in its text, of the same shape.
-
-    Returns:
-        int64 of shape (tokens,). Models like RoBERTa do not count a padding token that a text spells out.
+    ``ids`` are the tokens of all texts, and ``places`` the place of each in its text. Models like RoBERTa do not count a padding
+    token that a text spells out.
     """
     first = first_position(model)
+    # The row before the first position belongs to the padding token, whose id it is.
     counted = ids != first - 1
     if not first or counted.all():
         return places + first
@@ -60,14 +56,7 @@ def positions(model: "PreTrainedModel", ids: np.ndarray, places: np.ndarray) -> 
 
 
 def pack(model: "PreTrainedModel") -> str:
-    """Let a model attend to packed texts from now on.
-
-    Args:
-        model: The model.
-
-    Returns:
-        The name of its attention until now, which ``set_attn_implementation`` takes.
-    """
+    """Switch a model to packed texts; return the name of its previous attention, for ``set_attn_implementation``."""
     from transformers import AttentionInterface
 
     before = str(model.config._attn_implementation)
@@ -88,22 +77,14 @@ def packed_attention(
     lengths: list[int],
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention of each text to itself, in the form that transformers calls.
+    """Attend each text to itself, in the form that transformers calls.
 
-    Args:
-        module: The attention layer.
-        query: Of shape (1, heads, tokens, head dim).
-        key: Of the same shape.
-        value: Of the same shape.
-        attention_mask: None; the bounds say all.
-        scaling: Factor of the products of query and key; the root of the head dim, inverted, if None.
-        bounds: Where each of n texts begins, and where the last ends, int32 of shape (n + 1,).
-        lengths: Tokens of each text.
-
-    Returns:
-        Of shape (1, tokens, heads, head dim), and no weights.
+    Query, key and value have the shape (1, heads, tokens, head dim), the result (1, tokens, heads, head dim). ``bounds`` are the
+    starts of n texts and the end of the last, int32 of shape (n + 1,), and ``lengths`` their tokens. ``scaling`` is the factor of
+    the products; None for the inverse root of the head dim.
     """
     query, key, value = (states[0].transpose(0, 1) for states in (query, key, value))
+    # The kernel scales by the root of the head dim itself, so only what differs from that is left to do.
     natural = query.shape[-1] ** -0.5
     if scaling not in (None, natural):
         query = query * (scaling / natural)
@@ -114,9 +95,10 @@ def packed_attention(
 def _attend_on_cuda(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
 ) -> torch.Tensor:
-    """The kernel of torch.nn.attention.varlen, whose module would import torch's compiler first: seconds in which the GPU waits.
+    """Call the kernel of torch.nn.attention.varlen directly: its module would first import torch's compiler, for seconds.
 
-    One split, so that the result for a text does not depend on the longest of its batch; torch 2.11 has no such argument.
+    One split, so that the result for a text does not depend on the longest of its batch; torch 2.11 has no such argument. The
+    products around it may: cuBLAS picks kernels by the number of tokens.
     """
     longest, kernel = max(lengths), torch.ops.aten._flash_attention_forward
     dropout, is_causal, return_debug_mask = 0.0, False, False
@@ -133,7 +115,7 @@ def has_argument(operator: Any, name: str) -> bool:
 def _attend_in_turn(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
 ) -> torch.Tensor:
-    """The same, text by text, where there is no such kernel; shows that the packing is right, and is not fast."""
+    """Attend text by text where there is no such kernel: slow, for tests of the packing."""
     parts = zip(*(torch.split(states.transpose(0, 1), lengths, dim=1) for states in (query, key, value)), strict=True)
     texts = [torch.nn.functional.scaled_dot_product_attention(*text) for text in parts]
     return torch.cat(texts, dim=1).transpose(0, 1)

@@ -27,19 +27,15 @@ Compute = Callable[[Tokens], torch.Tensor | np.ndarray]
 
 @torch.inference_mode()
 def changed_by_padding(compute: Compute, ids: Sequence[int], longest: int | None) -> float:
-    """Measure the change of what a system uses of texts when they are computed in one batch instead of alone.
+    """Measure the change of a system's output when texts are computed in one batch instead of alone.
 
-    Args:
-        compute: The whole computation of the system, with its padding.
-        ids: Tokens of a text, such as :data:`PROBE_TEXT`.
-        longest: Tokens that the model reads; None for no limit.
-
-    Returns:
-        The length of the change over that of all vectors; 0 for a text without tokens.
+    ``compute`` is the whole computation with its padding, ``ids`` a text such as :data:`PROBE_TEXT`, ``longest`` the tokens that
+    the model reads, None for no limit. Returns the length of the change over that of all vectors; 0 for a text without tokens.
     """
     ids = list(ids)[: len(ids) if longest is None else longest // 2]
     if not ids:
         return 0.0
+    # Three lengths: in the batch, two of the texts are padded by different numbers of tokens.
     longer = (ids * (1 + ADDED))[: len(ids) + ADDED][:longest]
     texts = [ids, ids[: -(-len(ids) // 2)], longer]
     alone = np.concatenate([_on_host(compute(Tokens.of(0, [text]))) for text in texts])
@@ -48,24 +44,13 @@ def changed_by_padding(compute: Compute, ids: Sequence[int], longest: int | None
 
 
 def check_padding(folder: Path, compute: Compute, ids: Sequence[int], *, longest: int | None, dtype: torch.dtype) -> None:
-    """Refuse a model that gives a text other numbers when it stands in a batch with longer ones.
-
-    Args:
-        folder: Of the model, for the message.
-        compute: As for :func:`changed_by_padding`.
-        ids: As for :func:`changed_by_padding`.
-        longest: As for :func:`changed_by_padding`.
-        dtype: Precision of the model.
-
-    Raises:
-        ModelError: It does.
-    """
+    """Refuse a model that gives a text other numbers in a batch with longer ones, see :func:`changed_by_padding`."""
     apart = changed_by_padding(compute, ids, longest)
-    if apart > TOLERANCE[dtype]:  # not-a-number is told of with the text that has it
+    if apart > TOLERANCE[dtype]:  # not-a-number passes: it is reported with the text that has it
         problem = f"gives a text different vectors alone and in a batch with longer ones (by a share of {apart:.2g})"
         raise ModelError(f"the model in {folder} {problem}, so no vector is the right one")
 
 
 def _on_host(numbers: torch.Tensor | np.ndarray) -> np.ndarray:
-    """Float64, for a difference that does not overflow."""
+    """Convert to float64, for a difference that does not overflow."""
     return (numbers.float().cpu().numpy() if isinstance(numbers, torch.Tensor) else numbers).astype(np.float64)

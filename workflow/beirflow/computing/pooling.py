@@ -14,18 +14,17 @@ from beirflow.files.errors import ModelError
 
 
 def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0) -> torch.Tensor:
-    """Pool the tokens of each text of a padded batch.
+    """Pool the tokens of each text of a padded batch to float32 of shape (batch, dim), or (batch, modes · dim).
 
     Args:
         modes: One or several of ``mean``, ``cls``, ``max``, ``mean_sqrt_len_tokens``, ``weightedmean``, ``lasttoken`` and
             ``pooler``; the vectors of several are concatenated.
-        output: What a transformers model returns; its hidden state has the shape (batch, tokens, dim). Texts begin in the first
-            column.
+        output: Output of a transformers model, with hidden state of shape (batch, tokens, dim); texts begin in the first column.
         mask: 1 for a token and 0 for padding, shape (batch, tokens).
         prompt: Tokens at the beginning of each text that are left out.
 
     Returns:
-        float32 of shape (batch, dim), or (batch, modes · dim).
+        The vectors.
 
     Raises:
         ModelError: The model gives no vectors of tokens.
@@ -44,7 +43,7 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
 
 
 def pooler_output(output: Any) -> torch.Tensor:
-    """The vector that a model itself makes of a text."""
+    """Return the vector that a model itself makes of a text."""
     vectors = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
     vectors = getattr(output, "text_embeds", None) if vectors is None else vectors
     if vectors is None:
@@ -53,9 +52,10 @@ def pooler_output(output: Any) -> torch.Tensor:
 
 
 def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """One mode, over the tokens that are kept: hidden of shape (batch, tokens, dim), kept bool of shape (batch, tokens)."""
+    """Pool by one mode over the kept tokens: hidden of shape (batch, tokens, dim), kept bool of shape (batch, tokens)."""
     if mode in ("cls", "lasttoken"):
         places = torch.arange(kept.shape[1], device=kept.device)
+        # argmax of a product instead of the length: tokens of a prompt may be left out at the beginning.
         last = (places * kept).argmax(dim=1)
         which = kept.int().argmax(dim=1) if mode == "cls" else last
         vectors = hidden[torch.arange(len(hidden), device=hidden.device), which].float()
@@ -74,17 +74,10 @@ def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
 def pool_packed(
     modes: Sequence[str], output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None, prompt: int = 0
 ) -> torch.Tensor:
-    """The same for texts that are packed end to end in one sequence.
+    """Pool texts that are packed end to end in one sequence, as :func:`pool`.
 
-    Args:
-        modes: As for :func:`pool`.
-        output: What a transformers model returns; its hidden state has the shape (1, tokens, dim).
-        bounds: Where each of n texts begins, and where the last ends, int32 of shape (n + 1,).
-        pooler: The model's own pooler, which reads the first token of each of a batch of sequences.
-        prompt: As for :func:`pool`.
-
-    Returns:
-        float32 of shape (n, dim), or (n, modes · dim).
+    The hidden state has the shape (1, tokens, dim); ``bounds`` are the starts of n texts and the end of the last, int32 of shape
+    (n + 1,); the model's own ``pooler`` reads the first token of each of a batch of sequences.
     """
     hidden = output.last_hidden_state[0]
     if list(modes) == ["mean"] and not prompt:

@@ -19,16 +19,9 @@ from beirflow.runs.ranking import Hits, byte_order
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a dense system.
+    """Open a dense system with its vectors on the device; those of a variant as it stores them, in float32.
 
-    Args:
-        asked: The system and the corpus.
-
-    Returns:
-        It, with its vectors on the device; those of a variant as it stores them, in float32.
-
-    Raises:
-        NoAnswerError: The vectors do not fit into memory.
+    Raises NoAnswerError if the vectors do not fit into memory.
     """
     settings: DenseSettings = asked.system.settings
     device, owner = torch.device(asked.device), settings.variant_of or asked.system.name
@@ -50,15 +43,9 @@ def open_answers(asked: Asked) -> Opened:
 
 
 def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Encoder, str]:
-    """Load the encoder of queries.
+    """Load the encoder of queries; return it with the similarity of vectors, ``dot`` or ``cosine``.
 
-    Args:
-        asked: The system and the corpus.
-        settings: The settings of the dense system.
-        owner: Name of the system that encoded the corpus.
-
-    Returns:
-        The encoder, and how vectors are compared: ``dot`` or ``cosine``.
+    ``owner`` is the system that encoded the corpus.
     """
     model_path = asked.file(TRAINED_MODEL_RECORD if settings.train else MODEL, system=owner)
     encoding = next_to_record((settings.trained if settings.train else settings).encoding, model_path)
@@ -67,7 +54,7 @@ def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Enc
 
 
 def _vector_files(asked: Asked, owner: str) -> list[VectorFile]:
-    """The vectors of each chunk, which are those that its record names."""
+    """Open the vectors of each chunk that their records name."""
     asked.files(CHUNK_VECTORS_RECORD, system=owner)
     names = {"system": owner, "dataset": asked.dataset}
     paths = [str(asked.job.results / CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(len(asked.sizes))]

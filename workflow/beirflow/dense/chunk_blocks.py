@@ -21,11 +21,11 @@ class Blocks(NamedTuple):
     """Sizes of the blocks of the computation.
 
     Attributes:
-        queries: Of a product.
-        again: Queries whose scores are looked at together when they have been computed.
-        documents: That are read.
+        queries: Queries of a product.
+        again: Queries whose computed scores are examined together.
+        documents: Documents that are read at once.
         at_once: Documents of a product.
-        pairs: That are scored exactly.
+        pairs: Pairs that are scored exactly at once.
     """
 
     queries: int
@@ -35,26 +35,31 @@ class Blocks(NamedTuple):
     pairs: int
 
     def of_dim(self, dim: int) -> "Blocks":
-        """The same, with fewer documents and pairs where vectors have so many dimensions that they would take too much memory."""
+        """Return the sizes with fewer documents and pairs where so many dimensions would take too much memory."""
         documents = min(self.documents, max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim)))
         pairs = max(1, PAIRS_BYTES // (PAIR_BYTES * dim))
         return Blocks(self.queries, self.again, documents, min(self.at_once, documents), min(self.pairs, pairs))
 
+    def halved(self, times: int) -> "Blocks":
+        """Return the sizes for less memory; pairs stay, since on CUDA the order of a sum depends on how many there are."""
+        queries, again, documents, at_once = (max(1, size >> times) for size in self[:4])
+        return Blocks(queries, again, documents, at_once, self.pairs)
+
 
 BLOCKS = {"cpu": Blocks(512, 64, 8192, 2048, 512), "cuda": Blocks(4096, 4096, 65_536, 65_536, 1 << 18)}
-"""At most: on a CPU what its caches hold, on a GPU enough to keep it busy: there a block of scores takes 1 GiB."""
+"""Largest sizes: on a CPU what its caches hold, on a GPU enough to keep it busy, where a block of scores takes 1 GiB."""
 
 BLOCK_BYTES = 1 << 29
 DOCUMENT_BYTES = 24
-"""Of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two blocks,
-since one is read ahead."""
+"""Bytes of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two
+blocks, since one is read ahead."""
 
 ROUNDED_VECTORS = 512
 """Vectors that are rounded at once: a cache holds them."""
 
 PAIRS_BYTES = 1 << 28
 PAIR_BYTES = 16
-"""Of a component of a pair while it is scored: both vectors, and their products in float64."""
+"""Bytes of a component of a pair while it is scored: both vectors, and their products in float64."""
 
 
 class Block(NamedTuple):
@@ -65,7 +70,7 @@ class Block(NamedTuple):
         vectors: float32 of shape (n, dim), on the device.
         norms: Their lengths, float32 of shape (n,).
         fast: The vectors in the type of fast scores.
-        rounded: How far at most one of these lies from its vector.
+        rounded: Largest distance of one of these from its vector.
     """
 
     start: int
@@ -76,16 +81,9 @@ class Block(NamedTuple):
 
 
 class InMemoryChunk:
-    """Documents that stay on the device, ready to be compared, for what searches them again and again.
+    """Documents that stay on the device, prepared for repeated searches with one similarity.
 
-    Args:
-        parts: Consecutive documents, such as those of each chunk.
-        similarity: ``dot`` or ``cosine``, as every search of them says.
-        device: Where searches compute.
-
-    Attributes:
-        blocks: All documents.
-        shape: Their number, and their dimensions.
+    ``parts`` are consecutive documents, such as those of each chunk.
     """
 
     def __init__(self, parts: Sequence[Vectors], similarity: str, device: torch.device) -> None:
@@ -112,7 +110,8 @@ class Chunk:
         excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
         similarity: ``dot`` or ``cosine``.
         threads: Share the queries.
-        dtype: Of the vectors whose products are fast scores: float32, or bfloat16 for documents that are not held.
+        dtype: Type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held.
+        halvings: Halvings of the blocks, because memory ran out.
     """
 
     queries: torch.Tensor
@@ -121,34 +120,35 @@ class Chunk:
     similarity: str
     threads: Threads
     dtype: torch.dtype = torch.float32
+    halvings: int = 0
 
     @cached_property
     def fast(self) -> torch.Tensor:
-        """The queries in the type of fast scores."""
+        """Queries in the type of fast scores."""
         return self.queries.to(self.dtype)
 
     @property
     def sizes(self) -> Blocks:
         """Return the sizes of the blocks on this device."""
-        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1])
+        return BLOCKS[self.queries.device.type].of_dim(self.queries.shape[1]).halved(self.halvings)
 
     def share(self, function: Callable[[slice], None], most: int | None = None) -> None:
-        """Call a function with some of the queries at a time, at most those of a product, in several threads."""
+        """Call a function with parts of the queries, each at most those of a product, in several threads."""
         self.threads.share(function, len(self.queries), most or self.sizes.queries)
 
     def of_queries(self, queries: torch.Tensor) -> "Chunk":
-        """The same for some of the queries, given by their numbers."""
+        """Return the chunk with some of the queries, given by their numbers."""
         return replace(self, queries=self.queries[queries], excluded=self.excluded[queries])
 
     @property
     def starts(self) -> list[int]:
-        """The row of the first document of each block."""
+        """Row of the first document of each block."""
         if isinstance(self.documents, InMemoryChunk):
             return [block.start for block in self.documents.blocks]
         return list(range(0, len(self.documents), self.sizes.documents))
 
     def blocks(self) -> Iterator[Block]:
-        """The documents, block by block."""
+        """Read the documents, block by block."""
         if isinstance(self.documents, InMemoryChunk):
             yield from self.documents.blocks
         else:
@@ -159,15 +159,10 @@ class Chunk:
         return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
-        """Fast scores of some queries with neighbouring documents; minus infinity for a document that is left out.
+        """Compute fast scores of queries with neighbouring documents, float32 of shape (queries, documents).
 
-        Args:
-            queries: The queries, or their numbers.
-            start: Row of the first document.
-            block: The documents, in the type of fast scores.
-
-        Returns:
-            float32 of shape (queries, documents).
+        ``start`` is the row of the first document, and ``block`` has the type of fast scores. An excluded document has minus
+        infinity.
         """
         scores = (self.fast[queries] @ block.T).float()
         own = self.excluded[queries] - start
@@ -177,24 +172,17 @@ class Chunk:
 
 
 def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
-    """Vectors on the device, scaled to length 1 for the cosine."""
+    """Copy vectors to the device, scaled to length 1 for the cosine."""
     tensor = torch.from_numpy(vectors).to(device)
     if similarity == "cosine":
+        # float64: squares of float32 numbers neither overflow nor vanish in it.
         exact = tensor.double()
         tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
     return tensor
 
 
 def rounded_to(dtype: torch.dtype, vectors: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Vectors in another type, and how far at most one of them lies from what it was.
-
-    Args:
-        dtype: The type.
-        vectors: float32 of shape (n, dim), n at least 1.
-
-    Returns:
-        The vectors of that type, and the length of the longest difference.
-    """
+    """Convert float32 vectors of shape (n, dim), n at least 1; return them with the length of the largest difference."""
     if vectors.dtype == dtype:
         return vectors, 0.0
     rounded = torch.empty_like(vectors, dtype=dtype)

@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
-
 Encoding: TypeAlias = Computing[EncoderSettings]
 """Settings of a job that encodes texts."""
 
@@ -38,16 +37,9 @@ Encoding: TypeAlias = Computing[EncoderSettings]
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
     """Encode the queries of a dataset, each distinct text once.
 
-    Args:
-        queries_path: ``queries.parquet``, next to its ``corpus.json``.
-        output_path: ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, and its record.
-        encoding: The model, and how it computes.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes a value that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+    ``output_path`` is the ``.npy`` to write, float32 of shape (queries, dim), in the order of the table, beside its record.
+    Raises ModelError for a model that cannot be loaded or computes a value that is not finite, DeviceError for a failing or too
+    small GPU, DataError for a file that is not the recorded one.
     """
     _encode_texts(query_texts(queries_path), output_path, encoding, job)
 
@@ -57,18 +49,9 @@ def encode_chunk(
 ) -> None:
     """Encode one chunk of a corpus, like :func:`encode_queries`.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        output_path: ``.npy`` to write, float32 of shape (documents, dim), in the order of the chunk, and its record.
-        encoding: The model, and how it computes.
-        job: The job, for the record.
-        shared_paths: The files of another dataset with the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else
-            empty. Only the other texts are encoded, and only they count as distinct texts, tokens and truncated texts in the
-            record.
-
-    Raises:
-        DataError: A file is not the one that was recorded, or the vectors of the other dataset cannot be reused.
+    ``shared_paths`` are the files of another dataset with the same texts, as for :func:`~beirflow.dense.reuse.find_vectors`; else
+    empty. Only the other texts are encoded, and only they count as distinct texts, tokens and truncated texts in the record.
+    Raises DataError also if the vectors of the other dataset cannot be reused.
     """
     shared = None
     # Texts are matched as they are joined by a space; another separator may tell equal ones apart.
@@ -136,11 +119,8 @@ def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[s
             write(vectors)
     except NotFiniteError as error:
         name = texts.name_of(error.row)
-        todo = (
-            "look at its text"
-            if made["precision"] not in ("float16", "bfloat16")
-            else "use precision float32, or look at its text"
-        )
+        lower = made["precision"] in ("float16", "bfloat16")
+        todo = "use precision float32, or look at its text" if lower else "look at its text"
         raise ModelError(f"system {system}: the vector of {name} holds infinity or not-a-number; {todo}") from error
     counts = {"tokens": encoder.tokens, f"truncated_{texts.kind}": encoder.truncated}
     alike.warn(system, texts.kind, len(distinct))
@@ -161,20 +141,20 @@ class _Alike:
         self._same = True
 
     def add(self, vectors: np.ndarray) -> None:
-        """Look at more vectors, float32 of shape (n, dim)."""
+        """Compare more vectors, float32 of shape (n, dim)."""
         if len(vectors) and self._first is None:
             self._first = vectors[0].copy()
         self._same = self._same and bool((vectors == self._first).all())
 
     def warn(self, system: str, kind: Kind, texts: int) -> None:
-        """Say so where several distinct texts have one vector."""
+        """Warn if several distinct texts have one vector."""
         if texts > 1 and self._same and self._first is not None:
             what = "the same one" if self._first.any() else "zero"
             logger.warning("%s: the vectors of %d different %s are all %s; the ids alone rank them", system, texts, kind, what)
 
 
 def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:
-    """Give every row the vector of its text, as soon as that is there.
+    """Give every row the vector of its text, as soon as that exists.
 
     Args:
         windows: Vectors of the distinct texts, in order: index of the first text, and float32 of shape (texts, dim).
@@ -189,6 +169,7 @@ def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim:
     kept: dict[int, np.ndarray] = {}
     row = 0
     for start, vectors in windows:
+        # Copies, so that the rest of the window can be freed.
         kept |= {start + i: vectors[i].copy() for i in np.flatnonzero(repeated[start : start + len(vectors)]).tolist()}
         end = int(np.searchsorted(seen, start + len(vectors)))
         numbers = indices[row:end]

@@ -22,7 +22,7 @@ from beirflow.jobs.threads import Threads
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 
 UNIT_ROUNDOFF = 2.0**-53
-"""Of float64."""
+"""Unit roundoff of float64."""
 
 GROUP_BYTES = 1 << 22
 FEWEST_OF_A_GROUP = 256
@@ -33,17 +33,17 @@ LOST = 2.0**-62
 
 
 def exact_scores(chunk: Chunk, block: torch.Tensor, norms: torch.Tensor, query: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
-    """Dot products of pairs of query and document, in float64 and rounded to float32.
+    """Compute dot products of pairs of query and document, in float64 and rounded to float32, of shape (pairs,).
 
     Args:
-        chunk: Whose queries they are.
+        chunk: The chunk with the queries.
         block: Documents, float32 of shape (documents, dim).
         norms: Their lengths, float32 of shape (documents,).
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
+        query: Number of each pair's query, ascending, int64 of shape (pairs,).
+        row: Row of each pair's document, int64 of shape (pairs,).
 
     Returns:
-        float32 of shape (n,); equal vectors have equal scores, wherever they are.
+        The scores; equal vectors have equal scores, wherever they are.
     """
     if block.is_cuda or not len(query):
         return careful_scores(chunk.queries, block, query, row, chunk.sizes.pairs)
@@ -52,6 +52,7 @@ def exact_scores(chunk: Chunk, block: torch.Tensor, norms: torch.Tensor, query: 
     longest = float(norms.max()) + LOST * dim**0.5
     near = 4 * dim * UNIT_ROUNDOFF * longest * queries.norm(dim=1).numpy()[query.numpy()]
     scores = (sums - near).astype(np.float32)
+    # A sum that rounds to the same float32 at both ends of its error is certain.
     in_doubt = scores != (sums + near).astype(np.float32)
     doubtful = torch.from_numpy(np.flatnonzero(in_doubt))
     careful = careful_scores(chunk.queries, block, query[doubtful], row[doubtful], chunk.sizes.pairs)
@@ -60,17 +61,9 @@ def exact_scores(chunk: Chunk, block: torch.Tensor, norms: torch.Tensor, query: 
 
 
 def _fast_sums(queries: torch.Tensor, block: torch.Tensor, query: np.ndarray, row: np.ndarray, threads: Threads) -> np.ndarray:
-    """Dot products of pairs, in float64 and in whatever order is fast: threads share groups of documents that fit into a cache.
+    """Compute dot products of pairs in float64, in any order: threads share groups of documents that fit into a cache.
 
-    Args:
-        queries: float64 of shape (queries, dim).
-        block: Documents, float32 of shape (documents, dim).
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-        threads: Share the work.
-
-    Returns:
-        float64 of shape (n,).
+    The arguments are those of :func:`exact_scores`, with the queries in float64.
     """
     sums, size = np.empty(len(query)), max(FEWEST_OF_A_GROUP, GROUP_BYTES // (8 * block.shape[1]))
     is_used = np.zeros(len(block), bool)
@@ -101,17 +94,9 @@ def _fast_sums(queries: torch.Tensor, block: torch.Tensor, query: np.ndarray, ro
 def careful_scores(
     queries: torch.Tensor, documents: torch.Tensor, query: torch.Tensor, row: torch.Tensor, size: int
 ) -> torch.Tensor:
-    """Dot products of pairs of query and document, accumulated in float64 in one order and rounded to float32.
+    """Compute dot products of pairs, accumulated in float64 in one order and rounded to float32.
 
-    Args:
-        queries: float32 of shape (queries, dim).
-        documents: float32 of shape (documents, dim).
-        query: Number of each pair's query, int64 of shape (n,).
-        row: Row of each pair's document, int64 of shape (n,).
-        size: How many are summed at once.
-
-    Returns:
-        float32 of shape (n,).
+    The arguments are those of :func:`exact_scores`; ``size`` pairs are always summed at once.
     """
     missing = -len(row) % size
     rows, numbers = (torch.nn.functional.pad(pair, (0, missing)) for pair in (row, query))  # the first pair of rows, and not read

@@ -51,10 +51,7 @@ class DenseFamily(Family):
         Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
         Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
         Record(
-            RANGES_RECORD,
-            (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD),
-            (RANGES,),
-            (*TOOK, "system", "dimensions"),
+            RANGES_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (RANGES,), (*TOOK, "system", "dimensions")
         ),
     )
     represents = Stage("encode_chunk", chunked=True, word=2e-4)
@@ -76,14 +73,9 @@ class DenseFamily(Family):
 
     def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:
         """Return the datasets whose queries need an instruction that is missing."""
-        return [
-            Setting(
-                f"instructions.{dataset}",
-                None,
-                f"queries of {dataset} need an instruction: describe their purpose in the words of the model's card",
-            )
-            for dataset in settings.without_instruction(datasets)
-        ]
+        todo = "need an instruction: describe their purpose in the words of the model's card"
+        missing = settings.without_instruction(datasets)
+        return [Setting(f"instructions.{dataset}", None, f"queries of {dataset} {todo}") for dataset in missing]
 
     def for_dataset(self, settings: DenseSettings, dataset: str, corpus: str) -> DenseSettings:
         """Return the settings with the prefix of queries of a dataset, and the task that a class of the user's own gets."""

@@ -45,17 +45,17 @@ MOST_OF_A_SAMPLE = 16_384
 """Documents of the sample; and no more than two blocks."""
 
 SLICES = 16
-"""Of documents, which lie evenly in the chunk, that the sample consists of."""
+"""Slices of documents, evenly spread over the chunk, that make the sample."""
 
 MARGIN = 4.0
-"""Of the guess, in standard deviations of how many of the best are in the sample, and documents: it is rarely too high."""
+"""Margin of the guess, in standard deviations of the number of the best in the sample, and documents: it is rarely too high."""
 
 FOLDED = 8
 """Times the rank of the guess, scores of a query that are ranked: enough that few of the best fall on the same place."""
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
 SMALLEST_NORMAL = 2.0**-126
-"""Of both types."""
+"""Smallest normal number of both types."""
 
 
 class _Shortlisted(NamedTuple):
@@ -67,41 +67,36 @@ class _Shortlisted(NamedTuple):
 
 
 def find_candidates(chunk: Chunk, k: int) -> Candidates | None:
-    """The documents whose exact scores may be among the k best.
+    """Find the documents whose exact scores may be among the k best; queries and documents are not empty.
 
-    Args:
-        chunk: Queries and documents, with fast scores in float32; neither is empty.
-        k: How many are asked for.
-
-    Returns:
-        The candidates; None where a vector is not finite, or where a dot product may overflow.
+    None if a vector is not finite, or if a dot product may overflow.
     """
     sample = _sample(chunk)
     room = _room_in_bfloat16(chunk, sample, k)
     if room is not None:
         rough = replace(chunk, dtype=torch.bfloat16)
-        found = _candidates(rough, _search(rough, room, _first_guess(rough, room, sample)), k)
-        if found is not None:
-            return _joined(found, found.crowded, lambda queries: _in_float32(chunk.of_queries(queries), sample, k))
+        near = _candidates(rough, _search(rough, room, _first_guess(rough, room, sample)), k)
+        if near is not None:
+            return _joined(near, near.crowded, lambda queries: _in_float32(chunk.of_queries(queries), sample, k))
     return _in_float32(chunk, sample, k)
 
 
 def _in_float32(chunk: Chunk, sample: torch.Tensor | None, k: int) -> Candidates | None:
-    """The candidates by fast scores in float32."""
+    """Find the candidates by fast scores in float32."""
     keep = min(len(chunk.documents), k + SPARE)
-    found = _candidates(chunk, _search(chunk, keep, _first_guess(chunk, keep, sample)), k)
-    if found is None:
+    near = _candidates(chunk, _search(chunk, keep, _first_guess(chunk, keep, sample)), k)
+    if near is None:
         return None
 
     def without_guess(queries: torch.Tensor) -> Candidates | None:
         some = chunk.of_queries(queries)
         return _candidates(some, _search(some, keep, None), k)
 
-    return _joined(found, found.few, without_guess)
+    return _joined(near, near.few, without_guess)
 
 
 def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
-    """The candidates among what was found; None where the error of a fast score is not known."""
+    """Select the candidates from a shortlist; None where the error of a fast score is not known."""
     kth = torch.empty(len(chunk.queries), device=chunk.queries.device)
 
     def ask(queries: slice) -> None:
@@ -109,11 +104,12 @@ def _candidates(chunk: Chunk, found: _Shortlisted, k: int) -> Candidates | None:
 
     chunk.share(ask, chunk.sizes.again)
     bounds = _error_bounds(chunk, found.longest, found.rounded, kth)
+    # Twice: the k-th score and the other one may each be off by the bound.
     return found.shortlist.candidates(kth - 2 * bounds) if bool(bounds.isfinite().all()) else None
 
 
 def _joined(found: Candidates, queries: torch.Tensor, find: Callable[[torch.Tensor], Candidates | None]) -> Candidates | None:
-    """Candidates, with those that are found by another way for some of the queries, which have none."""
+    """Replace the candidates of some queries, which have none, by those that ``find`` returns."""
     if not len(queries):
         return found
     again = find(queries)
@@ -140,14 +136,8 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
     product is summed in float32, and rounded to bfloat16 at the end. This last rounding keeps the order, so at the cut only that
     of the k-th score counts: a unit roundoff of it. The factor 1.01 covers the relative errors of this bound.
 
-    Args:
-        chunk: Knows the queries and the type.
-        longest: Norm of the longest document, float32.
-        rounded: Norm of the largest rounding of a document.
-        kth: The k-th fast score of each query, float32 of shape (queries,).
-
-    Returns:
-        float32 of shape (queries,); not finite where a vector is not, or where a dot product may overflow.
+    ``longest`` is the norm of the longest document, ``rounded`` that of the largest rounding, ``kth`` the k-th fast score of each
+    query. The result, float32 of shape (queries,), is not finite where a vector is not, or where a dot product may overflow.
     """
     dim = chunk.queries.shape[1]
     lost = 2 * dim * SMALLEST_NORMAL
@@ -164,7 +154,7 @@ def _error_bounds(chunk: Chunk, longest: torch.Tensor, rounded: float, kth: torc
 
 
 def _sample(chunk: Chunk) -> torch.Tensor | None:
-    """Some documents, float32 of shape (n, dim); None where they save nothing."""
+    """Return some documents, float32 of shape (n, dim); None where they save nothing."""
     documents = chunk.documents
     size = min(len(documents) // SAMPLE, MOST_OF_A_SAMPLE, 2 * chunk.sizes.documents)
     if isinstance(documents, InMemoryChunk) or not size:  # when they are held, there are few queries
@@ -176,7 +166,7 @@ def _sample(chunk: Chunk) -> torch.Tensor | None:
 
 
 def _room_in_bfloat16(chunk: Chunk, sample: torch.Tensor | None, k: int) -> int | None:
-    """For how many documents of each query there must be room in bfloat16; None where that would save no time."""
+    """Estimate the candidates of each query that need room in bfloat16; None where that would save no time."""
     device, queries, documents = chunk.queries.device, len(chunk.queries), len(chunk.documents)
     if sample is None or device.type != "cpu" or queries < FEWEST_QUERIES or choose_precision("auto", device) != torch.bfloat16:
         return None
@@ -191,15 +181,9 @@ def _room_in_bfloat16(chunk: Chunk, sample: torch.Tensor | None, k: int) -> int 
 
 
 def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.Tensor | None:
-    """For each query a score below that of at least ``keep`` documents, very likely; None where a guess saves nothing.
+    """Guess a score below that of at least ``keep`` documents, very likely, float32 of shape (queries, 1).
 
-    Args:
-        chunk: Is searched.
-        keep: How many documents there should be.
-        sample: Some of its documents.
-
-    Returns:
-        float32 of shape (queries, 1).
+    None without a sample, or where a guess saves nothing.
     """
     if sample is None:
         return None
@@ -213,11 +197,12 @@ def _first_guess(chunk: Chunk, keep: int, sample: torch.Tensor | None) -> torch.
         best[queries] = kth_largest(_folded(chunk.fast[queries] @ documents.T, FOLDED * rank).float(), rank)
 
     chunk.share(guess, chunk.sizes.again)
+    # One step down, so that documents that tie with the guess count.
     return torch.nextafter(best, torch.full_like(best, -torch.inf))
 
 
 def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
-    """Of each row at least so many scores: the larger of each two, again and again, so that the k-th best is hardly lower."""
+    """Reduce each row to at least so many scores, keeping the larger of each two, so that the k-th best is hardly lower."""
     while scores.shape[1] >= 2 * least:
         half = scores.shape[1] // 2
         scores = torch.maximum(scores[:, :half], scores[:, half : 2 * half])
@@ -225,7 +210,7 @@ def _folded(scores: torch.Tensor, least: int) -> torch.Tensor:
 
 
 def _search(chunk: Chunk, keep: int, least: torch.Tensor | None) -> _Shortlisted:
-    """The best ``keep`` documents of each query, or those above the least scores."""
+    """Return the best ``keep`` documents of each query, or those above the least scores."""
     shortlist = Shortlist(len(chunk.queries), keep, chunk.queries.device, least)
     longest, rounded = torch.zeros((), device=chunk.queries.device), 0.0
     with Progress("search", len(chunk.documents), "documents") as progress:

@@ -23,12 +23,11 @@ class SharedVectors:
     """The vectors of another dataset that one chunk reuses.
 
     Attributes:
-        chunk: For each document of the chunk, the chunk of the other dataset that has its text, int32 of shape (documents,); -1
-            for none.
-        row: The row in there, likewise.
-        paths: By chunk of the other dataset, the file of vectors; only those that are needed.
+        chunk: For each document, the chunk of the other dataset that has its text, int32 of shape (documents,); -1 for none.
+        row: The row in that chunk, likewise.
+        paths: By needed chunk of the other dataset, the file of vectors.
         records: By chunk of the other dataset, the records of these files; of chunk 0 where none is needed.
-        shared: ``shared.parquet``, which says all this, and its digest.
+        shared: ``shared.parquet``, the source of all this, and its digest.
     """
 
     chunk: np.ndarray
@@ -39,36 +38,25 @@ class SharedVectors:
 
     @property
     def missing(self) -> np.ndarray:
-        """Test whether the other dataset lacks the text of a document, bool of shape (documents,)."""
+        """Documents whose text the other dataset lacks, bool of shape (documents,)."""
         return self.chunk < 0
 
     def check_precision(self, precision: str, where: str = "here it is") -> None:
-        """Make sure that the vectors have the precision of those that they join.
-
-        Args:
-            precision: ``float32``, ``bfloat16`` or ``float16``.
-            where: Where that is, for the message.
-
-        Raises:
-            DataError: They have another.
-        """
+        """Check that the vectors have the precision of those that they join; ``where`` names these in the DataError."""
         for number, path in self.paths.items():
             todo = f"name a precision in the configuration, or {_encode_again(path)}"
             _check(path, "encoded in", self.records[number]["made"]["precision"], precision, where, todo)
 
     def gather(self) -> np.ndarray:
-        """Read the vectors, each file in sequence, after comparing it with its record.
+        """Read the vectors, float32 of shape (documents, dim), each file in sequence, after comparing it with its record.
 
-        Returns:
-            float32 of shape (documents, dim); the rows that are missing hold nothing that means anything.
-
-        Raises:
-            DataError: A file was changed after it was written.
+        The rows of missing texts are undefined. Raises DataError for a changed file.
         """
         vectors = np.empty((len(self.chunk), self._first["dim"]), dtype=np.float32)
         with Progress("reuse vectors", int((~self.missing).sum()), "documents") as progress:
             for number, path in self.paths.items():
                 rows = np.flatnonzero(self.chunk == number)
+                # In the order of the file, which is then read in sequence.
                 rows = rows[np.argsort(self.row[rows], kind="stable")]
                 vectors[rows] = read_vectors(path, self.records[number]["rows"])[self.row[rows]]
                 progress.advance(len(rows))
@@ -89,7 +77,7 @@ class SharedVectors:
         return [self.records[number]["made"] for number in self.paths]
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the files that the vectors come from, by path below the results."""
+        """Return digests of the files that the vectors come from, by path below the results."""
         path, digest = self.shared
         vectors = [self.records[number]["outputs"] for number in self.paths]
         return {path: digest} | {path: digest for outputs in vectors for path, digest in outputs.items()}
@@ -102,23 +90,11 @@ class SharedVectors:
 def find_vectors(
     shared_paths: Sequence[str], chunk: int, *, system: str, documents_path: str, model_path: str, job: Job
 ) -> SharedVectors:
-    """Find out which vectors of another dataset a chunk can reuse.
+    """Find the vectors of another dataset that a chunk can reuse, without reading them.
 
-    Args:
-        shared_paths: What ``match_texts`` wrote, and then the vectors of chunk 0, 1, … of the other dataset, each with its
-            record.
-        chunk: Number of the chunk.
-        system: Name of the system.
-        documents_path: ``documents.parquet`` of the chunk's dataset, next to its ``corpus.json``.
-        model_path: The record of the model.
-        job: The job that encodes the chunk.
-
-    Returns:
-        What to reuse; no vector has been read.
-
-    Raises:
-        DataError: A record was damaged, the texts were matched in other corpora than these, or the vectors come from another
-            system or model, or from several precisions.
+    ``shared_paths`` are the output of ``match_texts``, then the vectors of chunk 0, 1, … of the other dataset, each with its
+    record. Raises DataError for a damaged record, texts that were matched in other corpora, or vectors of another system or
+    model, or of several precisions.
     """
     shared_path, *vector_paths = shared_paths
     rematch = f"match the texts again after: rm {shared_path}"
@@ -136,9 +112,11 @@ def find_vectors(
     for number in needed or [0]:
         path = vector_paths[number]
         records[number] = record = read_json(record_of(path))
-        found = next((digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None)
+        corpus_digest = next(
+            (digest for name, digest in record["inputs"].items() if Path(name).name == Path(DOCUMENTS).name), None
+        )
         stale = f"{rematch}; or, if that changes nothing, {_encode_again(path)}"
-        _check(path, "made from the corpus", found, matched["other"], f"{shared_path} is about", stale)
+        _check(path, "made from the corpus", corpus_digest, matched["other"], f"{shared_path} is about", stale)
         check_inputs(record_of(path), record, {job.below(model_path): model}, system=system)
     shared = job.below(shared_path), file_digest(shared_path)
     vectors = SharedVectors(chunks, rows, {number: vector_paths[number] for number in needed}, records, shared)

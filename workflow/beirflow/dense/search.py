@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from beirflow.dense.compression import CompressedFile, Compression
-from beirflow.dense.own_candidates import exact_of_pairs
-from beirflow.dense.ranges import read_ranges
-from beirflow.dense.top_k import exact_top_k
+from beirflow.dense.compression import CompressedFile, Compression, read_ranges
+from beirflow.dense.top_k import exact_of_pairs, exact_top_k
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
@@ -48,21 +46,10 @@ def search_chunk(
 ) -> None:
     """Find the top k of one chunk for every query, among its own candidates where the dataset states them.
 
-    Args:
-        request: The chunk, and what is asked.
-        comparison: How vectors are compared.
-        model_path: The record of the model.
-        query_vectors_path: ``.npy`` of the queries' vectors, float32 of shape (queries, dim), with its record.
-        chunk_vectors_path: ``.npy`` of the chunk's vectors, float32 of shape (documents of the chunk, dim).
-        hardware: Where to compute.
-        job: The job, for the record of the run.
-        ranges_path: The ranges of the corpus, with their record, for int8 vectors.
-
-    Raises:
-        ConfigError: The vectors have fewer dimensions than the variant stores.
-        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and dataset, or not of
-            one precision.
-        DeviceError: The GPU fails or has too little memory.
+    The paths of vectors are ``.npy`` files, float32 of shape (queries, dim) and (documents of the chunk, dim), with their
+    records; ``ranges_path`` has the ranges of the corpus, for int8 vectors. Raises ConfigError for vectors with fewer dimensions
+    than the variant stores; DataError for a file that is not the recorded one, vectors of another system, model or dataset, or of
+    several precisions; DeviceError for a GPU that fails or has too little memory.
     """
     hardware.use_threads()
     encoder = comparison.variant_of or request.system
@@ -72,6 +59,7 @@ def search_chunk(
     similarity, model = similarity_of(comparison.similarity, model_path), read_json(model_path)
 
     def open_chunk(ids: Ids) -> OpenedChunk:
+        # Copied into memory: every block of documents is compared with all queries.
         queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
         documents = VectorFile(chunk_vectors_path, len(ids.documents), checked=True)
         if not comparison.variant_of:

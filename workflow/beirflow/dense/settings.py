@@ -13,18 +13,16 @@ INSTRUCTION = "{instruction}"
 
 @dataclass(frozen=True)
 class DenseSettings(EncoderSettings):
-    """An encoder, and how its vectors are compared.
+    """An encoder, and the comparison of its vectors.
 
     Attributes:
-        similarity: ``dot`` or ``cosine``; None is as the files of the model say.
-        instructions: By dataset, what queries are for: written where ``query_prefix`` has ``{instruction}``.
+        similarity: ``dot`` or ``cosine``; None for that in the files of the model.
+        instructions: By dataset, the purpose of queries: written where ``query_prefix`` has ``{instruction}``.
         tasks: By dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model.
-        variant_of: The system whose vectors are compressed and searched; its encoder is that of this system. None where a system
-            has vectors of its own.
-        vectors: Of a variant, what is stored of a vector: ``float32``, ``float16``, ``int8`` or ``binary``.
-        stored_dimensions: Of a variant, how many of the first dimensions are stored; None for all.
-        train: How the encoder is trained for each dataset before it encodes that; ``model`` is what it begins as then. None where
-            it is used as it is.
+        variant_of: The system whose vectors are compressed and searched, and whose encoder this is; None for vectors of its own.
+        vectors: Stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
+        stored_dimensions: Number of leading dimensions that a variant stores; None for all.
+        train: Training of the encoder for each dataset before it encodes that, beginning with ``model``; None without training.
     """
 
     similarity: str | None = None
@@ -36,57 +34,51 @@ class DenseSettings(EncoderSettings):
     train: Training | None = None
 
     def __post_init__(self) -> None:
-        """Take entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        """Convert ``train`` from a configuration, the parameters of a rule or a manifest."""
         if isinstance(self.train, Mapping):
             object.__setattr__(self, "train", Training(**self.train))
 
     @property
     def added(self) -> WrittenQueries | None:
-        """The queries that are written for documents, which the encoder is trained on."""
+        """Queries that are written for documents, for the training of the encoder."""
         return self.train.written if self.train else None
 
     @property
     def said(self) -> list[str]:
-        """Names of the settings that the configuration says, in order."""
+        """Names of the settings that the configuration states, sorted."""
         return sorted(key for key, value in asdict(self).items() if key not in NOT_SAID and value not in (None, {}))
 
     @property
     def encoding(self) -> EncoderSettings:
-        """Return the settings that determine the vectors of texts."""
+        """Settings that determine the vectors of texts."""
         return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
 
     @property
     def trained(self) -> "DenseSettings":
-        """The same without a place of the model: a trained one is where its record is."""
-        nothing = dict.fromkeys(
-            ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
-        )
+        """Settings without a place of the model: a trained one is next to its record."""
+        names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
+        nothing = dict.fromkeys(names)
         return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
 
     def without_instruction(self, datasets: Iterable[str]) -> list[str]:
-        """Those of some datasets whose queries need an instruction that is not there."""
+        """Return the datasets whose queries need an instruction that is missing."""
         needed = INSTRUCTION in (self.query_prefix or "")
         return [dataset for dataset in datasets if needed and dataset not in self.instructions]
 
     def for_dataset(self, dataset: str, corpus: str = "") -> "DenseSettings":
-        """The same as it is for one dataset: the prefix of its queries, and the task that a class of the user's own is told.
+        """Return the settings for a dataset: the prefix of its queries, and the task of a class of the user's own.
 
-        Args:
-            dataset: Name of the dataset.
-            corpus: Name of its forum, with that of the dataset; empty for a dataset without forums.
-
-        Returns:
-            The settings.
+        ``corpus`` is the name of a forum, with that of the dataset; empty for a dataset without forums.
         """
         if self.encoder:
             return replace(self, task=self.tasks.get(corpus or dataset, corpus or dataset))
+        # The instruction is known per dataset, not per forum.
         if self.query_prefix is None or dataset not in self.instructions:
             return self
         return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
 
 
 _MODEL = {each.name for each in fields(ModelSettings)}
-
 
 OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
 """Settings that no vector that is encoded depends on."""

@@ -27,7 +27,7 @@ from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
-"""By precision, the length of the difference of two vectors over the length of the stored one.
+"""Largest length of the difference of two vectors over that of the stored one, by precision.
 
 Wider than what was measured, because devices and larger models differ more: all-MiniLM-L6-v2 on a CPU, in other batches, at
 most 8e-7 in float32, 7e-4 in float16, 5e-3 in bfloat16; against the vectors in float32, 2e-3 and 1.2e-2. paraphrase-MiniLM-L3-v2,
@@ -46,14 +46,8 @@ ENCODER_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "argu
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a dense system on one corpus.
 
-    Args:
-        subject: The system and the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-
-    Returns:
-        Three checks: documents encoded again, queries encoded again, queries searched again; of a system that was trained,
-        with the weights that it has, and before them queries written again.
+    These encode documents and queries of a sample again and search queries again; for a trained system, with its weights, after
+    checks that write queries again.
     """
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
     return [*expansion_checks(subject, sample, random), *VectorCheck(subject, settings, sample, random).checks()]

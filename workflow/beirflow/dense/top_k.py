@@ -8,7 +8,9 @@ k-th score than there is room for. Memory holds two blocks, the queries, and the
 however many scores tie.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -18,14 +20,20 @@ from beirflow.dense.chunk_blocks import Chunk, InMemoryChunk, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
 from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
+from beirflow.jobs.devices import is_out_of_memory
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
+
+logger = logging.getLogger(__name__)
 
 MERGED_QUERIES = 64
 """Queries whose hits are sorted at once: a cache holds them."""
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
+
+MOST_HALVINGS = 6
+"""Halvings of blocks before a search fails; the shortlists, which take most of the rest, do not shrink with them."""
 
 
 def exact_top_k(
@@ -38,7 +46,7 @@ def exact_top_k(
     excluded: np.ndarray,
     device: torch.device,
 ) -> Hits:
-    """The k best documents of each query by the ranking rule.
+    """Return the k best documents of each query by the ranking rule.
 
     Args:
         queries: float32 of shape (queries, dim).
@@ -65,16 +73,62 @@ def exact_top_k(
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
-        chunk = Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity, threads)
-        near = find_candidates(chunk, k)
-        if near is None:
-            raise not_finite(chunk)
-        found = score_candidates(chunk, near.query, near.row)
-        return _merge(chunk, [found, *_score_crowded(chunk, near.crowded, near.least, id_order, k)], id_order, k)
+        whole = Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity, threads)
+
+        def search(chunk: Chunk) -> Hits:
+            near = find_candidates(chunk, k)
+            if near is None:
+                raise _not_finite(chunk)
+            hits = score_candidates(chunk, near.query, near.row)
+            return _merge(chunk, [hits, *_score_crowded(chunk, near.crowded, near.least, id_order, k)], id_order, k)
+
+        return _within_memory(whole, search)
 
 
-def not_finite(chunk: Chunk) -> DataError:
-    """The error for vectors whose dot products cannot be computed in float32."""
+def exact_of_pairs(
+    queries: np.ndarray,
+    documents: Vectors,
+    query: np.ndarray,
+    row: np.ndarray,
+    id_order: np.ndarray,
+    k: int,
+    *,
+    similarity: str,
+    device: torch.device,
+) -> Hits:
+    """Rank given pairs of query and document, with the scores that they have among all.
+
+    ``query``, ascending, and ``row`` are int64 of shape (pairs,); everything else is as for :func:`exact_top_k`.
+    """
+    if not len(row):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    with Threads(device) as threads:
+        nothing = torch.full((len(queries),), -1, device=device)
+        chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
+        pairs = torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)
+        hits = _within_memory(chunk, lambda chunk: score_candidates(chunk, *pairs))
+        if not np.isfinite(hits[2]).all():
+            raise _not_finite(chunk)
+    return merge_hits([hits], lambda rows: id_order[rows], k)[:3]
+
+
+def _within_memory(chunk: Chunk, search: Callable[[Chunk], Hits]) -> Hits:
+    """Search a chunk in blocks that are halved whenever memory runs out, which changes no hit."""
+    while True:
+        try:
+            return search(chunk)
+        except RuntimeError as error:
+            if chunk.halvings == MOST_HALVINGS or not is_out_of_memory(error):
+                raise
+        # After the except block, whose traceback keeps the tensors of the failed search.
+        if chunk.queries.is_cuda:
+            torch.cuda.empty_cache()
+        chunk = replace(chunk, halvings=chunk.halvings + 1)
+        logger.warning("out of memory in a search; continuing in blocks of at most %d documents", chunk.sizes.documents)
+
+
+def _not_finite(chunk: Chunk) -> DataError:
+    """Return the error for vectors whose dot products cannot be computed in float32."""
     todo = "; encode them again, in precision float32 if it was a lower one"
     blocks = ((block.start, block.vectors) for block in chunk.blocks())
     for start, vectors in chain([(0, chunk.queries)], blocks):
@@ -87,15 +141,9 @@ def not_finite(chunk: Chunk) -> DataError:
 
 
 def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hits:
-    """Exact scores of some documents of each query.
+    """Score pairs of query and document exactly, in their order; the chunk is read once.
 
-    Args:
-        chunk: Is read once.
-        query: Number of each pair's query, ascending, int64 of shape (n,).
-        row: Row of each pair's document, integers of shape (n,).
-
-    Returns:
-        Number of the query, row and score of each, in the same order.
+    ``query``, ascending, is int64 and ``row`` any integers of shape (pairs,).
     """
     order, counts = _by_block(chunk, row)
     queries, rows = (torch.split(numbers.index_select(0, order), counts) for numbers in (query, row))
@@ -108,22 +156,21 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
 
 
 def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
-    """The order of pairs by the block that their document is in, else as they are, and how many each block has."""
+    """Order pairs by the block of their document, else stably; return the order and the number of pairs of each block."""
     starts = torch.tensor(chunk.starts, device=row.device, dtype=row.dtype)
     block = torch.searchsorted(starts, row, right=True, out_int32=True) - 1
-    order = block.to(torch.int16 if len(starts) < 1 << 15 else torch.int32).argsort(
-        stable=True
-    )  # short numbers are sorted faster
+    # Short numbers are sorted faster.
+    order = block.to(torch.int16 if len(starts) < 1 << 15 else torch.int32).argsort(stable=True)
     return order, torch.bincount(block, minlength=len(starts)).tolist()
 
 
-def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:
-    """The k best of lists that are sorted by query: threads share the queries."""
+def _merge(chunk: Chunk, lists: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:
+    """Return the k best of lists that are sorted by query: threads share the queries."""
     best: dict[int, Hits] = {}
 
     def merge(queries: slice) -> None:
         parts = []
-        for hits in found:
+        for hits in lists:
             first, last = np.searchsorted(hits[0], [queries.start, queries.stop])
             parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
         best[queries.start] = merge_hits(parts, lambda rows: id_order[rows], k)[:3]
@@ -134,7 +181,7 @@ def _merge(chunk: Chunk, found: Sequence[Hits], id_order: np.ndarray, k: int) ->
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
-    """Exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist has room for."""
+    """Rank exactly, a few at a time, queries with more documents about the k-th score than the shortlist has room for."""
     if not len(crowded):
         return []
     groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
@@ -144,8 +191,8 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
             scores = chunk.scores(queries, start, block)
             place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             exact = exact_scores(chunk, block, norms, queries[place], column)
-            found = _hits(queries[place], column + start, exact)
-            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
+            hits = _hits(queries[place], column + start, exact)
+            best[group] = merge_hits([best[group], hits], lambda rows: id_order[rows], k)[:3]
     return best
 
 

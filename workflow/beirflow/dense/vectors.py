@@ -12,50 +12,27 @@ from beirflow.files.writing import DigestingWriter
 
 
 class VectorWriter:
-    """Writes a ``.npy`` file in the background, while the next vectors are computed.
-
-    Args:
-        writer: Where to write.
-        rows: Number of vectors that will come.
-    """
+    """A writer of a ``.npy`` file of ``rows`` vectors, in the background, while the next vectors are computed."""
 
     def __init__(self, writer: DigestingWriter, rows: int) -> None:
         self._writer, self._rows = writer, rows
         self._has_header = False
 
     def write(self, vectors: np.ndarray) -> None:
-        """Write the next vectors.
-
-        Args:
-            vectors: float32 of shape (n, dim); must not change afterwards.
-        """
+        """Write the next vectors, float32 of shape (n, dim), which must not change afterwards."""
         if not self._has_header:
-            self._writer.write(_header((self._rows, vectors.shape[1])))
+            header = io.BytesIO()
+            described = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, vectors.shape[1])}
+            np.lib.format.write_array_header_1_0(header, described)
+            self._writer.write(header.getvalue())
             self._has_header = True
         self._writer.write(np.ascontiguousarray(vectors).view(np.uint8).data)
-
-
-def _header(shape: tuple[int, int]) -> bytes:
-    """The header of a ``.npy`` file."""
-    stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
-    return stream.getvalue()
 
 
 class VectorFile:
     """Vectors that stay on disk; a slice reads its rows, so that memory is bounded by the slice and not by the file.
 
-    Args:
-        path: The ``.npy`` file.
-        rows: Rows of the table that was encoded.
-        checked: Whether somebody else makes sure that the file is the one that was recorded.
-
-    Attributes:
-        path: The file.
-        shape: Rows and dimensions.
-
-    Raises:
-        DataError: The file was changed after it was written, or does not hold one vector a row.
+    Arguments and errors are those of :func:`read_vectors`; ``shape`` is rows and dimensions.
     """
 
     def __init__(self, path: str | Path, rows: int, *, checked: bool = False) -> None:
@@ -68,7 +45,7 @@ class VectorFile:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Rows of the file, float32 of shape (rows, dim); the slice has no step."""
+        """Read rows of the file, float32 of shape (rows, dim); the slice has no step."""
         start, stop, _ = rows.indices(len(self))
         dim = self.shape[1]
         offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
@@ -76,18 +53,10 @@ class VectorFile:
 
 
 def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.memmap:
-    """Open vectors that match their record.
+    """Map the vectors in a ``.npy`` file that match its record, float32 of shape (rows, dim).
 
-    Args:
-        path: The ``.npy`` file.
-        rows: Rows of the table that was encoded.
-        checked: Whether somebody else makes sure that the file is the one that was recorded.
-
-    Returns:
-        float32 of shape (rows, dim), mapped from the file.
-
-    Raises:
-        DataError: The file was changed after it was written, or does not hold one vector a row.
+    ``rows`` is the length of the encoded table; ``checked`` files are compared with their record elsewhere. Raises DataError for
+    a changed file, or one that does not hold one vector per row.
     """
     if not checked:
         record_path = record_of(path)
@@ -99,13 +68,5 @@ def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.me
 
 
 def similarity_of(said: str | None, model_path: str) -> str:
-    """Return the similarity of two vectors.
-
-    Args:
-        said: What the configuration says; None for what the record of the model says.
-        model_path: The record of the model.
-
-    Returns:
-        ``dot`` or ``cosine``.
-    """
+    """Return the similarity, ``dot`` or ``cosine``: the configured one, or that in the record of the model."""
     return said or str(read_json(model_path)["card"]["similarity"])

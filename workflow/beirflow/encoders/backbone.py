@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ ENCODER_CLASSES = {
     "pegasus": "PegasusEncoder",
     "marian": "MarianEncoder",
 }
-"""By type of an encoder-decoder model, the class of its encoder alone, as sentence-transformers takes it."""
+"""Class of the encoder alone, by type of an encoder-decoder model, as sentence-transformers uses it."""
 
 CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
 """Architectures for whose type AutoModel takes another class."""
@@ -54,17 +53,16 @@ class Backbone:
 
     Args:
         folder: Their folder.
-        step: What the card says of them.
+        step: Their entry in the card.
         weights: Name of the file that holds the weights.
-        pooling: Modes of pooling, which say whether the model's own pooler is needed.
-        dtype: What the model computes in.
-        inserted: Tokens that are put into every text after it was tokenised, for which room is left.
+        pooling: Modes of pooling; only ``pooler`` needs the model's own pooler.
+        dtype: Precision of the model.
+        inserted: Tokens that are added to every text after tokenisation, for which room is left.
 
     Attributes:
-        tokenizer: The tokenizer.
         model: The model, not yet on its device.
         max_length: Tokens after which a text is cut, special tokens included; None for no limit.
-        vocabulary: Tokens that the model knows.
+        vocabulary: Number of tokens that the model knows.
         padding: Id to fill batches with.
         unused: Names of the weights in the file that the model has no place for: those of a head.
 
@@ -79,7 +77,7 @@ class Backbone:
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         try:
-            self.tokenizer, self.model, report = load_lean(partial(self._load))
+            self.tokenizer, self.model, report = load_lean(self._load)
         except ModelError:
             raise
         except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
@@ -92,12 +90,13 @@ class Backbone:
         self.max_length = self._longest(step.settings["max_length"])
         self.vocabulary = known_tokens(self.model)
         self.padding = self.tokenizer.pad_token_id or 0
+        # Only tokenizers in Rust have one; those in Python are called as they are.
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         refuse_token_types(self.tokenizer, self.model, folder)
         self._prepare_tokenizer(step.settings["lower_case"])
 
     def _architecture(self) -> tuple[Any, Any]:
-        """The configuration of the model, and the class that takes it."""
+        """Return the configuration of the model, and the class that takes it."""
         import transformers
 
         config = transformers.AutoConfig.from_pretrained(self._folder, **LOCAL)
@@ -131,7 +130,7 @@ class Backbone:
             )
 
     def _check_rotation(self, config: Any) -> None:
-        """Refuse a rotation of positions that is written as code outside of transformers has it, which its own classes ignore."""
+        """Refuse a rotation of positions written as by code outside of transformers, whose own classes ignore it."""
         said = read_object(self._folder / MODEL_CONFIG).get("rotary_emb_base")
         used = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
         if said is not None and used is not None and float(said) != float(used):
@@ -141,7 +140,7 @@ class Backbone:
             )
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, model, and the report on its weights."""
+        """Return tokenizer, model, and the report on its weights."""
         import transformers
 
         config, kind = self._architecture()
@@ -167,6 +166,7 @@ class Backbone:
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
             raise ModelError(f"{path} has weights of other shapes than config.json says: {_some(mismatched)}")
         self.unused = unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
+        # A weight below a part that the model has is one that it should use; others may be those of a head.
         parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
         if inside := [name for name in unused if name.partition(".")[0] in parts]:
             raise ModelError(
@@ -176,24 +176,17 @@ class Backbone:
             logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, _some(unused))
 
     def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
-        """Refuse to ask a model for a pooler that it has not."""
+        """Refuse pooling by a pooler that the model lacks."""
         if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
             raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
 
     def check_padding(self, compute: Compute) -> None:
-        """Refuse a model that gives a text other vectors when it stands in a batch with longer ones.
-
-        Args:
-            compute: Everything from token ids to the vectors that a system uses.
-
-        Raises:
-            ModelError: It does.
-        """
+        """Refuse a model that gives a text other vectors, computed from token ids, in a batch with longer ones."""
         ids = self.token_ids([PROBE_TEXT])[0]
         check_padding(self._folder, compute, ids, longest=self.max_length, dtype=self._dtype)
 
     def _longest(self, wanted: int | None) -> int | None:
-        """Tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
+        """Return the tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
         own = self.tokenizer.model_max_length
         if not isinstance(own, int | float):
             raise ModelError(
@@ -204,7 +197,7 @@ class Backbone:
         return longest if longest < UNLIMITED else None
 
     def _prepare_tokenizer(self, lower_case: bool) -> None:
-        """No padding, the right length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
+        """Set no padding, the length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
         if self._fast is None:
             if lower_case and not getattr(self.tokenizer, "do_lower_case", False):
                 self._lower_case_in_python()
@@ -222,7 +215,7 @@ class Backbone:
                 self._fast.normalizer = Normalizers([Lowercase(), *parts])
 
     def _lower_case_in_python(self) -> None:
-        """Let a tokenizer in Python write lower case; some take that from their own configuration only."""
+        """Set lower case in a tokenizer in Python; some take it from their own configuration only."""
         try:
             self.tokenizer.do_lower_case = True
         except AttributeError as error:
@@ -232,14 +225,14 @@ class Backbone:
             ) from error
 
     def shorten(self, max_length: int) -> None:
-        """Cut texts after fewer tokens than before, special tokens included; nothing happens where they are not more."""
+        """Cut texts after at most ``max_length`` tokens, special tokens included."""
         if self.max_length is None or self.max_length > max_length:
             self.max_length = max_length
             if self._fast is not None:
                 self._fast.enable_truncation(max_length - self._inserted, direction=self.tokenizer.truncation_side)
 
     def token_ids(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of each text, special tokens included."""
+        """Return the token ids of each text, special tokens included."""
         if self._fast is None:
             cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length - self._inserted}
             return self.tokenizer(texts, **cut)["input_ids"]
@@ -247,7 +240,7 @@ class Backbone:
         return [encoding.ids for encoding in self._fast.encode_batch_fast(texts)]
 
     def prompt_length(self, prompt: str) -> int:
-        """Tokens of a prompt by itself, without a special token at its end, as sentence-transformers counts them."""
+        """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""
         ids = self.token_ids([prompt])[0]
         return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
 
@@ -261,5 +254,5 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of a message: those of torch continue with advice that does not hold here."""
+    """Return the first line of a message: those of torch continue with advice that does not apply here."""
     return str(error).strip().partition("\n")[0]

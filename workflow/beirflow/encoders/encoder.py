@@ -42,11 +42,11 @@ class Encoder(Protocol):
 
     @property
     def tokens(self) -> int | None:
-        """Tokens encoded so far, padding not counted; None where that is not known."""
+        """Tokens encoded so far, padding not counted; None if unknown."""
 
     @property
     def truncated(self) -> int | None:
-        """Texts that were as long as the maximum, so probably cut; None where that is not known."""
+        """Texts that were as long as the maximum, so probably cut; None if unknown."""
 
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""
@@ -59,30 +59,27 @@ class Encoder(Protocol):
 
 
 class TransformersEncoder:
-    """An encoder that is computed by torch: a model of transformers or a table of word vectors, pooling, and what follows.
+    """An encoder computed by torch: a model of transformers or a table of word vectors, pooling, and further modules.
 
     Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device
-    while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they
-    are packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens has
-    zeros in place of its pooled tokens: an empty text, where the tokenizer adds no special tokens.
+    while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are
+    packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens has zeros
+    in place of its pooled tokens: an empty text, where the tokenizer adds no special tokens.
 
     Args:
-        system: The system; what its settings say wins over what the files of the model say.
-        folder: Folder of the model; for a system with two models, of that of this kind of text.
+        system: The system; its settings override the files of the model.
+        folder: Folder of the model; for a system with two models, that of this kind of text.
         device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         token_budget: Tokens of a batch, or ``auto``.
-        kind: What is encoded, where the model treats queries and documents differently.
+        kind: Kind of text, where the model treats queries and documents differently.
 
     Attributes:
-        card: How texts are encoded.
-        tower: What encodes the tokens of this kind of text.
-        dim: Dimensions of a vector.
-        tokens: Tokens encoded so far, padding not counted.
-        truncated: Texts that were as long as the maximum, so probably cut.
+        card: Recipe from a text to its vector.
+        tower: The loaded modules for this kind of text.
 
     Raises:
-        ModelError: The model cannot be loaded, is not understood, or cannot do what the system says.
+        ModelError: The model cannot be loaded, is not understood, or does not fit the settings.
     """
 
     def __init__(
@@ -114,35 +111,15 @@ class TransformersEncoder:
             raise ModelError(f"system {system.name}: {error}") from error
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that the vectors are made with, for the record."""
+        """Return precision, device and versions that the vectors are made with, for the record."""
         return self.tower.made()
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode queries.
-
-        Args:
-            texts: n queries.
-
-        Returns:
-            float32 of shape (n, dim), in the order of the texts.
-
-        Raises:
-            NotFiniteError: A vector is not finite.
-        """
+        """Encode n queries, float32 of shape (n, dim), in the order of the texts."""
         return self._whole(texts, "queries")
 
     def encode_corpus(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode documents.
-
-        Args:
-            texts: n documents; fastest when texts of similar length are neighbours.
-
-        Returns:
-            float32 of shape (n, dim), in the order of the texts.
-
-        Raises:
-            NotFiniteError: A vector is not finite.
-        """
+        """Encode n documents, float32 of shape (n, dim); fastest when texts of similar length are neighbours."""
         return self._whole(texts, "documents")
 
     def described(self) -> dict[str, Any]:
@@ -158,15 +135,8 @@ class TransformersEncoder:
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
 
-        Args:
-            texts: n texts.
-            kind: ``queries`` or ``documents``.
-
-        Yields:
-            Index of the first text of a window, and the window's vectors, float32 of shape (texts, dim).
-
-        Raises:
-            NotFiniteError: A vector is not finite.
+        Yields the index of the first text of a window, and the window's vectors, float32 of shape (texts, dim). Raises
+        NotFiniteError for a vector that is not finite.
         """
         tokenize = partial(self._tokenize, texts, self.card.prompts[kind])
         left_out = self.tower.left_out(self.card.prompts[kind])
@@ -181,21 +151,15 @@ class TransformersEncoder:
                 yield on_the_way.wait()
 
     def tokens_of(self, texts: Sequence[str], kind: Kind) -> Tokens:
-        """Token ids of all texts at once, with the prompt of their kind, for :meth:`vectors_of`."""
+        """Return the token ids of all texts, with the prompt of their kind, for :meth:`vectors_of`."""
         windows = [self._tokenize(texts, self.card.prompts[kind], start) for start in range(0, len(texts), WINDOW_TEXTS)]
         ids, lengths = ([getattr(window, name) for window in windows] for name in ("ids", "lengths"))
         return Tokens(0, np.concatenate(ids), np.concatenate(lengths))
 
     def vectors_of(self, texts: Tokens, rows: np.ndarray, kind: Kind) -> torch.Tensor:
-        """Vectors of some texts in one batch, with gradients where torch computes them.
+        """Encode the texts in ``rows``, none without tokens, in one batch, with gradients where torch computes them.
 
-        Args:
-            texts: What :meth:`tokens_of` gave; none of the rows is without tokens.
-            rows: Which texts, int64 of shape (n,).
-            kind: What they are.
-
-        Returns:
-            On the device, float32 of shape (n, dim).
+        Returns float32 of shape (rows, dim) on the device.
         """
         return self.tower.vectors(texts, rows, self.tower.left_out(self.card.prompts[kind]))[:, : self.dim].float()
 
@@ -209,7 +173,7 @@ class TransformersEncoder:
 
     @torch.inference_mode()
     def _encode_window(self, window: Tokens, progress: Progress, left_out: int) -> torch.Tensor:
-        """Vectors of a window on the device, float32 of shape (texts, dim); on CUDA they may still be computed."""
+        """Encode a window: float32 of shape (texts, dim) on the device; on CUDA it may still be computed."""
         if self.tower.max_length is not None:
             self.truncated += int((window.lengths >= self.tower.max_length).sum())
         vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
@@ -227,7 +191,7 @@ class TransformersEncoder:
         return vectors
 
     def _forward(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Vectors of one batch; when memory runs out, the budget is halved and the batch computed in two parts."""
+        """Encode one batch; when memory runs out, halve the budget and compute the batch in two parts."""
         try:
             return self.tower.vectors(window, rows, left_out)[:, : self.dim]
         except ModelError as error:
@@ -240,6 +204,7 @@ class TransformersEncoder:
                 raise ModelError(
                     f"system {self.system.name}: {problem}; free memory, lower max_length, or use another device"
                 ) from error
+        # After the except block, whose traceback keeps the tensors of the failed batch.
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         lengths = window.lengths[rows]

@@ -15,12 +15,10 @@ from beirflow.models.model_layout import module_weights
 
 
 class Dense(nn.Module):
-    """A linear layer, an activation, and perhaps a residual connection around both.
+    """A linear layer, an activation, and optionally a residual connection around both.
 
-    Args:
-        weights: ``linear.weight``, perhaps ``linear.bias``, and ``residual.weight`` where the dimensions differ.
-        activation: Name of the activation in ``torch.nn``.
-        residual: Whether the input is added to the output.
+    The weights are ``linear.weight``, optionally ``linear.bias``, and ``residual.weight`` where the dimensions differ; the
+    activation is a name in ``torch.nn``.
     """
 
     def __init__(self, weights: dict[str, torch.Tensor], activation: str, *, residual: bool) -> None:
@@ -32,32 +30,24 @@ class Dense(nn.Module):
             self.around = _linear(weights, "residual") if "residual.weight" in weights else nn.Identity()
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors of shape (n, in) to (n, out)."""
+        """Transform vectors of shape (n, in) to (n, out)."""
         out = self.activation(self.linear(vectors))
         return out if self.around is None else out + self.around(vectors)
 
 
 class Normalize(nn.Module):
-    """Vectors to length 1; a vector of zeros stays one."""
+    """Scaling of vectors to length 1; a vector of zeros stays one."""
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors of shape (n, dim) to the same shape."""
+        """Scale vectors of shape (n, dim)."""
         return nn.functional.normalize(vectors, dim=1)
 
 
 def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequential:
-    """Load what comes after pooling, in float32.
+    """Load the steps after pooling, in float32, as modules from (n, dim) to (n, another dim).
 
-    Args:
-        folder: The folder of the model.
-        steps: The steps after the backbone; pooling among them is left out.
-        weights: Name of the file that holds the weights of the backbone; those of modules may be called otherwise.
-
-    Returns:
-        The modules, one after the other; from vectors of shape (n, dim) to (n, another dim).
-
-    Raises:
-        ModelError: A file of weights is missing, cannot be read, or holds other weights than its module has.
+    ``weights`` names the backbone's file; those of modules may be called otherwise. Raises ModelError for a missing or unreadable
+    file of weights, or one with other weights than its module has.
     """
     modules: list[nn.Module] = []
     for step in steps:
@@ -65,6 +55,7 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
             modules.append(Normalize())
         elif step.kind in ("dense", "layer_norm"):
             tensors = read_tensors(folder / step.folder, weights)
+            # A module in the folder of the model itself shares its file with the backbone.
             if step.folder and (unused := sorted(set(tensors) - _names(step))):
                 raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
             if step.kind == "dense" and step.folder:
@@ -111,17 +102,10 @@ def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:
 
 
 def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
-    """Read the weights of one module.
+    """Read the weights of the module in a folder by name, in float32, or of integers.
 
-    Args:
-        folder: The folder of the module.
-        weights: As for :func:`~beirflow.models.model_layout.module_weights`.
-
-    Returns:
-        Tensors in float32, or of integers, by name.
-
-    Raises:
-        ModelError: The file is missing or cannot be read.
+    ``weights`` is as for :func:`~beirflow.models.model_layout.module_weights`. Raises ModelError for a missing or unreadable
+    file.
     """
     path = module_weights(folder, weights)
     try:

@@ -8,20 +8,10 @@ from beirflow.models.settings import EncoderSettings
 
 
 def load_encoder(settings: EncoderSettings, kind: Kind, *, device: str, precision: str, token_budget: int | str) -> Encoder:
-    """Load the encoder of one kind of text.
+    """Load the encoder of one kind of text from the settings of a system.
 
-    Args:
-        settings: The system.
-        kind: What is encoded.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Returns:
-        The encoder.
-
-    Raises:
-        ModelError: The model is not here, cannot be loaded, or is not understood.
+    Device, precision and budget are as in :class:`~beirflow.encoders.encoder.TransformersEncoder`; a class of the user's own has
+    its own. Raises ModelError for a model that is missing, cannot be loaded, or is not understood.
     """
     if settings.encoder:
         return OwnEncoder(settings, kind)

@@ -28,20 +28,11 @@ PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
 
 
 def mteb_options(method: Callable[..., Any], names: Collection[str], kind: Kind, task: str, *, takes_all: bool) -> dict[str, Any]:
-    """The keywords of the contract that a method takes.
+    """Return the keywords of the contract that a method takes, with their values.
 
-    Args:
-        method: ``encode``; or another, which gets only what it names.
-        names: Of its parameters.
-        kind: What is encoded.
-        task: The task of MTEB, or what the dataset is called if it is none.
-        takes_all: Whether it has ``**kwargs``.
-
-    Returns:
-        Values by name.
-
-    Raises:
-        ModelError: It wants the metadata of a task, and there is none, or no MTEB to ask.
+    A method other than ``encode`` gets only what it ``names``; ``takes_all`` is whether it has ``**kwargs``. The task is that of
+    MTEB, or the name of a dataset that is none. Raises ModelError if the method wants the metadata of a task, and there is no
+    such task, or no MTEB.
     """
     given: dict[str, Any] = {"task_name": task}
     is_encode = method.__name__ == ENCODE
@@ -61,16 +52,9 @@ def described_options(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def loader_of(kind: Kind, texts: Sequence[str], parts: Sequence[tuple[str, str]], batch_texts: int) -> Any:
-    """Texts as MTEB 2 hands them to ``encode``.
+    """Return texts as MTEB 2 passes them to ``encode``: a DataLoader of batches of columns.
 
-    Args:
-        kind: What is encoded.
-        texts: n texts, with the titles of documents before them.
-        parts: The title and the rest of each; read for documents only.
-        batch_texts: Texts in a batch.
-
-    Returns:
-        A DataLoader of batches ``{"text": […], "query": […]}``, or ``{"text": […], "title": […], "body": […]}``.
+    For queries these are ``text`` and ``query``; for documents ``text``, joined, and the ``parts``: ``title`` and ``body``.
     """
     from datasets import Dataset  # type: ignore[import-not-found]  # of MTEB, which wants its features
     from torch.utils.data import DataLoader
@@ -84,7 +68,7 @@ def loader_of(kind: Kind, texts: Sequence[str], parts: Sequence[tuple[str, str]]
 
 
 def prompt_type(method: Callable[..., Any], kind: Kind) -> str:
-    """MTEB's own value, which is a text too, if the class has imported MTEB; else the word that its module has."""
+    """Return MTEB's own value, which is also a text, if the class has imported MTEB; else the word in its module."""
     names = (PROMPT_TYPES[kind], BEFORE[kind])
     for place in PLACES_OF_PROMPT_TYPE:
         members: dict[str, str] = getattr(getattr(sys.modules.get(place), "PromptType", None), "__members__", {})
@@ -112,7 +96,7 @@ def _metadata(task: str) -> Any:
 
 
 def _strings_beside(method: Callable[..., Any]) -> set[Any]:
-    """The constants in the source of a method's module; none if it has no source."""
+    """Return the constants in the source of a method's module; empty without a source."""
     try:
         source = inspect.getsource(inspect.getmodule(method))  # type: ignore[arg-type]
     except (OSError, TypeError):

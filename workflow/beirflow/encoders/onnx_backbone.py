@@ -25,7 +25,7 @@ TYPES: Mapping[str, Any] = {
     "tensor(float)": np.float32,
     "tensor(bool)": np.bool_,
 }
-"""By ONNX Runtime's name of the type of an input, that of numpy."""
+"""Type of an input in numpy, by its name in ONNX Runtime."""
 
 TOKENS = ("last_hidden_state", "token_embeddings")
 VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
@@ -39,37 +39,39 @@ WHOLE = "sentence_embedding"
 
 PADDING_TOLERANCE = {"float32": 1e-3}
 LOWER_TOLERANCE = 0.4
-"""By precision, and for every other: what padding may change of a vector, over its length. A quantised graph may scale all tokens
+"""Largest change of a vector by padding, over its length, by precision and for all others. A quantised graph may scale all tokens
 of a batch together. Two real models, told to read padding as text, changed by 0.61 and 0.72."""
 
 
 class OnnxBackbone(Backbone):
-    """A graph and its tokenizer; stands where a backbone of transformers stands.
+    """A graph and its tokenizer, in place of a backbone of transformers.
 
     Args:
         folder: The folder of the model, with its configuration and its tokenizer.
-        steps: What the card says of the model.
+        steps: The steps in its card.
         weights: Name of the graph below that folder.
-        device: Where it is computed.
+        modes: Modes of pooling in the card.
+        include_prompt: Whether the tokens of the prompt are pooled.
+        device: Device that computes it.
 
     Attributes:
-        modes: How what it gives becomes one vector.
-        precision: What its weights are stored in.
+        modes: Modes of pooling of its output.
+        precision: Precision of its stored weights.
 
     Raises:
-        ModelError: ONNX Runtime is not installed or refuses the graph, or what the graph wants and gives is not understood.
+        ModelError: ONNX Runtime is not installed or refuses the graph, or inputs or outputs of the graph are not understood.
     """
 
-    def __init__(self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device) -> None:
+    def __init__(
+        self, folder: Path, steps: Sequence[Step], weights: str, modes: list[str], *, include_prompt: bool, device: torch.device
+    ) -> None:
         first, *others = steps
         self._path = folder / weights
-        pooling: Mapping[str, Any] = next((step.settings for step in others if step.kind == "pooling"), {})
-        modes = pooling.get("modes", ["pooler"] if first.settings["output"] == "vector" else ["mean"])
         self.precision = read_onnx(self._path).precision
         session = _session(self._path, device)
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
-        self.modes: list[str] = ["pooler"] if rank == 2 else modes
-        if rank == 2 and not pooling.get("include_prompt", True):
+        self.modes = ["pooler"] if rank == 2 else modes
+        if rank == 2 and not include_prompt:
             raise ModelError(f"{self._path} pools its tokens itself, and the model wants those of the prompt left out")
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
@@ -77,7 +79,7 @@ class OnnxBackbone(Backbone):
         self.model = _Graph(self._path, session, output, rank, width)
 
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Tokenizer, and a model of the same shape that holds no weights; the graph holds them."""
+        """Return the tokenizer, and a model of the same shape without weights, which the graph holds."""
         import transformers
 
         config, kind = self._architecture()
@@ -87,7 +89,7 @@ class OnnxBackbone(Backbone):
         return tokenizer, shape, {"missing_keys": (), "unexpected_keys": ()}
 
     def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
-        """Nothing: the outputs of the graph have said whether it has one."""
+        """Check nothing: the outputs of the graph already show whether it has a pooler."""
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
         """Return the graph's output for a padded batch, ids and mask of shape (batch, tokens)."""
@@ -110,12 +112,8 @@ class OnnxBackbone(Backbone):
 class _Graph(nn.Module):
     """A graph that ONNX Runtime computes.
 
-    Args:
-        path: Its file, for messages.
-        session: What computes it.
-        output: Name of the output that is read.
-        rank: 3 for vectors of tokens, 2 for one vector a text.
-        width: Dimensions that a vector has to have; None for any.
+    ``rank`` is 3 for vectors of tokens, 2 for one vector per text; ``width`` the dimensions that a vector must have, None for
+    any.
     """
 
     def __init__(self, path: Path, session: Any, output: str, rank: int, width: int | None) -> None:
@@ -124,7 +122,7 @@ class _Graph(nn.Module):
         self._inputs = _known_inputs(path, session.get_inputs())
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """As for :meth:`OnnxBackbone.__call__`."""
+        """Compute the graph, as :meth:`OnnxBackbone.__call__`."""
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
         feed = {name: given[name].cpu().numpy().astype(kind) for name, kind in self._inputs.items()}
         try:
@@ -142,7 +140,7 @@ class _Graph(nn.Module):
         return SimpleNamespace(**{"last_hidden_state" if self._rank == 3 else "pooler_output": vectors})
 
     def made(self) -> dict[str, str]:
-        """Versions, provider and output, for a record."""
+        """Return versions, provider and output, for a record."""
         import onnxruntime
 
         provider = self._session.get_providers()[0]
@@ -168,6 +166,7 @@ def _session(path: Path, device: torch.device) -> Any:
         raise ModelError(absent)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
+    # Errors only: warnings about the graph would fill the log.
     options.log_severity_level = 3
     # TensorFloat-32 would round more than float32 does.
     provider = (wanted, {"use_tf32": "0"}) if device.type == "cuda" else wanted
@@ -182,7 +181,7 @@ def _session(path: Path, device: torch.device) -> Any:
 
 
 def _known_inputs(path: Path, inputs: Sequence[Any]) -> dict[str, Any]:
-    """By input of the graph, the type of its numbers."""
+    """Return the type of the numbers of each input of the graph."""
     names = [each.name for each in inputs]
     if strange := [name for name in names if name not in INPUTS]:
         raise ModelError(f"{path} wants {', '.join(strange)}; beirflow knows {', '.join(INPUTS)}, so export it with these")
@@ -196,7 +195,7 @@ def _known_inputs(path: Path, inputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _choose_output(path: Path, outputs: Sequence[Any], modes: Sequence[str], others: Sequence[Step]) -> tuple[str, int]:
-    """The output that a card means, and its rank: by its name, or else by its rank where only one has it."""
+    """Return the output that a card means, and its rank: by name, or by rank where only one output has it."""
     ranks = {each.name: len(each.shape) for each in outputs if each.type in ("tensor(float)", "tensor(float16)")}
     named = ", ".join(f"{name} ({rank} dimensions)" for name, rank in ranks.items()) or "nothing with numbers of a vector"
     known, rank = (VECTOR, 2) if list(modes) == ["pooler"] else (TOKENS, 3)
@@ -216,6 +215,6 @@ def _choose_output(path: Path, outputs: Sequence[Any], modes: Sequence[str], oth
 
 
 def _named(ranks: Mapping[str, int], names: Sequence[str], rank: int) -> str | None:
-    """The first of some names that has a rank; else the only output that has it."""
+    """Return the first of some names that has a rank, else the only output that has it."""
     of_rank = [name for name, output_rank in ranks.items() if output_rank == rank and name != LOGITS]
     return next((name for name in names if name in of_rank), of_rank[0] if len(of_rank) == 1 else None)

@@ -27,10 +27,10 @@ BATCH_TEXTS = 128
 """The ``batch_size`` that the class gets, as beir's search has it."""
 
 METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
-"""Of beir's contract, by what is encoded."""
+"""Methods of beir's contract, by kind of text."""
 
 OF_TEXTS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
-"""The same of sentence-transformers, whose ``encode`` would leave prompts out."""
+"""Methods of sentence-transformers, whose ``encode`` would leave prompts out."""
 
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -38,25 +38,16 @@ LIBRARIES = ("torch", "transformers", "sentence_transformers", "mteb", "onnxrunt
 
 
 class OwnEncoder:
-    """A class of the user's own as an encoder.
+    """A class of the user's own as an encoder, of queries or documents.
 
     Its ``encode_queries`` gets a list of texts and its ``encode_corpus`` a list of ``{"title": …, "text": …}`` as the dataset has
     them, as in beir. Where it has neither, its ``encode_query`` and ``encode_document`` get a list of texts, or else its
     ``encode`` for both; documents are joined by :func:`~beirflow.datasets.document_text.document_text` then. An ``encode`` with
     ``task_metadata`` gets a DataLoader, as MTEB 2 has it. A method that takes ``batch_size``, ``show_progress_bar``,
-    ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. What comes back is an array, a tensor on any device, or a
-    list of rows.
+    ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. It returns an array, a tensor on any device, or a list of
+    rows.
 
-    Args:
-        system: The system.
-        kind: What is encoded.
-
-    Attributes:
-        tokens: None, since nobody knows.
-        truncated: None.
-
-    Raises:
-        ModelError: The class cannot be loaded, or has no method of these.
+    Tokens and truncated texts are unknown. Raises ModelError for a class that cannot be loaded, or has no method of these.
     """
 
     tokens: None = None
@@ -73,13 +64,13 @@ class OwnEncoder:
 
     @property
     def dim(self) -> int:
-        """Dimensions of a vector; one text is encoded to find out where none was encoded yet."""
+        """Dimensions of a vector; if none was encoded yet, one text is."""
         if self._dim is None:
             self._encode(["dimensions"], 0)
         return int(self._dim or 0)
 
     def made(self) -> dict[str, str]:
-        """Versions of what the class may compute with, for the record; precision and device are its own affair."""
+        """Return versions of libraries that the class may use, for the record; it chooses precision and device itself."""
         versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in LIBRARIES if name in sys.modules}
         return {"precision": "unknown", **versions, "python": platform.python_version()}
 
@@ -89,18 +80,10 @@ class OwnEncoder:
         return {**own, "method": self._method.__name__, **described_options(self._options)}
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
-        """Encode texts a window at a time.
+        """Encode texts a window at a time: index of its first text, and vectors, float32 of shape (texts, dim).
 
-        Args:
-            texts: n texts.
-            kind: ``queries`` or ``documents``.
-
-        Yields:
-            Index of the first text of a window, and the window's vectors, float32 of shape (texts, dim).
-
-        Raises:
-            ModelError: The class fails, or gives something else than a vector a text.
-            NotFiniteError: A vector is not finite.
+        Raises ModelError for a failure of the class or output that is not one vector per text, NotFiniteError for a vector that
+        is not finite.
         """
         with Progress(f"encode with {self.system.name}", len(texts), kind) as progress:
             for start in range(0, len(texts), WINDOW_TEXTS):
@@ -109,8 +92,9 @@ class OwnEncoder:
                 progress.advance(len(window))
 
     def _encode(self, texts: list[str], start: int) -> np.ndarray:
-        """Vectors of some texts, float32 of shape (texts, dim), checked."""
+        """Encode some texts, float32 of shape (texts, dim), with all checks."""
         given = self._given(texts)
+        # A class may sort the list in place, and then give the vectors of other texts.
         before = list(given) if isinstance(given, list) else []
         try:
             vectors = _as_array(self._method(given, **self._options))
@@ -132,7 +116,7 @@ class OwnEncoder:
         return vectors
 
     def _given(self, texts: list[str]) -> Any:
-        """Texts as the method takes them."""
+        """Return texts as the method takes them."""
         parts = [title_and_text(text) for text in texts] if self._kind == "documents" else []
         if parts and self._method.__name__ == METHODS["documents"]:
             return [{"title": title, "text": text} for title, text in parts]
@@ -160,7 +144,7 @@ def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
 
 
 def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any]:
-    """Those of the usual keywords that a method takes."""
+    """Return the usual keywords that a method takes."""
     usual = {"batch_size": BATCH_TEXTS, "show_progress_bar": False, "convert_to_tensor": False}
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
@@ -179,7 +163,7 @@ def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any
 
 
 def _as_array(output: Any) -> np.ndarray:
-    """Return the output of a class as float32, in memory of its own: a class may use the same tensor again."""
+    """Return the output of a class as float32 in memory of its own: a class may use the same tensor again."""
     if isinstance(output, list | tuple):
         output = [_without_torch(row) for row in output]
     array = np.asarray(_without_torch(output))
@@ -199,7 +183,7 @@ def _is_reordered(before: list[Any], after: list[Any]) -> bool:
 
 
 def _without_torch(value: Any) -> Any:
-    """A tensor as an array, of a type that numpy has."""
+    """Convert a tensor to an array of a type that numpy has."""
     if not isinstance(value, torch.Tensor):
         return value
     tensor = value.detach().cpu()

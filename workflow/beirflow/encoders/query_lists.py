@@ -13,16 +13,8 @@ from beirflow.sources.query_lists import texts_of
 def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
     """Encode texts a window at a time; the vector of a query that is a list is the mean of the vectors of its texts.
 
-    Args:
-        encoder: Encodes.
-        texts: n texts.
-        kind: ``queries`` or ``documents``.
-
-    Yields:
-        Index of the first text of a window, and the window's vectors, float32 of shape (texts, dim).
-
-    Raises:
-        NotFiniteError: A vector is not finite.
+    Yields the index of the first text of a window, and the window's vectors, float32 of shape (texts, dim). Raises NotFiniteError
+    for a vector that is not finite.
     """
     lists = [texts_of(text) for text in texts] if kind == "queries" else []
     if all(len(each) == 1 for each in lists):
@@ -33,7 +25,7 @@ def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[t
 
 
 def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: int) -> np.ndarray:
-    """Mean vectors of lists of texts, float32 of shape (lists, dim)."""
+    """Return the mean vectors of lists of texts, float32 of shape (lists, dim)."""
     counts = np.array([len(each) for each in lists])
     firsts = np.cumsum(counts) - counts
     try:
@@ -42,5 +34,6 @@ def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: 
         )
     except NotFiniteError as error:
         raise NotFiniteError(start + int(np.searchsorted(firsts, error.row, side="right")) - 1) from error
+    # float64: a sum of many vectors in float32 would lose digits.
     sums = np.add.reduceat(vectors, firsts, axis=0, dtype=np.float64)
     return (sums / counts[:, None]).astype(np.float32)

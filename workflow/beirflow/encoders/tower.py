@@ -10,7 +10,7 @@ import torch
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
-from beirflow.computing.made import made_with
+from beirflow.computing.made import compute_exactly, made_with
 from beirflow.computing.packed_attention import can_pack, pack, positions
 from beirflow.computing.pooling import pool, pool_packed
 from beirflow.encoders.backbone import Backbone
@@ -25,9 +25,8 @@ logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 12
 PACKED_TOLERANCE = 16.0
-"""Of the difference of a packed text's vector from a padded one's, in units of the precision's rounding; causal attention changes
-far more."""
-
+"""Largest difference of a packed text's vector from a padded one's, over its length, in units of the precision's rounding; causal
+attention changes far more."""
 
 HEADS_WITHOUT_VECTORS = (
     *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
@@ -39,23 +38,22 @@ HEADS_WITHOUT_VECTORS = (
 
 
 class Tower:
-    """The modules that one kind of text goes through, loaded.
+    """The loaded modules that one kind of text goes through.
 
     Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
     of their batch elsewhere.
 
     Args:
         folder: Folder of the model.
-        steps: What its card says of this kind of text.
+        steps: The steps of this kind of text.
         weights: Name of the file that holds the weights.
-        device: Where it computes.
-        dtype: What it computes in; a table of vectors and a graph have their own.
-        auto: Whether that dtype is nobody's wish.
+        device: Device of the computation.
+        dtype: Precision; a table of vectors and a graph have their own.
+        auto: Whether that precision is the default and not configured.
 
     Attributes:
         backbone: Reads tokens.
         model: The same as a module of torch, on the device.
-        dtype: What it computes in.
         packed: Whether texts are packed.
         max_length: Tokens after which a text is cut, special tokens included; None for no limit.
         pooled_dim: Dimensions of pooled tokens.
@@ -68,6 +66,7 @@ class Tower:
     def __init__(
         self, folder: Path, steps: Sequence[Step], weights: str, device: torch.device, dtype: torch.dtype, *, auto: bool
     ) -> None:
+        compute_exactly()
         self._device, self.dtype = device, dtype
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
@@ -77,8 +76,8 @@ class Tower:
         here = folder / first.folder
         self.backbone: Backbone | WordVectors
         if first.kind == "transformer" and weights.endswith(ONNX):
-            self.backbone = OnnxBackbone(here, steps, weights, device)
-            self._modes, self.dtype = self.backbone.modes, torch.float32  # what follows the graph is computed in float32
+            self.backbone = OnnxBackbone(here, steps, weights, self._modes, include_prompt=self._include_prompt, device=device)
+            self._modes, self.dtype = self.backbone.modes, torch.float32  # modules after the graph are computed in float32
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, dtype)
         else:
@@ -88,9 +87,11 @@ class Tower:
         self.model: Any = self.backbone.model.to(device).eval()
         self._check_unused(here / weights)
         self._head = load_head(folder, others, weights).to(device)
-        self.packed = False
+        self.packed = False  # the check below compares padded texts
         self._check_padding()
-        self.packed = can_pack(self.model, device, self.dtype) and self._pack()
+        may_pack = can_pack(self.model, device, self.dtype)
+        self.packed = may_pack and self._pack()
+        self._fallback = {"attention": "padded"} if may_pack and not self.packed else {}
         self._measure()
 
     def _check_unused(self, path: Path) -> None:
@@ -111,17 +112,17 @@ class Tower:
 
     @torch.inference_mode()
     def _measure(self) -> None:
-        """Dimensions before and after what follows the pooling, from a text of one token."""
+        """Measure the dimensions before and after the modules behind the pooling, by a text of one token."""
         pooled = self._pooled(Tokens.of(0, [self._probe()[:1]]), np.arange(1), 0)
         self.pooled_dim, self.dim = pooled.shape[1], self.finish(pooled).shape[1]
 
     def _probe(self) -> list[int]:
-        """Some tokens that are no padding."""
+        """Return some tokens that are no padding."""
         return [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
 
     @torch.inference_mode()
     def _pack(self) -> bool:
-        """Let the model attend to packed texts, unless two short ones then have other vectors than padded.
+        """Switch the model to packed texts, unless two short ones then have other vectors than padded.
 
         A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
         """
@@ -134,13 +135,13 @@ class Tower:
         if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
             return True
         self.model.set_attn_implementation(before)
-        logger.info("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
+        logger.warning("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
         return False
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that vectors are made with, for the record."""
+        """Return precision, device and versions that vectors are made with, for the record."""
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph}
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph, **self._fallback}
 
     def shorten(self, max_length: int) -> None:
         """Cut texts after fewer tokens than before, where a transformer reads them."""
@@ -149,28 +150,19 @@ class Tower:
             self.max_length = self.backbone.max_length
 
     def left_out(self, prompt: str) -> int:
-        """Tokens at the beginning of each text that are not pooled: those of a prompt, where the model leaves it out."""
+        """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
         return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
 
     def send(self, array: np.ndarray) -> torch.Tensor:
-        """An array on the device; from pinned memory, so that the host does not wait for what the device computes."""
+        """Copy an array to the device, from pinned memory, so that the host does not wait for its computations."""
         tensor = torch.from_numpy(array)
         on_cuda = self._device.type == "cuda"
         return (tensor.pin_memory() if on_cuda else tensor).to(self._device, non_blocking=on_cuda)
 
     def vectors(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Vectors of one batch.
+        """Encode the texts in ``rows``, none without tokens, in one batch: float32 of shape (rows, dim) on the device.
 
-        Args:
-            texts: Token ids.
-            rows: Which texts, int64 of shape (n,); none is without tokens.
-            left_out: Tokens at the beginning of each that are not pooled.
-
-        Returns:
-            On the device, float32 of shape (n, dim).
-
-        Raises:
-            ModelError: The model's code fails.
+        ``left_out`` tokens at the beginning of each are not pooled. Raises ModelError if the model's code fails.
         """
         return self.finish(self._pooled(texts, rows, left_out))
 
@@ -180,7 +172,7 @@ class Tower:
         return finished
 
     def _pooled(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Pooled tokens of one batch, float32 of shape (rows, pooled dim); an error of the model's code becomes a sentence."""
+        """Return the pooled tokens of one batch, float32 of shape (rows, pooled dim)."""
         with in_words(self._device, int(texts.lengths[rows].max())):
             return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
 

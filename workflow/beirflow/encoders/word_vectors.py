@@ -20,22 +20,11 @@ WHITESPACE = "whitespacetokenizer_config.json"
 
 
 class WordVectors:
-    """A table of vectors and what cuts texts into its words; stands where a backbone of transformers stands.
+    """A table of vectors and its tokenizer, in place of a backbone of transformers.
 
-    Args:
-        folder: The folder of the module.
-        step: What the card says of it.
-        weights: As for :func:`~beirflow.models.model_layout.module_weights`.
-        dtype: What the vectors of words are rounded to.
-
-    Attributes:
-        model: The table.
-        max_length: Words after which a text is cut; None for no limit.
-        vocabulary: Words that the table has.
-        padding: Id to fill batches with.
-
-    Raises:
-        ModelError: Tokenizer or table are missing, or not understood.
+    The vectors of words are rounded to ``dtype``. ``max_length`` is the number of words after which a text is cut, None for no
+    limit; ``vocabulary`` the number of words in the table. Raises ModelError for a tokenizer or table that is missing or not
+    understood.
     """
 
     def __init__(self, folder: Path, step: Step, weights: str, dtype: torch.dtype) -> None:
@@ -59,21 +48,22 @@ class WordVectors:
             self.token_ids = lambda texts: [ids[: self.max_length] for ids in cut(texts)]
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """Vectors of the words of a padded batch, ids and mask of shape (batch, words)."""
+        """Return the vectors of the words of a padded batch, ids and mask of shape (batch, words)."""
         return SimpleNamespace(last_hidden_state=self.model(ids))
 
     def prompt_length(self, prompt: str) -> int:
-        """Words of a prompt by itself."""
+        """Count the words of a prompt."""
         return len(self.token_ids([prompt])[0])
 
 
 def _static_table(tensors: dict[str, torch.Tensor], folder: Path) -> torch.Tensor | None:
-    """The table; that of model2vec may have a row for several tokens, and a weight for each token."""
+    """Return the table; that of model2vec may share rows between tokens, and have a weight for each token."""
     table = tensors.get("embedding.weight", tensors.get("embeddings"))
     if table is None:
         return None
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
     if mapping is not None:
+        # model2vec stores one row for each cluster of tokens.
         table = table[mapping.long()]
     return table if weights is None else table * weights[:, None]
 
@@ -89,7 +79,7 @@ def _fast_tokenizer(folder: Path) -> Callable[[list[str]], list[list[int]]]:
 
 
 def _whitespace_tokenizer(folder: Path, kind: str) -> Callable[[list[str]], list[list[int]]]:
-    """Words between spaces: as they are, then without punctuation, then in lower case; the first form that is known counts."""
+    """Split at spaces and look words up as they are, then without punctuation, then in lower case."""
     if kind.rpartition(".")[2] != "WhitespaceTokenizer":
         raise ModelError(f"{folder} wants the tokenizer {kind!r}; of WordEmbeddings, only WhitespaceTokenizer is known")
     config = read_object(folder / WHITESPACE)

@@ -9,7 +9,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.settings import EncoderSettings
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""Of sentence-transformers, in the order in which several of them are concatenated."""
+"""Modes of sentence-transformers, in the order in which the vectors of several are concatenated."""
 
 INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/instructor-xl")
 """Models whose files do not say that the tokens of the prompt are left out of the pooling."""
@@ -51,7 +51,7 @@ class Card:
     overridden: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The same for a record."""
+        """Return the card for a record."""
         steps = {kind: [asdict(step) for step in self.steps[kind]] for kind in KINDS}
         return asdict(self) | {"steps": steps, "overridden": list(self.overridden)}
 
@@ -69,7 +69,7 @@ class Card:
 
 
 def joined(documents: Card, queries: Card) -> Card:
-    """The card of a system whose queries have a model of their own."""
+    """Return the card of a system whose queries have a model of their own."""
     similarity = documents.similarity if documents.similarity == queries.similarity else None
     reason = {} if similarity else {"similarity": "the models of queries and documents do not name the same similarity"}
     return Card(
@@ -86,17 +86,9 @@ def joined(documents: Card, queries: Card) -> Card:
 
 
 def with_settings(card: Card, settings: EncoderSettings) -> Card:
-    """Override the statements of the model's files by those of the configuration.
+    """Override the statements of a model's files by the settings that are not None.
 
-    Args:
-        card: What the files say.
-        settings: What the configuration says; None is silence.
-
-    Returns:
-        How texts are encoded.
-
-    Raises:
-        ModelError: A setting does not apply to such a model.
+    Raises ModelError for a setting that does not apply to such a model.
     """
     similarity = getattr(settings, "similarity", None)
     said: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
@@ -114,7 +106,7 @@ def with_settings(card: Card, settings: EncoderSettings) -> Card:
 
 
 def _pools_prompt(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:
-    """The modules without their prompt pooled, of models of which sentence-transformers knows that by their name."""
+    """Exclude the prompt from pooling for models that sentence-transformers recognises by name."""
     if settings.model not in INSTRUCTORS:
         return steps
     left_out = {"include_prompt": False}
@@ -122,7 +114,7 @@ def _pools_prompt(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[S
 
 
 def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:
-    """The modules of one kind of text with the pooling, the normalisation and the length that a configuration wants."""
+    """Apply the configured pooling, normalisation and length to the modules of one kind of text."""
     first, *others = steps
     if settings.max_length is not None:
         first = replace(first, settings={**first.settings, "max_length": settings.max_length})
@@ -131,6 +123,7 @@ def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, 
             raise ModelError(f"pooling is {settings.pooling!r}, but this model gives one vector per text itself; remove the key")
         pooling = [step for step in others if step.kind == "pooling"] or [Step("pooling")]
         changed = replace(pooling[0], settings={**pooling[0].settings, "modes": [settings.pooling]})
+        # One pooling in the place of several, directly behind the backbone.
         others = [changed, *(step for step in others if step.kind != "pooling")]
     if settings.normalize is not None:
         others = [step for step in others if step.kind != "normalize" or settings.normalize]

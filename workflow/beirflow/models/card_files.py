@@ -11,8 +11,7 @@ from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Card, Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
-from beirflow.models.model_json import COLBERT, MODULES, read_object
-from beirflow.models.module_chain import Module, modules_of
+from beirflow.models.model_json import COLBERT, MODULES, Module, modules_of, read_object
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 
@@ -25,16 +24,10 @@ for it, such as ``search_query`` and ``s2p_query``."""
 
 
 def read_card(folder: Path) -> Card:
-    """Read what a model says about itself.
+    """Read the card of a model folder.
 
-    Args:
-        folder: The folder of the model.
-
-    Returns:
-        Its card; for a folder without ``modules.json``, the bare model, whose use the configuration has to say.
-
-    Raises:
-        ModelError: The files cannot be read, or ask for something that is not understood; the message says what.
+    Without ``modules.json`` it is that of the bare model, with pooling and similarity left open for the configuration. Raises
+    ModelError for files that cannot be read, or that ask for something that beirflow does not know.
     """
     if (folder / MODULES).is_file():
         return _of_modules(folder)
@@ -49,7 +42,7 @@ def read_card(folder: Path) -> Card:
 
 
 def _of_modules(folder: Path) -> Card:
-    """The card of a folder in the layout of sentence-transformers."""
+    """Read the card of a folder in the layout of sentence-transformers."""
     library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
     refuse_other_libraries(library)
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
@@ -61,22 +54,18 @@ def _of_modules(folder: Path) -> Card:
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
     similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
     if similarity not in ("dot", "cosine"):
-        open_prompts["similarity"] = (
-            f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
-        )
+        reason = f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
+        open_prompts["similarity"] = reason
     if dimensions is not None and (not isinstance(dimensions, int) or dimensions < 1):
         raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is not a number of dimensions")
     return Card(steps, prompts, similarity, dimensions, open_prompts)
 
 
 def refuse_other_libraries(library: Mapping[str, Any]) -> None:
-    """Refuse a model that sentence-transformers uses for something else than dense vectors.
+    """Refuse a model that sentence-transformers uses for something other than dense vectors.
 
-    Args:
-        library: What ``config_sentence_transformers.json`` holds.
-
-    Raises:
-        ModelError: It is such a model; the message names the family of systems that takes it.
+    The argument is the content of ``config_sentence_transformers.json``; the message names the family of systems that takes the
+    model.
     """
     kind = library.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
@@ -86,14 +75,8 @@ def refuse_other_libraries(library: Mapping[str, Any]) -> None:
 def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:
     """Read the prompts of queries and documents, as ``encode_query`` and ``encode_document`` do it.
 
-    Args:
-        library: What ``config_sentence_transformers.json`` holds.
-
-    Returns:
-        The prompts; and by setting, why it is open what is meant: there is a prompt which sentence-transformers would leave out.
-
-    Raises:
-        ModelError: There are no texts by name.
+    The argument is the content of ``config_sentence_transformers.json``. Also returns, by setting, the reason why it is open:
+    there is a prompt that sentence-transformers would leave out. Raises ModelError if the prompts are not texts by name.
     """
     prompts = library.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
@@ -116,7 +99,7 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
 
 
 def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
-    """The step that a module is for one kind of text, or none."""
+    """Return the step of a module for one kind of text; empty if it changes nothing."""
     name = module.name
     if name in ("Transformer", "CLIPModel"):
         return (transformer_step(folder, module.place, kind),)
@@ -135,12 +118,11 @@ def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
 
 
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:
-    """A backbone, its pooling where it gives tokens, and what changes the vector."""
+    """Check the order: a backbone, its pooling where it gives tokens, and modules that change the vector."""
     kinds = [step.kind for step in steps]
     backbones = [kind for kind in kinds if kind in ("transformer", "static", "words")]
-    pooled = kinds.count("pooling") == (
-        1 if steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static" else 0
-    )
+    gives_tokens = steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static"
+    pooled = kinds.count("pooling") == (1 if gives_tokens else 0)
     if len(backbones) != 1 or kinds[0] not in backbones or not pooled or (kinds.count("pooling") and kinds[1] != "pooling"):
         raise ModelError(
             f"{folder / MODULES}: the modules are {', '.join(kinds)}; expected a backbone, one pooling where it gives vectors of"

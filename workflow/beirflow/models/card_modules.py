@@ -31,7 +31,7 @@ OTHER_FAMILIES = {
     "ForSequenceClassification": "rerank",
     "ForTokenClassification": "lexical, as weights",
 }
-"""The family of systems that takes a model, by the end of the name of its class."""
+"""Family of systems that takes a model, by the end of the name of its class."""
 
 GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
 """Architectures that give one vector a text, and no tokens to be pooled."""
@@ -44,10 +44,10 @@ REFUSED_TYPES = {
 """Types of models whose vectors would not be right, and why."""
 
 TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification"}
-"""By family, what sentence-transformers calls the task of its backbones; the others extract features."""
+"""Name in sentence-transformers of the task of a family's backbones; the others extract features."""
 
 OUTPUTS = {"sparse": "logits", "rerank": "logits"}
-"""By family, what it takes of what its backbones give; the others take the last hidden state."""
+"""Output of its backbones that a family uses; the others use the last hidden state."""
 
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
 """Arguments of a backend that change no vector here: precision is a setting of its own, and padding is masked."""
@@ -61,18 +61,17 @@ ACTIVATIONS = (
 RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
 """Remedy for modules of sentence-transformers that are not read here."""
 
-
 LATE = "late-interaction"
 
 
 def family_of_class(name: str) -> str | None:
-    """The family of systems that takes a class of model, where it is not dense; modules of PyLate are late interaction."""
+    """Return the family that takes a class of models if it is not dense; modules of PyLate are late interaction."""
     name = "ColBERT" if name.startswith("pylate.") else name
     return next((family for end, family in OTHER_FAMILIES.items() if name.endswith(end)), None)
 
 
 def other_family(name: str) -> str:
-    """``; use family: …`` where a class belongs to another family of systems."""
+    """Return ``; a system of family …`` where a class belongs to another family, else an empty text."""
     family = family_of_class(name)
     return f"; a system of family {family} takes such models" if family else ""
 
@@ -84,7 +83,7 @@ def transformer_config(here: Path) -> dict[str, Any]:
 
 
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
-    """A backbone of transformers, for a family: how long its texts are, and whether it gives tokens or a vector."""
+    """Read the step of a transformers backbone for a family: length of texts, and tokens or one vector as output."""
     here = folder / place
     wanted = transformer_config(here)
     known = {"max_seq_length", "do_lower_case", "unpad_inputs", "transformer_task"}
@@ -110,7 +109,7 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
 
 
 def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
-    """``tokens`` or ``vector``: what a backbone gives; refuses one that is not what the file of its weights is for."""
+    """Return ``tokens`` or ``vector``, the output of a backbone; refuse weights that are meant for something else."""
     path = here / MODEL_CONFIG
     if not path.is_file():
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
@@ -137,27 +136,16 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
 
 
 def refuse_type(here: Path) -> None:
-    """Refuse a type of model that would not be computed rightly.
-
-    Args:
-        here: A folder that transformers loads a model from.
-
-    Raises:
-        ModelError: It is of such a type.
-    """
+    """Refuse a folder with a type of model that would be computed wrongly."""
     kind = read_object(here / MODEL_CONFIG).get("model_type")
     if kind in REFUSED_TYPES:
         raise ModelError(f"{here / MODEL_CONFIG}: a model of type {kind} {REFUSED_TYPES[kind]}")
 
 
 def refuse_what_is_not_hashed(here: Path) -> None:
-    """Refuse a folder with which something else would run than the digests of a model cover.
+    """Refuse a model folder with which something else would run than its digests cover.
 
-    Args:
-        here: A folder that transformers loads a model from.
-
-    Raises:
-        ModelError: It asks for code of its own, an adapter, files elsewhere, other weights, or quantised ones.
+    That is code of its own, an adapter, files elsewhere, other weights, or quantised ones.
     """
     config = read_object(here / MODEL_CONFIG)
     tokenizer = here / "tokenizer_config.json"
@@ -203,27 +191,16 @@ def _dense(place: str, config: Mapping[str, Any]) -> Step:
 
 
 def dense_step(place: str, config: Mapping[str, Any]) -> Step:
-    """A Dense module, whichever vectors it works on."""
+    """Read a Dense module, of texts or of tokens."""
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     name = activation.rpartition(".")[2]
     if not activation.startswith("torch.") or name not in ACTIVATIONS:
         raise ModelError(f"{place}: the activation is {activation}; known are those of torch.nn: {', '.join(ACTIVATIONS)}")
-    known = {
-        "in_features",
-        "out_features",
-        "bias",
-        "activation_function",
-        "module_input_name",
-        "module_output_name",
-        "use_residual",
-    }
+    known = {"in_features", "out_features", "bias", "activation_function", "use_residual"}
+    known |= {"module_input_name", "module_output_name"}
     if strange := sorted(set(config) - known):
         raise ModelError(f"{place}: a Dense module has {', '.join(strange)}, which beirflow does not know")
     return Step("dense", place, {"activation": name, "residual": bool(config.get("use_residual", False))})
-
-
-def _layer_norm(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("layer_norm", place)
 
 
 def _normalize(place: str, config: Mapping[str, Any]) -> Step:
@@ -231,23 +208,15 @@ def _normalize(place: str, config: Mapping[str, Any]) -> Step:
     return Step("normalize", place)
 
 
-def _static(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("static", place, {"output": "tokens"})
-
-
-def _words(place: str, config: Mapping[str, Any]) -> Step:
-    return Step("words", place, {"output": "tokens"})
-
-
 READERS: dict[str, Callable[[str, Mapping[str, Any]], Step]] = {
     "Pooling": _pooling,
     "Dense": _dense,
-    "LayerNorm": _layer_norm,
+    "LayerNorm": lambda place, _: Step("layer_norm", place),
     "Normalize": _normalize,
-    "StaticEmbedding": _static,
-    "WordEmbeddings": _words,
+    "StaticEmbedding": lambda place, _: Step("static", place, {"output": "tokens"}),
+    "WordEmbeddings": lambda place, _: Step("words", place, {"output": "tokens"}),
 }
-"""By class of sentence-transformers, what reads its configuration; besides backbones and routes."""
+"""Readers of the configuration of a module, by its class of sentence-transformers; backbones and routes have others."""
 
 
 def _one_vector_in_and_out(place: str, config: Mapping[str, Any]) -> None:

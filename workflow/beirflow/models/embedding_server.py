@@ -70,12 +70,7 @@ class _TooLargeError(Exception):
 
 
 class _LaterError(Exception):
-    """An attempt failed, and another one may not.
-
-    Args:
-        problem: What happened.
-        seconds: How long the server asks to wait.
-    """
+    """A failed attempt that may succeed later, with the seconds that the server asks to wait."""
 
     def __init__(self, problem: str, seconds: float = 0.0) -> None:
         super().__init__(problem)
@@ -83,7 +78,7 @@ class _LaterError(Exception):
 
 
 class _Key(requests.auth.AuthBase):
-    """A key in the header of a request, in place of what a .netrc says of the host."""
+    """The key in the header of a request, instead of the entry of a .netrc for the host."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -95,21 +90,20 @@ class _Key(requests.auth.AuthBase):
 
 @dataclass(kw_only=True, repr=False, eq=False)  # its address may hold a password
 class EmbeddingServer:
-    """Encode by asking a server.
+    """An encoder that asks a server.
 
     An empty text is not sent, since some servers refuse it: its vector is zeros.
 
     Attributes:
-        url: Where the protocol begins, usually ending in ``/v1``; ``/embeddings`` is added.
-        model: Name of the model, as the server knows it.
-        query_prefix: What is written before every query.
-        document_prefix: What is written before every document.
-        dimensions: How many the server is asked for; None to leave it to the server.
-        key_variable: Name of the environment variable that holds the key; None for a server without one. The key itself is in no
-            record and no log.
+        url: Base address of the protocol, usually ending in ``/v1``; ``/embeddings`` is added.
+        model: Name of the model on the server.
+        query_prefix: Text before every query.
+        document_prefix: Text before every document.
+        dimensions: Requested dimensions; None to leave them to the server.
+        key_variable: Name of the environment variable that holds the key, which is in no record and no log; None without a key.
         batch_texts: Texts of a request.
-        requests_at_once: Requests that are under way at a time.
-        attempts: How often a request is made before its failure is one of the job.
+        requests_at_once: Concurrent requests.
+        attempts: Attempts before the failure of a request is one of the job.
         timeout: Seconds without a byte after which a request has failed.
     """
 
@@ -137,25 +131,11 @@ class EmbeddingServer:
         self._threads = ThreadPoolExecutor(max_workers=self.requests_at_once)
 
     def encode_queries(self, queries: Sequence[str]) -> np.ndarray:
-        """Encode n queries.
-
-        Args:
-            queries: Their texts.
-
-        Returns:
-            float32 of shape (n, dim).
-        """
+        """Encode n queries, float32 of shape (n, dim)."""
         return self._encode([self.query_prefix + query for query in queries])
 
     def encode_corpus(self, corpus: Sequence[Mapping[str, str]]) -> np.ndarray:
-        """Encode n documents.
-
-        Args:
-            corpus: A title, which may be empty, and a text of each.
-
-        Returns:
-            float32 of shape (n, dim).
-        """
+        """Encode n documents, each with ``title``, which may be empty, and ``text``: float32 of shape (n, dim)."""
         texts = (document_text(document["title"], document["text"]) for document in corpus)
         return self._encode([self.document_prefix + text for text in texts])
 
@@ -170,7 +150,7 @@ class EmbeddingServer:
         return vectors
 
     def _joined(self, answers: Iterable[np.ndarray]) -> np.ndarray:
-        """The vectors of several answers, which have equal dimensions."""
+        """Concatenate the vectors of several answers; their dimensions must be equal."""
         arrays = list(answers)
         widths = sorted({array.shape[1] for array in arrays})
         if len(widths) > 1:
@@ -178,7 +158,7 @@ class EmbeddingServer:
         return np.concatenate(arrays)
 
     def _ask(self, texts: list[str]) -> np.ndarray:
-        """Vectors of some texts, in as many requests as it takes."""
+        """Encode texts in as many requests as necessary."""
         if len(texts) <= self.batch_texts:
             try:
                 return self._request(texts)
@@ -189,7 +169,7 @@ class EmbeddingServer:
         return self._joined(self._ask(texts[start : start + size]) for start in range(0, len(texts), size))
 
     def _request(self, texts: list[str]) -> np.ndarray:
-        """Vectors of the texts of one request, in as many attempts as it takes."""
+        """Encode the texts of one request, repeating failed attempts."""
         problem = ""
         for attempt in range(self.attempts):
             try:
@@ -215,8 +195,9 @@ class EmbeddingServer:
         return self._vectors(held, len(texts))
 
     def _post(self, texts: list[str]) -> tuple[requests.Response, bytes]:
-        """The answer to one attempt, and its content, which may be endless."""
+        """Return the answer to one attempt, and its content, which may be endless."""
         most = ANSWER_BYTES * (len(texts) + 1)
+        # Redirects are refused: they turn a POST into a GET, and may lead to another host.
         told: dict[str, Any] = {"timeout": self.timeout, "allow_redirects": False, "stream": True}
         try:
             with self._session.post(self._url, json={**self._body, "input": texts}, **told) as answer:
@@ -250,6 +231,7 @@ class EmbeddingServer:
         """Read the vectors of an answer, one per text, in the order of the texts."""
         try:
             rows = held["data"]
+            # Servers may answer in any order; the index is that of the text.
             by_index = {int(row["index"]): _numbers(row["embedding"]) for row in rows}
             vectors = np.array([by_index[index] for index in range(count)], dtype=np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -270,12 +252,12 @@ class EmbeddingServer:
 
 
 def _numbers(embedding: Any) -> Any:
-    """The numbers of a vector, which some servers encode as OpenAI's base64 whatever is asked for: float32, little-endian."""
+    """Return the numbers of a vector; some servers always use OpenAI's base64: float32, little-endian."""
     return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4") if isinstance(embedding, str) else embedding
 
 
 def _retry_after(value: str | None) -> float:
-    """Seconds that a server asks to wait, which it says as a number or as a date; 0 where it says nothing."""
+    """Return the seconds that a server asks to wait, given as a number or a date; 0 without either."""
     if value is None:
         return 0.0
     if NUMBER.fullmatch(value.strip()):

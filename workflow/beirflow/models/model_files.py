@@ -21,14 +21,9 @@ logger = logging.getLogger(__name__)
 
 
 def model_files(system: ModelSettings) -> list[Path]:
-    """The files that make a model what it is.
+    """Return the files that define a model: configuration, tokenizer and weights of every module, or the source files of a class.
 
-    Args:
-        system: The system.
-
-    Returns:
-        Configuration, tokenizer and weights of a model that needs no hub, of every module; the source files of a class; nothing
-        of a model on the hub, or of one that cannot be read.
+    Empty for a model on the hub, and for one that cannot be read.
     """
     if system.encoder:
         return [] if class_problem(system) else list(class_files(system).values())
@@ -43,14 +38,8 @@ def model_files(system: ModelSettings) -> list[Path]:
 def model_card(system: EncoderSettings) -> Card:
     """Read the recipe of a model on this machine: the statements of its files, overridden by its settings.
 
-    Args:
-        system: The system.
-
-    Returns:
-        The card; that of two models where queries have their own.
-
-    Raises:
-        ModelError: A model is not here, or its files are not understood, or leave open what the settings do not say.
+    With a query model it is the card of both. Raises ModelError for a model that is not here or not understood, or whose files
+    leave open what the settings do not state.
     """
     folders = [model_folder(tower) for tower in towers(system)]
     try:
@@ -73,46 +62,22 @@ def _check_open(system: ModelSettings, card: Card) -> None:
 
 
 def check_model(system: ModelSettings, record_path: str) -> None:
-    """Make sure that the models of a system are still those that were fetched.
+    """Check that the models of a system are those in the record of ``fetch_model``.
 
-    Args:
-        system: The system.
-        record_path: What ``fetch_model`` wrote about it.
-
-    Raises:
-        DataError: A file of a model is another now.
-        ModelError: A model is not there any more.
+    Raises DataError for a changed file, ModelError for a missing model.
     """
     check_digests(model_digests(system), record_path, system.encoder or f"the model in {model_folder(system)}")
 
 
 def check_digests(found: Mapping[str, str], record_path: str, place: str) -> None:
-    """Make sure that files are those that were recorded.
-
-    Args:
-        found: Their digests, by name.
-        record_path: The record of the model.
-        place: Where the files are, for the message.
-
-    Raises:
-        DataError: A file is another now.
-    """
+    """Check digests by name against the record of a model; ``place`` names the files in the DataError."""
     recorded = read_json(record_path)["files"]
     if changed := sorted({name for name, _ in found.items() ^ recorded.items()}):
         raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
 
 
 def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str]) -> None:
-    """Make sure that the weights are those that the settings name.
-
-    Args:
-        system: The system.
-        folder: The folder of its model.
-        digests: Of its files, by name.
-
-    Raises:
-        ModelError: They are others.
-    """
+    """Check that the weights among the digests of a folder are those that the settings name."""
     digest = digests.get(system.weights)
     if system.weights_sha256 not in (None, digest):
         raise ModelError(
@@ -122,18 +87,11 @@ def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str
 
 
 def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
-    """Make sure that the models of a system are on this machine, and record the digests of their files.
+    """Fetch the models of a system where necessary, and record their digests and card.
 
-    Args:
-        system: The system.
-        said: Settings of an encoder that the configuration says; None for a family whose models have no card.
-        output_path: The record to write: model, revision, sha256 of every file, and what the card says. It does not say where the
-            files are, so that it is the same wherever the model comes from.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: A model cannot be fetched, is not complete or not understood, leaves open what nobody says, or its weights are
-            not those of the catalogue.
+    The record does not say where the files are, so that it is the same wherever the model comes from. ``said`` are the encoder
+    settings that the configuration states; None for a family whose models have no card. Raises ModelError for a model that cannot
+    be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
     """
     for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
@@ -153,16 +111,9 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
 
 
 def model_digests(system: ModelSettings) -> dict[str, str]:
-    """Digests of the files that make the models of a system what they are.
+    """Return the sha256 of every file of a system's models, by name below their folder.
 
-    Args:
-        system: The system, whose models are on this machine.
-
-    Returns:
-        sha256 by name of the file below the folder of its model; those of the queries' own model begin with ``queries/``.
-
-    Raises:
-        ModelError: A model is not there or not complete.
+    Names in the queries' own model begin with ``queries/``. Raises ModelError for a missing or incomplete model.
     """
     if system.encoder:
         return {name: file_digest(path) for name, path in class_files(system).items()}

@@ -1,8 +1,10 @@
-"""The JSON files of a model folder, from outside: read with limits, and never from outside the folder."""
+"""The JSON files of a model folder, read with limits and never from elsewhere, and the modules of each kind of text."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.files.outside_json import parse_json
 
@@ -14,21 +16,17 @@ ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""
 
 LARGEST_JSON = 64 << 20
-"""Bytes: more than any configuration has."""
+"""Maximum size of a configuration, in bytes."""
+
+LIBRARY = "sentence_transformers."
+"""Start of the names of its classes; another class of the same name is code of the model's own."""
+
+TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}
+"""Name of each kind of text in the library."""
 
 
 def listed_modules(folder: Path) -> list[dict[str, str]]:
-    """The modules that a model has.
-
-    Args:
-        folder: The folder of the model, in the layout of sentence-transformers.
-
-    Returns:
-        ``type`` and ``path`` of each.
-
-    Raises:
-        ModelError: ``modules.json`` holds something else.
-    """
+    """Return ``type`` and ``path`` of each entry of ``modules.json``; raise ModelError for any other content."""
     entries = read_json_file(folder / MODULES)
     listed = isinstance(entries, list) and entries
     if not listed or not all(isinstance(entry, dict) and isinstance(entry.get("type"), str) for entry in entries):
@@ -37,17 +35,9 @@ def listed_modules(folder: Path) -> list[dict[str, str]]:
 
 
 def below(folder: Path, path: str) -> str:
-    """The path of a module below the folder of its model.
+    """Return the path of a module below the folder of its model, with slashes; empty for the folder itself.
 
-    Args:
-        folder: The folder of the model, for the message.
-        path: What the model's files say.
-
-    Returns:
-        The path with slashes; empty for the folder itself.
-
-    Raises:
-        ModelError: It leads elsewhere.
+    Raises ModelError for a path that leads elsewhere.
     """
     parts = PurePosixPath(path).parts
     if "\\" in path or ".." in parts or PurePosixPath(path).is_absolute():
@@ -56,17 +46,7 @@ def below(folder: Path, path: str) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a folder of a model.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its keys and values.
-
-    Raises:
-        ModelError: It is no JSON object, or larger than any configuration.
-    """
+    """Read a JSON object of a model; raise ModelError for anything else, or a file larger than any configuration."""
     content = read_json_file(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path} holds no JSON object")
@@ -74,20 +54,66 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_json_file(path: Path) -> Any:
-    """Read a JSON file of a model.
-
-    Args:
-        path: The file.
-
-    Returns:
-        What it holds.
-
-    Raises:
-        ModelError: It cannot be read as JSON, or is too large for a configuration.
-    """
+    """Read a JSON file of a model; raise ModelError if it cannot be read or is larger than any configuration."""
     try:
         if path.stat().st_size > LARGEST_JSON:
             raise ModelError(f"{path} is too large for a configuration")
         return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error
+
+
+class Module(NamedTuple):
+    """A module of a model.
+
+    Attributes:
+        type: Its class, with the package.
+        place: Its folder below that of the model; empty for that folder itself.
+    """
+
+    type: str
+    place: str
+
+    @property
+    def name(self) -> str:
+        """Class without the package, which moved between versions; empty for a class of another library."""
+        return self.type.rpartition(".")[2] if self.type.startswith(LIBRARY) else ""
+
+
+def modules_of(folder: Path, kind: Kind) -> Iterator[Module]:
+    """List the modules that one kind of text goes through, with those of a Router's route in its place.
+
+    Raises ModelError for unreadable files, a module outside the folder, or a Router without a route for the kind.
+    """
+    for entry in listed_modules(folder):
+        yield from _resolved(folder, Module(entry["type"], below(folder, entry["path"])), kind)
+
+
+def _resolved(folder: Path, module: Module, kind: Kind) -> Iterator[Module]:
+    """Yield the module itself, or the modules of the route of a Router, or an earlier Asym, for a kind of text."""
+    if module.name not in ("Router", "Asym"):
+        yield module
+        return
+    path = next((path for name in ROUTER_CONFIGS if (path := folder / module.place / name).is_file()), None)
+    if path is None:
+        raise ModelError(f"{folder / module.place} has no {ROUTER_CONFIGS[0]}, which assigns modules to queries and documents")
+    config = read_object(path)
+    types, structure = config.get("types"), config.get("structure")
+    if not isinstance(types, dict) or not isinstance(structure, dict):
+        raise ModelError(f"{path} lacks types and structure, which define the routes")
+    route = structure.get(_route(config.get("parameters"), structure, TASKS[kind]))
+    if not isinstance(route, list) or not all(isinstance(name, str) and name in types for name in route):
+        raise ModelError(f"{path} has no route for {kind}; it has {', '.join(structure)}, and {TASKS[kind]!r} was expected")
+    prefix = f"{module.place}/" if module.place else ""
+    for name in route:
+        routed = Module(str(types[name]), below(folder, prefix + name))
+        if routed == module:
+            raise ModelError(f"{path} names itself as a route")
+        yield from _resolved(folder, routed, kind)
+
+
+def _route(parameters: Any, structure: Mapping[str, Any], task: str) -> str:
+    """Return the name of the route that the library chooses for a task on texts."""
+    mappings = (parameters.get("route_mappings") if isinstance(parameters, dict) else None) or {}
+    keys = [f"('{task}', 'text')", f"('{task}', None)", "(None, 'text')", "(None, None)"]
+    return next((str(mappings[key]) for key in keys if key in mappings), task if task in structure else "text")

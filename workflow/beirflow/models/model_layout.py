@@ -12,12 +12,7 @@ from beirflow.models.settings import ONNX, ModelSettings
 
 WORDS = "whitespacetokenizer_config.json"
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-    "tokenizer.model",
+    *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
     WORDS,
 )
 OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
@@ -31,16 +26,9 @@ PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")
 
 
 def module_folders(folder: Path) -> list[Path]:
-    """The folder of a model, and those of its modules.
+    """Return the folder of a model, then those of the modules in ``modules.json`` and in routers, at any depth.
 
-    Args:
-        folder: The folder of the model.
-
-    Returns:
-        That folder first; then those that ``modules.json`` names, and those that a router in there names, or a router in that.
-
-    Raises:
-        ModelError: A module is outside the folder of the model, or the files cannot be read.
+    Raises ModelError for a module outside the folder, or files that cannot be read.
     """
     folders = [folder]
     for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
@@ -49,7 +37,7 @@ def module_folders(folder: Path) -> list[Path]:
 
 
 def _with_routes(here: Path) -> list[Path]:
-    """The folder of a module, and those of its routes' modules if it is a router."""
+    """Return the folder of a module, and those of its routes' modules if it is a router."""
     path = next((here / name for name in ROUTER_CONFIGS if (here / name).is_file()), None)
     types = read_object(path).get("types") if path else None
     routed = [here / below(here, name) for name in types] if isinstance(types, dict) else []
@@ -57,17 +45,9 @@ def _with_routes(here: Path) -> list[Path]:
 
 
 def weight_files(folder: Path, weights: str) -> list[Path]:
-    """The files with the weights of a backbone, which are those that are loaded.
+    """Return the files with the weights of a backbone, exactly those that are loaded; empty without weights.
 
-    Args:
-        folder: The folder of the backbone.
-        weights: Name of the file that holds them.
-
-    Returns:
-        That file, with those that an ONNX graph names; or the parts that its index names; none where neither is there.
-
-    Raises:
-        ModelError: An index or a graph names files elsewhere, which no digest would cover.
+    An ONNX graph names further files, an index the parts. Raises ModelError for files elsewhere, which no digest would cover.
     """
     whole = folder / weights
     if whole.is_file():
@@ -77,66 +57,38 @@ def weight_files(folder: Path, weights: str) -> list[Path]:
         return []
     places = read_object(index).get("weight_map")
     names = set(places.values()) if isinstance(places, dict) else set()
+    # Parts beside the index only: anything else would not be among the hashed files.
     if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
         raise ModelError(f"{index} names weights outside its folder, or none at all; fetch or save the model again")
     return [folder / name for name in sorted(names)]
 
 
 def module_weights(folder: Path, weights: str) -> Path:
-    """The file with the weights of a module that is no backbone, which is the one that is loaded.
+    """Return the file that the weights of a module other than a backbone are loaded from.
 
-    Args:
-        folder: The folder of the module.
-        weights: Name of the file that holds those of the backbone, which goes first.
-
-    Returns:
-        The first that is there of that name, ``model.safetensors`` and ``pytorch_model.bin``; else ``model.safetensors``.
+    It is the first that exists of the backbone's file name, ``model.safetensors`` and ``pytorch_model.bin``; else
+    ``model.safetensors``.
     """
     names = [name for name in (weights, "model.safetensors", "pytorch_model.bin") if not name.endswith(ONNX)]
     return next((folder / name for name in names if (folder / name).is_file()), folder / "model.safetensors")
 
 
 def module_weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
-    """The files with the weights of one module.
-
-    Args:
-        here: The folder of the module.
-        system: The system.
-        root: The folder of the model.
-
-    Returns:
-        One file, or those that an index or a graph names; none where the module has no weights.
-    """
+    """Return the files with the weights of the module in ``here``, in the model folder ``root``; empty without weights."""
     if paths := weight_files(here, system.weights):
         return paths
     return [path for path in [module_weights(here, system.weights)] if here != root and path.is_file()]
 
 
 def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
-    """The files of a folder that make its model what it is.
-
-    Args:
-        folder: The folder of the model.
-        system: The system.
-
-    Returns:
-        Configuration, tokenizer and weights of every module, sorted.
-    """
+    """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module."""
     folders = module_folders(folder)
     read = {path for here in folders for pattern in PATTERNS for path in here.glob(pattern)}
     return sorted(read | {path for here in folders for path in module_weight_files(here, system, root=folder)})
 
 
 def incomplete(folder: Path, system: ModelSettings) -> str | None:
-    """Return what a folder lacks to be a model.
-
-    Args:
-        folder: The folder.
-        system: The system.
-
-    Returns:
-        A sentence; None if nothing is missing.
-    """
+    """Return, in a sentence, what a folder lacks to be the model of a system; None if it is complete."""
     if not (folder / "config.json").is_file() and not (folder / MODULES).is_file():
         return f"{folder} has no config.json, so it is not a model folder"
     try:
@@ -167,7 +119,7 @@ def _has_tokenizer(folder: Path) -> bool:
 
 
 def _sentencepiece_problem(folder: Path) -> str | None:
-    """Why a tokenizer cannot be read that is a file of sentencepiece alone, as those of older models are; None if it can."""
+    """Return why a tokenizer of sentencepiece alone, as in older models, cannot be read; None if it can."""
     name = next((name for name in OF_SENTENCEPIECE if (folder / name).is_file()), None)
     others = [other for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE]
     if name is None or any((folder / other).is_file() for other in others) or all(map(_is_installed, READ_SENTENCEPIECE)):

@@ -22,13 +22,9 @@ HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def local_folder(system: ModelSettings) -> Path | None:
-    """The folder of a model that needs no hub.
+    """Return the folder of a model that needs no hub; it may not exist.
 
-    Args:
-        system: The system.
-
-    Returns:
-        The folder, which may not exist; None for a model on the hub, unless an installed package ships the same weights.
+    None for a model on the hub, unless an installed package ships the same weights.
     """
     if system.offline and (folder := _package_folder(system.offline)):
         return folder
@@ -44,21 +40,14 @@ def is_local(system: ModelSettings) -> bool:
 
 
 def _package_folder(location: str) -> Path | None:
-    """Folder that a package ships, without importing the package; None if the package is not installed."""
+    """Return a folder in a package without importing the package; None if the package is not installed."""
     package, _, folder = location.removeprefix(PACKAGE).partition("/")
     spec = importlib.util.find_spec(package) if "." not in package else None
     return Path(spec.submodule_search_locations[0], folder) if spec and spec.submodule_search_locations else None
 
 
 def towers(system: Settings) -> list[Settings]:
-    """The models of a system, each as a system of its own.
-
-    Args:
-        system: The system.
-
-    Returns:
-        That of the documents; and that of the queries, where they have another.
-    """
+    """Return the models of a system, each as a system: that of the documents, then that of the queries if they have another."""
     documents = replace(system, query_model=None, query_revision=None)
     if system.query_model is None:
         return [documents]
@@ -67,30 +56,14 @@ def towers(system: Settings) -> list[Settings]:
 
 
 def model_problem(system: ModelSettings) -> str | None:
-    """Return why a system's model cannot be used, as far as a look at the disk can tell; None if it can.
-
-    Args:
-        system: The system.
-
-    Returns:
-        A sentence that says what is missing and what to do; None if nothing is.
-    """
+    """Return, in a sentence with its remedy, why a system's models cannot be used, judging by the disk; None if they can."""
     if system.encoder:
         return class_problem(system)
-    problems = (_problem(tower) for tower in towers(system))
-    return next((problem for problem in problems if problem), None)
+    return next(filter(None, map(_problem, towers(system))), None)
 
 
 def next_to_record(system: Settings, record_path: str | Path) -> Settings:
-    """A model that was trained here has no place in its settings: it is next to its record.
-
-    Args:
-        system: The system.
-        record_path: The record of its model.
-
-    Returns:
-        The system with the folder of that name as its model; any other system as it is.
-    """
+    """Set the place of a model that was trained here, which is the folder next to its record; keep any other system."""
     return system if system.source else replace(system, model=str(Path(record_path).with_suffix("")))
 
 
@@ -98,26 +71,15 @@ def _problem(system: ModelSettings) -> str | None:
     """Return why one model cannot be used; None if it can."""
     folder = local_folder(system)
     if folder is None:
-        return (
-            None
-            if system.revision
-            else "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
-        )
+        unpinned = "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
+        return None if system.revision else unpinned
     if not folder.is_dir():
         return absent(system.model, example="facebook/contriever")
     return incomplete(folder, system)
 
 
 def absent(model: str, example: str) -> str:
-    """Why no folder is where a model should be.
-
-    Args:
-        model: What the configuration names.
-        example: A hub id of a model of the family.
-
-    Returns:
-        A sentence that says what to do.
-    """
+    """Return why no folder exists where a model should be, and the remedy; ``example`` is a hub id of the family."""
     if model.startswith(PACKAGE):
         package = model.removeprefix(PACKAGE).partition("/")[0]
         return f"the Python package {package!r} with this folder is not installed; install it, or name a folder or a hub id"
@@ -125,17 +87,9 @@ def absent(model: str, example: str) -> str:
 
 
 def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
-    """The folder to load a model from.
+    """Return the folder to load a model from; of a system with two models, that of the documents.
 
-    Args:
-        system: The system; of one with two models, that of the documents.
-        download: Whether a hub may be asked; if not, what an earlier download left is used.
-
-    Returns:
-        A folder that holds a model.
-
-    Raises:
-        ModelError: The model is not there or not complete.
+    A hub is asked only with ``download``, else an earlier download is used. Raises ModelError for a missing or incomplete model.
     """
     system = towers(system)[0]
     local = local_folder(system)
@@ -154,6 +108,7 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
     fetch = partial(snapshot_download, system.model, revision=system.revision, local_files_only=not download)
     with fetching(system):
         folder = Path(fetch(allow_patterns=[*PATTERNS, *weight_patterns(system.weights)]))
+        # Modules may have their weights under another name than the backbone, which only the fetched modules.json tells.
         for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):
             modules = [each for each in module_folders(folder)[1:] if not module_weight_files(each, system, root=folder)]
             names = [each.relative_to(folder).as_posix() for each in modules]
@@ -167,17 +122,7 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
 
 @contextmanager
 def fetching(system: ModelSettings) -> Iterator[None]:
-    """Say in a sentence why a model cannot be fetched.
-
-    Args:
-        system: The system.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        ModelError: It cannot.
-    """
+    """Convert errors of a download, except ModelError, to a ModelError with the remedy."""
     keep_secrets_of_hub()
     try:
         yield
@@ -192,13 +137,6 @@ def fetching(system: ModelSettings) -> Iterator[None]:
 
 
 def weight_patterns(weights: str) -> list[str]:
-    """A file of weights, or its parts.
-
-    Args:
-        weights: Name of the file.
-
-    Returns:
-        Patterns of names.
-    """
+    """Return the patterns of a file of weights and of its parts."""
     stem, suffix = weights.rsplit(".", 1)
     return [weights, f"{stem}-*-of-*.{suffix}"]

@@ -23,10 +23,10 @@ PRECISIONS = {
     10: "float16",
     16: "bfloat16",
 }
-"""By type of a tensor in ONNX's numbers, what its weights are stored in; the lowest first."""
+"""Precision of stored weights by ONNX's number of their type, the lowest first."""
 
 NOTABLE_SHARE = 0.01
-"""Of all numbers of a graph: fewer of a type are constants, and no weights."""
+"""Least share of a type among all numbers of a graph: fewer are constants, and no weights."""
 
 BESIDE = re.compile(r"[\w-][\w.-]*")
 """The name of a file beside the graph."""
@@ -42,7 +42,7 @@ PARTS: Mapping[str, Mapping[int, str]] = {
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
     "sparse": {1: "tensor", 2: "tensor"},
 }
-"""By message of onnx.proto, the fields that lead to tensors, and what they hold."""
+"""Fields of the messages of onnx.proto that lead to tensors, with the messages that they hold."""
 
 
 class OnnxFile(NamedTuple):
@@ -58,16 +58,9 @@ class OnnxFile(NamedTuple):
 
 
 def read_onnx(path: Path) -> OnnxFile:
-    """Read what an ONNX file says of its weights.
+    """Read precision and place of the weights of an ONNX file.
 
-    Args:
-        path: The file.
-
-    Returns:
-        Their precision, and where they are.
-
-    Raises:
-        ModelError: It is no ONNX file, or names files elsewhere than beside it.
+    Raises ModelError for any other file, and for weights elsewhere than beside it.
     """
     status = path.stat()
     return _read(path, status.st_size, status.st_mtime_ns)
@@ -75,7 +68,7 @@ def read_onnx(path: Path) -> OnnxFile:
 
 @cache
 def _read(path: Path, size: int, changed: int) -> OnnxFile:
-    """The same, once for each state of a file."""
+    """Read the file, once for each of its states."""
     numbers: dict[int, int] = {}
     names: set[str] = set()
     try:
@@ -109,7 +102,7 @@ def _tensors(data: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 
 def _tensor(data: mmap.mmap, start: int, end: int) -> tuple[int, int, str | None]:
-    """Type of a tensor, how many numbers it has, and the name of the file that holds them; None if they are here."""
+    """Return the type of a tensor, the count of its numbers, and the file that holds them; None if they are here."""
     sizes: list[int] = []
     type_number, location = 0, None
     for number, kind, first, last in _fields(data, start, end):
@@ -128,7 +121,7 @@ def _tensor(data: mmap.mmap, start: int, end: int) -> tuple[int, int, str | None
 
 
 def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of a message: number and kind; then its value for an integer, else where it begins; and where it ends."""
+    """Yield number, kind, value of an integer or else start, and end of each field of a message."""
     while start < end:
         tag, start = _varint(data, start)
         number, kind = tag >> 3, tag & 7
@@ -149,8 +142,9 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def _varint(data: mmap.mmap, start: int) -> tuple[int, int]:
-    """An integer, seven bits a byte, and where it ends."""
+    """Read an integer, seven bits a byte; return it with its end."""
     value = 0
+    # Ten groups of seven bits hold the 64 bits of the largest integer.
     for shift in range(0, 70, 7):
         byte = data[start]
         start += 1

@@ -34,14 +34,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def class_problem(system: ModelSettings) -> str | None:
-    """Return why a class cannot be used, as far as its files can tell; None if it can.
-
-    Args:
-        system: The system.
-
-    Returns:
-        A sentence that says what is missing and what to do; None if nothing is.
-    """
+    """Return, in a sentence with its remedy, why a class cannot be used, judging by its files; None if it can."""
     try:
         class_files(system)
         if system.encoder == LIBRARY:
@@ -52,17 +45,10 @@ def class_problem(system: ModelSettings) -> str | None:
 
 
 def class_files(system: ModelSettings) -> dict[str, Path]:
-    """The files that make a class what it is.
+    """Return the files that define a class, by name for the record.
 
-    Args:
-        system: The system.
-
-    Returns:
-        By name for the record: the module, what it imports statically from its package or folder, and the files that arguments
-        name with an absolute path, whether directly or by their folder.
-
-    Raises:
-        ModelError: There is no such module or no such class in it, or it cannot be parsed.
+    They are the module, its static imports from its own package or folder, and files that arguments name with an absolute path,
+    directly or by their folder. Raises ModelError for a missing module or class, or code that cannot be parsed.
     """
     module, name = _parts(system)
     path = _module_file(module)
@@ -74,20 +60,14 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
 
 
 def load_class(system: ModelSettings) -> Any:
-    """Import the class and make an object of it.
+    """Import the class and create an object with the configured arguments, environment variables replaced.
 
-    Args:
-        system: The system.
-
-    Returns:
-        The object, made with the arguments of the configuration, in which variables of the environment have their values.
-
-    Raises:
-        ModelError: It cannot be imported or made, or what is imported is another file than the one that was hashed.
+    Raises ModelError if that fails, or if the imported file is not the one that was hashed.
     """
     module, name = _parts(system)
     expected = _module_file(module)
     if os.getcwd() not in sys.path:  # noqa: PTH109
+        # Last, so that no file of the working directory hides an installed module.
         sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         imported = importlib.import_module(module)
@@ -101,14 +81,7 @@ def load_class(system: ModelSettings) -> Any:
 
 
 def described_error(error: BaseException) -> str:
-    """An error of the user's code, and where it was raised, without secrets of its arguments.
-
-    Args:
-        error: The error.
-
-    Returns:
-        Its type and first line, with file and line of the last frame.
-    """
+    """Return type, first line and place of an error of the user's code, without secrets of its arguments."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
@@ -124,7 +97,7 @@ def _parts(system: ModelSettings) -> tuple[str, str]:
 
 
 def _module_file(module: str) -> Path:
-    """The source of a module: where Python looks, and then in the working directory; nothing is imported."""
+    """Return the source of a module, from Python's path and then the working directory, without importing it."""
     parts = module.split(".")
     spec = _installed(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])  # noqa: PTH109
     for i in range(1, len(parts)):
@@ -151,7 +124,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _defined(path: Path) -> set[str]:
-    """Names that a module has: what it defines, assigns or imports, wherever in it."""
+    """Return the names that a module defines, assigns or imports, wherever in it."""
     names: set[str] = set()
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
@@ -164,7 +137,7 @@ def _defined(path: Path) -> set[str]:
 
 
 def _reached(root: Path, module: str, path: Path) -> set[Path]:
-    """A module, the packages that it is in, and what they import from the same package; or folder, where nothing is installed."""
+    """Return a module, the packages around it, and their imports from the same package; or folder, if not installed."""
     own = module.partition(".")[0] if root.name in INSTALLED else None
     reached: set[Path] = set()
     waiting = [(module, path), *_files_of(root, module)]
@@ -180,7 +153,7 @@ def _reached(root: Path, module: str, path: Path) -> set[Path]:
 
 
 def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
-    """The files below a folder that are run when a module is imported: its own, and those of the packages around it."""
+    """Return the files below a folder that run when a module is imported: its own, and those of the packages around it."""
     files, parts = [], module.split(".")
     for i in range(1, len(parts) + 1):
         place, name = root.joinpath(*parts[:i]), ".".join(parts[:i])
@@ -189,7 +162,7 @@ def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
 
 
 def _imports(module: str, path: Path) -> Iterator[str]:
-    """Names in the import statements of a file; some are of modules, others of what is in one."""
+    """Yield the names in the import statements of a file: modules, or their members."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
@@ -201,7 +174,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
 
 
 def _argument_files(system: ModelSettings) -> dict[str, Path]:
-    """The files that arguments name with an absolute path; of a folder, all that are in it."""
+    """Return the files that arguments name with an absolute path; of a folder, all files in it."""
     files: dict[str, Path] = {}
     for key, value in (system.arguments or {}).items():
         place = Path(value).expanduser() if isinstance(value, str) and value.startswith(("/", "~")) else None

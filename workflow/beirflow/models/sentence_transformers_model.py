@@ -66,25 +66,11 @@ class SentenceTransformersModel:
         self._loaded_twice = False
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n queries.
-
-        Args:
-            texts: The queries.
-
-        Returns:
-            float32 of shape (n, dim).
-        """
+        """Encode n queries, float32 of shape (n, dim)."""
         return self._encode(list(texts), "queries")
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n documents.
-
-        Args:
-            texts: The documents, title included.
-
-        Returns:
-            float32 of shape (n, dim).
-        """
+        """Encode n documents, title included, float32 of shape (n, dim)."""
         return self._encode(list(texts), "documents")
 
     def _load(self, seed: int) -> Any:
@@ -137,19 +123,9 @@ class SentenceTransformersModel:
 
 
 def check_folder(*, model: str, query_prefix: str | None = None, document_prefix: str | None = None, **others: object) -> Path:
-    """Refuse a folder that leaves something open, or with which something runs or is read that no digest covers.
+    """Refuse a folder that leaves prompts open, or with which something runs or is read that no digest covers.
 
-    Args:
-        model: Path of the folder.
-        query_prefix: Text before every query; None for the prompt that the folder names.
-        document_prefix: Text before every document; None for the prompt that the folder names.
-        **others: Further arguments of the class, which say nothing about the folder.
-
-    Returns:
-        The folder.
-
-    Raises:
-        ModelError: The folder is refused; the message says why.
+    The parameters are the arguments of the class. Returns the folder.
     """
     folder = Path(str(model)).expanduser()
     if not folder.is_absolute() or not (folder / MODULES).is_file():
@@ -177,7 +153,7 @@ def _refuse_what_is_elsewhere(here: Path) -> None:
 
 
 def _texts(held: Any, key: str = "") -> list[tuple[str, str]]:
-    """All texts in a JSON value, each with its key."""
+    """Return all texts in a JSON value, each with its key."""
     if isinstance(held, dict):
         return [pair for name, value in held.items() for pair in _texts(value, str(name))]
     if isinstance(held, list):
@@ -186,7 +162,7 @@ def _texts(held: Any, key: str = "") -> list[tuple[str, str]]:
 
 
 def _check_version() -> None:
-    """Refuse to go on without the library, or with a version that runs code of local folders."""
+    """Refuse a missing library, or a version that runs code of local folders."""
     todo = "install it with: pip install --requirement envs/requirements-sentence-transformers.txt"
     try:
         version = importlib.metadata.version(LIBRARY)
@@ -197,6 +173,6 @@ def _check_version() -> None:
 
 
 def _change(first: np.ndarray, second: np.ndarray) -> float:
-    """Largest distance of two vectors of a text over the length of the first; not-a-number counts as no change."""
+    """Return the largest distance of two vectors of a text over the length of the first; not-a-number counts as no change."""
     lengths = np.maximum(np.linalg.norm(first, axis=1), 1e-30)
     return float(np.nan_to_num(np.linalg.norm(first - second, axis=1) / lengths).max(initial=0.0))

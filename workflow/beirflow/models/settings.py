@@ -12,20 +12,19 @@ ONNX = ".onnx"
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """A model: where its files are, or which class of the user's own it is.
+    """A model: the place of its files, or a class of the user's own.
 
     Attributes:
         name: Name of the system that uses it.
-        model: Hub id, folder, or ``package:<import name>/<folder>``; empty where there is an ``encoder``, and of a model
-            that was trained here, which is next to its record.
+        model: Hub id, folder, or ``package:<import name>/<folder>``; empty with an ``encoder``, and for a model trained here.
         revision: Commit of the hub repository, 40 hexadecimal digits; None for a folder or a package.
-        offline: Where the same weights are found without a hub, as ``package:<import name>/<folder>``; None if nowhere.
+        offline: Source of the same weights without a hub, as ``package:<import name>/<folder>``; None if there is none.
         weights: Name of the file that holds the weights; of an ONNX graph, its path below the folder.
-        weights_sha256: Its digest; None where it is not known.
-        query_model: The model of the queries, where they have one of their own; ``model`` is that of the documents then.
+        weights_sha256: Its digest; None if unknown.
+        query_model: The queries' own model; ``model`` is then that of the documents.
         query_revision: Its revision.
-        encoder: ``package.module:Class``, a class of the user's own that encodes in place of a model.
-        arguments: What it is made with.
+        encoder: ``package.module:Class``, a class of the user's own that encodes instead of a model.
+        arguments: Arguments of its constructor.
     """
 
     name: str
@@ -52,17 +51,17 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EncoderSettings(ModelSettings):
-    """A model that gives one vector a text. What is None is as the files of the model say.
+    """A model that gives one vector per text. None keeps the statement of the model's files.
 
     Attributes:
         pooling: ``mean``, ``cls``, ``max``, ``mean_sqrt_len_tokens``, ``weightedmean``, ``lasttoken`` or ``pooler``.
         normalize: Whether vectors are scaled to length 1 when they are encoded.
         max_length: Tokens after which a text is cut, special tokens included.
-        query_prefix: What is written before every query.
-        document_prefix: What is written before every document.
+        query_prefix: Text before every query.
+        document_prefix: Text before every document.
         dimensions: Leading dimensions of a vector that are kept.
-        title_separator: What stands between title and text of a document, as beir's ``sep``; one space if None.
-        task: What a class of the user's own is told of the dataset: its task in MTEB, or its name if it is none; None for others.
+        title_separator: Text between title and text of a document, as beir's ``sep``; one space if None.
+        task: For a class of the user's own, the task of the dataset in MTEB, or its name if it is none; None for others.
     """
 
     pooling: str | None = None

@@ -12,9 +12,8 @@ from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
-from beirflow.models.model_json import MODULES, read_json_file
+from beirflow.models.model_json import MODULES, Module, modules_of, read_json_file
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
-from beirflow.models.module_chain import Module, modules_of
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")

@@ -20,13 +20,8 @@ EVERY_SECONDS = 300.0
 class Checkpoint:
     """A file of one record that is replaced now and then.
 
-    Args:
-        path: The file.
-        made_from: All that decides over the weights; the checkpoint of something else counts as none, as a damaged one does.
-
-    Attributes:
-        losses: Of each step so far.
-        seconds: How long these took, in all the jobs.
+    ``made_from`` is all that determines the weights: a checkpoint of something else counts as none, as a damaged one does.
+    ``losses`` are those of each step so far, ``seconds`` their time in all jobs.
     """
 
     def __init__(self, path: str | Path, made_from: Mapping[str, Any]) -> None:
@@ -37,12 +32,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def restore(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Resume from the file, if an earlier job of the same training wrote one.
-
-        Args:
-            model: Whose weights are trained; changed.
-            optimizer: Likewise.
-        """
+        """Load model and optimizer from the file, if an earlier job of the same training wrote one."""
         if not self.path.exists():
             return
         with ResumeFile(self.path, self._made_from) as file:
@@ -54,14 +44,7 @@ class Checkpoint:
                 logger.info("resuming after %d steps", len(self.losses))
 
     def add(self, loss: float, seconds: float, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Note a step, and write the file when the last one is old enough.
-
-        Args:
-            loss: Its loss.
-            seconds: How long it took.
-            model: The weights after it.
-            optimizer: Its state after it.
-        """
+        """Add the loss and seconds of a step, and write the file when the last one is old enough."""
         self.losses.append(loss)
         self.seconds += seconds
         if time.monotonic() - self._written >= EVERY_SECONDS:

@@ -25,8 +25,8 @@ class Pairs:
     Attributes:
         doc_ids: Ids of the documents that have a query.
         texts: Their texts.
-        documents: By pair, the place of its document, int64 of shape (p,).
-        queries: By pair, its query; a document has no query twice.
+        documents: For each pair, the place of its document, int64 of shape (p,).
+        queries: For each pair, its query; a document has no query twice.
     """
 
     doc_ids: list[str]
@@ -35,15 +35,8 @@ class Pairs:
     queries: list[str]
 
     def order(self, seed: int, epoch: int) -> np.ndarray:
-        """The pairs in an order that depends on their ids and texts, and not on where they stand in the corpus.
-
-        Args:
-            seed: Of the training.
-            epoch: Its number: each has an order of its own.
-
-        Returns:
-            Numbers of the pairs, int64 of shape (p,).
-        """
+        """Return the pairs, int64 of shape (p,), in an order given by seed, epoch, ids and texts, not by the corpus."""
+        # A hash of each pair, not a draw in turn: another chunking of the corpus keeps the order.
         keys = np.empty(len(self.queries), np.uint64)
         for pair, (document, query) in enumerate(zip(self.documents.tolist(), self.queries, strict=True)):
             said = f"{seed}\0{epoch}\0{self.doc_ids[document]}\0{query}".encode()
@@ -51,18 +44,10 @@ class Pairs:
         return np.argsort(keys, kind="stable")
 
     def batches(self, size: int, seed: int, epoch: int) -> list[np.ndarray]:
-        """Divide the pairs into batches in which no document and no query stands twice, equal texts being one.
+        """Divide the pairs into batches, int64 of shape (size,), in which no document and no query occurs twice.
 
-        Where a document stood twice, it would be wrong for the other query that was written for it. A pair that does not fit
-        into a batch goes into the next; those that are left when no whole batch can be made any more are left out.
-
-        Args:
-            size: Pairs of a batch.
-            seed: Of the training.
-            epoch: Its number.
-
-        Returns:
-            Numbers of the pairs of each batch, int64 of shape (size,).
+        Equal texts count as one: a document that occurred twice would be wrong for the other query that was written for it. A
+        pair that does not fit into a batch goes into the next; pairs that are left when no whole batch can be made are left out.
         """
         texts, queries = _numbered(self.texts)[self.documents].tolist(), _numbered(self.queries).tolist()
         waiting = deque(self.order(seed, epoch).tolist())
@@ -88,25 +73,16 @@ class Pairs:
 
 
 def _numbered(texts: Sequence[str]) -> np.ndarray:
-    """A number for each text, equal texts having one."""
+    """Return a number for each text, the same for equal texts."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
 def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str | None, job: Job) -> Pairs:
-    """Read the queries that were written for the documents of a corpus, and those documents.
+    """Read the queries that were written for the documents of a corpus, by chunk, and those documents.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        query_paths: By chunk, what :func:`~beirflow.expansions.files.write_expansion` wrote.
-        separator: What stands between title and text; None for the space that is there.
-        job: The job that reads.
-
-    Returns:
-        The pairs, in the order of the corpus.
-
-    Raises:
-        DataError: A file was damaged, or made of another corpus.
+    ``separator`` joins title and text; None for the space that is there. The pairs are in the order of the corpus. Raises
+    DataError for a file that was damaged, or made of another corpus.
     """
     doc_ids: list[str] = []
     texts: list[str] = []

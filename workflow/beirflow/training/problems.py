@@ -14,15 +14,7 @@ NOT_TRAINED = "only a single torch transformer for queries and documents can be 
 
 
 def training_problem(base: EncoderSettings, training: Training) -> Setting | None:
-    """Return why an encoder cannot be trained; None if it can.
-
-    Args:
-        base: The encoder that it begins as.
-        training: How it is trained.
-
-    Returns:
-        The setting that cannot be used; None if every one can.
-    """
+    """Return the setting that prevents the training of an encoder, as ``base``; None if it can be trained."""
     if problem := model_problem(training.written):
         return Setting("train.generator.model", training.generator["model"], problem)
     if base.encoder:
@@ -37,13 +29,9 @@ def training_problem(base: EncoderSettings, training: Training) -> Setting | Non
 
 
 def card_problem(folder: Path) -> str | None:
-    """Return why the files of a model keep it from being trained; None if they do not.
+    """Return, in a sentence, why the files of a model prevent its training; None if they do not.
 
-    Args:
-        folder: Of the model.
-
-    Returns:
-        A sentence; None if nothing does, or if they cannot be read, which is said where the model is looked at as an encoder.
+    Also None if they cannot be read, which the checks of encoders report.
     """
     try:
         steps = read_card(folder).steps

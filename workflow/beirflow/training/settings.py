@@ -44,7 +44,7 @@ class Training:
     max_length: int = 350
 
     def __post_init__(self) -> None:
-        """A generator of which only the place is said may be written as that."""
+        """Accept a generator that is only a place."""
         if isinstance(self.generator, str):
             object.__setattr__(self, "generator", {"model": self.generator})
 

@@ -22,22 +22,16 @@ LARGEST_GRADIENT = 1.0
 
 
 def rate(step: int, steps: int, warmup: float) -> float:
-    """The share of the learning rate that a step has.
+    """Return the share of the learning rate for a step, from 0.
 
-    Args:
-        step: Its number, from 0.
-        steps: Of the whole training.
-        warmup: Share of the steps in which it rises.
-
-    Returns:
-        From 0 in the first step to 1, and down to 0 behind the last, each in a straight line.
+    It rises from 0 to 1 in the share ``warmup`` of the steps, and falls to 0 behind the last, each in a straight line.
     """
     rising = int(steps * warmup)
     return step / rising if step < rising else (steps - step) / max(1, steps - rising)
 
 
 def optimizer_of(model: torch.nn.Module) -> torch.optim.AdamW:
-    """AdamW for the weights of a model, with the defaults of torch but for the decay."""
+    """Return AdamW for the weights of a model, with the defaults of torch except for the decay."""
     named = list(model.named_parameters())
     plain = [each for name, each in named if name.endswith("bias") or each.ndim < 2]
     others = [each for name, each in named if not (name.endswith("bias") or each.ndim < 2)]
@@ -54,19 +48,10 @@ def train(
     checkpoint: Checkpoint,
     title: str,
 ) -> None:
-    """Train an encoder, from where the checkpoint is.
+    """Train an encoder, from the step of the checkpoint.
 
-    Args:
-        trainee: The encoder; changed.
-        texts: Tokens of the queries of all pairs, and of the documents.
-        documents: By pair, the place of its document, int64 of shape (pairs,).
-        batches: By step, the numbers of its pairs.
-        training: How.
-        checkpoint: Where an earlier job has come to.
-        title: Of the progress.
-
-    Raises:
-        ModelError: A loss or a gradient is not finite.
+    ``texts`` are the tokens of the queries of all pairs, and of the documents; ``documents`` the place of each pair's document,
+    int64 of shape (pairs,); ``batches`` the pairs of each step. Raises ModelError for a loss or gradient that is not finite.
     """
     optimizer = optimizer_of(trainee.model)
     checkpoint.restore(trainee.model, optimizer)

@@ -47,24 +47,13 @@ def train_encoder(
     record_path: str,
     job: Job,
 ) -> None:
-    """Train an encoder; the steps that an ended job has made are kept.
+    """Train an encoder; the steps of an interrupted job are kept.
 
-    Args:
-        base: How the encoder is computed that it begins as, and the record of its model.
-        similarity: ``dot`` or ``cosine``; None for what the files of the model say.
-        training: How it is trained.
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        query_paths: By chunk, the queries that were written, each next to its record.
-        output_path: Folder to write: the files of the encoder, with other weights. Beside it, until it is done, the
-            :class:`~beirflow.training.checkpoint.Checkpoint`.
-        record_path: The record to write.
-        job: The job, for the record.
-
-    Raises:
-        ConfigError: There are too few pairs for a batch.
-        ModelError: The model cannot be loaded or is not one that is trained, or a loss is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded, or given queries were read from several versions of their file.
+    ``query_paths`` are the written queries of each chunk. ``output_path`` is the folder to write: the files of the encoder, with
+    other weights; beside it, until it is done, the :class:`~beirflow.training.checkpoint.Checkpoint`. Raises ConfigError for too
+    few pairs for a batch; ModelError for a model that cannot be loaded or trained, or a loss that is not finite; DeviceError for
+    a GPU that fails or has too little memory; DataError for a file that is not the recorded one, or queries from several versions
+    of their file.
     """
     base.use_threads()
     settings, model_record = base.settings, read_json(base.model_path)
@@ -129,15 +118,7 @@ def train_encoder(
 
 
 def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
-    """Summarise the course of the loss in few numbers.
-
-    Args:
-        losses: Of every step.
-        points: Most numbers.
-
-    Returns:
-        The means of as many equal parts of the steps.
-    """
+    """Return the means of the losses over at most ``points`` equal parts of the steps."""
     return [float(part.mean()) for part in np.array_split(np.array(losses), min(points, len(losses)))]
 
 
@@ -154,7 +135,7 @@ def _too_few(pairs: Pairs, training: Training, job: Job) -> str:
 
 
 def _write_model(trainee: Trainee, base: Path, names: Mapping[str, str], weights: str, folder: Path) -> None:
-    """The files of the encoder that it began as, and the weights that it has now."""
+    """Copy the files of the original encoder, and save the trained weights instead of its own."""
     old = {path.relative_to(base).as_posix() for path in weight_files(base / trainee.place, weights)}
     index = (Path(trainee.place) / f"{weights}.index.json").as_posix()
     for name in names:
@@ -163,6 +144,7 @@ def _write_model(trainee: Trainee, base: Path, names: Mapping[str, str], weights
             shutil.copyfile(base / name, folder / name)
     here = folder / trainee.place
     here.mkdir(parents=True, exist_ok=True)
+    # save_pretrained writes a config.json of its own.
     kept = {path: path.read_bytes() for path in here.glob("*.json")}
     trainee.model.save_pretrained(here)
     for path, content in kept.items():

@@ -21,13 +21,7 @@ COSINE_SCALE = 20.0
 def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: str) -> torch.Tensor:
     """Compute the in-batch loss, low if each query is nearer to its own document than to others: MultipleNegativesRankingLoss.
 
-    Args:
-        queries: Vectors, float32 of shape (n, dim).
-        documents: Those of their documents, likewise.
-        similarity: ``dot`` or ``cosine``.
-
-    Returns:
-        The mean over the queries of the cross entropy of their scores, of which the first is right for the first, and so on.
+    It is the mean cross entropy of the queries' scores with the documents, float32 of shape (n, dim) each, in the same order.
     """
     if similarity == "cosine":
         queries, documents = normalize(queries, dim=1) * COSINE_SCALE, normalize(documents, dim=1)
@@ -35,32 +29,30 @@ def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: st
 
 
 class Trainee:
-    """An encoder whose weights are trained: those of its transformer, in float32; what follows the pooling stays as it is.
+    """An encoder whose transformer is trained, in float32; the modules after the pooling stay as they are.
 
     Args:
         settings: The encoder that it begins as.
         folder: Its folder.
-        similarity: ``dot`` or ``cosine``; None for what the files of the model say.
+        similarity: ``dot`` or ``cosine``; None for that in the files of the model.
         device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
         precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, as for encoding. In bfloat16, products of matrices are
             computed in it; float16, in which gradients vanish, is float32 here.
         max_length: Tokens after which texts are cut.
 
     Attributes:
-        device: Where it computes.
-        precision: ``float32`` or ``bfloat16``.
         model: The transformer.
         place: Its folder, below that of the encoder.
-        similarity: ``dot`` or ``cosine``.
 
     Raises:
-        ModelError: The model cannot be loaded, or is not one that is trained.
+        ModelError: The model cannot be loaded, or cannot be trained.
     """
 
     def __init__(
         self, settings: EncoderSettings, folder: Path, similarity: str | None, *, device: str, precision: str, max_length: int
     ) -> None:
         self.device = exact_device(device)
+        # Gradients underflow in float16, which needs a scaled loss.
         lower = choose_precision(precision, self.device) == torch.bfloat16
         self.precision = "bfloat16" if lower else "float32"
         self._encoder = TransformersEncoder(settings, folder, device=self.device.type, precision="float32", token_budget="auto")
@@ -70,20 +62,11 @@ class Trainee:
         self.model = self._encoder.tower.model.train()
 
     def tokens(self, texts: Sequence[str], kind: Kind) -> Tokens:
-        """Token ids of texts, with the prompt of their kind."""
+        """Return the token ids of texts, with the prompt of their kind."""
         return self._encoder.tokens_of(texts, kind)
 
     def loss(self, queries: Tokens, documents: Tokens, pairs: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
-        """The loss of a batch.
-
-        Args:
-            queries: Tokens of queries.
-            documents: Tokens of documents.
-            pairs: Places of the batch's queries and of their documents, each int64 of shape (n,).
-
-        Returns:
-            A number on the device, with gradients.
-        """
+        """Compute the loss of a batch, with gradients; ``pairs`` are the rows of its queries and documents."""
         lower = torch.autocast(self.device.type, torch.bfloat16) if self.precision == "bfloat16" else nullcontext()
         with lower:
             of_queries = self._encoder.vectors_of(queries, pairs[0], "queries")
