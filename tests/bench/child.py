@@ -1,5 +1,7 @@
-"""What the children share: how one side reports its own time and memory."""
+"""Run one function of a stage, in a process of its own: python -m bench.child search.peer_faiss ARGUMENT..."""
 
+import importlib
+import inspect
 import json
 import sys
 import time
@@ -7,6 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+
+def main(function: str, *texts: str) -> None:
+    """Call ``bench.stages.<function>``; each argument is converted by the type that annotates its parameter."""
+    module, _, name = function.rpartition(".")
+    bound = inspect.signature(entrance := getattr(importlib.import_module(f"bench.stages.{module}"), name)).bind(*texts)
+    for parameter, value in bound.arguments.items():
+        kind = bound.signature.parameters[parameter].annotation
+        bound.arguments[parameter] = tuple(map(kind, value)) if isinstance(value, tuple) else kind(value)
+    entrance(*bound.args)
 
 
 @contextmanager
@@ -28,3 +40,7 @@ def _status_bytes(field: str) -> int:
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.is_file() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:")), 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

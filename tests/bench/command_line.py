@@ -6,64 +6,19 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
-import bench.architectures.stage
-import bench.bm25.stage
-import bench.bm25_msmarco.stage
-import bench.evaluate.stage
-import bench.evaluation.stage
-import bench.fixed_cost.stage
-import bench.generation.stage
-import bench.merge.stage
-import bench.msmarco.stage
-import bench.plan.stage
-import bench.prepare.stage
-import bench.score_pairs.stage
-import bench.search.stage
-import bench.search_tokens.stage
-import bench.search_weights.stage
-import bench.weigh.stage
-import bench.weights_msmarco.stage
 from bench import machine, report
-from bench.runner import Maker, Outcome, run_stage
-from bench.settings import REPOSITORY, Settings
-
-STAGES: dict[str, Maker] = {
-    "prepare": bench.prepare.stage.make,
-    "evaluation": bench.evaluation.stage.make,
-    "search": bench.search.stage.make,
-    "bm25": bench.bm25.stage.make,
-    "architectures": bench.architectures.stage.make,
-    "weigh": bench.weigh.stage.make,
-    "generation": bench.generation.stage.make,
-    "search-weights": bench.search_weights.stage.make,
-    "search-tokens": bench.search_tokens.stage.make,
-    "score-pairs": bench.score_pairs.stage.make,
-    "evaluate": bench.evaluate.stage.make,
-    "fixed-cost": bench.fixed_cost.stage.make,
-    "plan": bench.plan.stage.make,
-}
-"""Beside the peers, or against a target of seconds."""
-
-SCALE: dict[str, Maker] = {
-    "prepare-msmarco": bench.msmarco.stage.make,
-    "plan-50k": partial(bench.plan.stage.make, name="plan-50k", chunk_documents=50_000, seconds=60),
-    "merge": bench.merge.stage.make,
-    "bm25-msmarco": bench.bm25_msmarco.stage.make,
-    "weights-msmarco": bench.weights_msmarco.stage.make,
-}
-"""Of the size of the largest datasets, without a peer."""
+from bench.at_scale import SCALE
+from bench.beside_peers import STAGES
+from bench.runner import Outcome, run_stage
+from bench.stage import REPOSITORY, Maker, Settings
 
 logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the stages that were asked for and write the results.
-
-    Args:
-        arguments: The command line without the program.
+    """Run the stages of a command line and write the results.
 
     Returns:
         Exit status: 1 if a side failed or outputs disagree, else 0, whether targets are met or not.

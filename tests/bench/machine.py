@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.settings import REPOSITORY, Settings
+from bench.stage import REPOSITORY, Settings
 
 PROBE = """
 import importlib.metadata as metadata, json, sys, torch

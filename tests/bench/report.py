@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.rows import Row
-from bench.runner import Outcome
+from bench.runner import Outcome, Row
 
 HEADER = ("row", "compared", "median", "spread", "at most", "met", "seconds", "peak memory, GB")
 
@@ -37,8 +36,8 @@ def as_markdown(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome])
     ran = [outcome for outcome in outcomes if outcome.stage]
     inputs = [(outcome.name, outcome.stage.input, outcome.agreement or "**no**") for outcome in ran if outcome.stage]
     failures = [f"**{outcome.name}**\n\n```\n{outcome.failure}\n```" for outcome in outcomes if outcome.failure]
-    parts = [f"# {machine['device']}", _circumstances(machine, form), _table(HEADER, rows), *failures]
-    return "\n\n".join([*parts, _table(("stage", "input", "outputs agree"), inputs)]) + "\n"
+    parts = [f"# {machine['device']}", _circumstances(machine, form), table(HEADER, rows), *failures]
+    return "\n\n".join([*parts, table(("stage", "input", "outputs agree"), inputs)]) + "\n"
 
 
 def _rows(outcome: Outcome) -> list[tuple[str, ...]]:
@@ -80,7 +79,7 @@ def _seconds(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 

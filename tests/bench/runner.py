@@ -1,21 +1,88 @@
-"""Run a stage: make its input, run the sides in turn, check that they agree, judge the targets."""
+"""Run a stage: make its input, run the sides in turn, each in a fresh process, check that they agree, judge the targets."""
 
+import json
 import logging
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from bench.measurement import ChildFailedError, Measurement, measure
-from bench.rows import Row, Runs, make_row
-from bench.settings import Settings
-from bench.stage import CannotRunError, Side, Stage
+from bench.stage import REPOSITORY, CannotRunError, Clock, Maker, Quantity, Settings, Side, Stage, Target
+
+MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
+WORDS = {"memory": "peak memory", "growth": "peak memory above imports"}
 
 logger = logging.getLogger(__name__)
 
-Maker = Callable[[Settings, Path], Stage]
-"""Makes a stage whose files lie in a folder; raises CannotRunError where it lacks something."""
+
+class ChildFailedError(Exception):
+    """A child ended with an error; the message ends with the last lines that it wrote."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run of one side.
+
+    Attributes:
+        wall: Seconds from start to end of the process.
+        cpu: Seconds of processor time, all cores and descendants together.
+        peak: Largest resident set of the process, or of the largest of its descendants, in bytes.
+        report: What the child itself said, e.g. ``seconds`` of the call and ``growth``, bytes above those of its imports.
+    """
+
+    wall: float
+    cpu: float
+    peak: int
+    report: Mapping[str, Any]
+
+    def value(self, quantity: Quantity, clock: Clock) -> float:
+        """One of the quantities that are compared."""
+        if quantity == "growth":
+            return float(self.report["growth"])
+        if quantity == "memory":
+            return float(self.peak)
+        return float(self.report["seconds"]) if clock == "call" else self.wall
+
+
+Runs = Mapping[str, Sequence[Measurement]]
+"""By name of the side, its runs in the order of the rounds."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One target and its values.
+
+    Attributes:
+        stage: Name of the row.
+        compared: What is compared, in words.
+        unit: ``×`` for a ratio, else ``s`` or ``GB``.
+        values: One value a round, in that unit.
+        at_most: The target.
+        met: Whether the median keeps to it.
+        seconds: Median times of the side and of the one it is compared with, if there is one.
+        memory: Median peaks of both, in bytes.
+    """
+
+    stage: str
+    compared: str
+    unit: str
+    values: Sequence[float]
+    at_most: float
+    met: bool
+    seconds: Sequence[float]
+    memory: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """Median over the rounds."""
+        return median(self.values)
 
 
 @dataclass(frozen=True)
@@ -27,7 +94,7 @@ class Outcome:
         stage: The stage; None if it was not run.
         runs: What was measured.
         rows: The targets, judged.
-        agreement: What the check found.
+        agreement: What the check compared.
         not_run: Rows, or the whole stage, that were not run, with the reason.
         failure: What went wrong, or empty.
     """
@@ -42,16 +109,7 @@ class Outcome:
 
 
 def run_stage(name: str, maker: Maker, settings: Settings) -> Outcome:
-    """Run one stage in a temporary folder, which is deleted afterwards.
-
-    Args:
-        name: Name of the stage.
-        maker: What makes it.
-        settings: The choices of the command line.
-
-    Returns:
-        What came of it; a failure is part of that, so that the other stages still run.
-    """
+    """Run one stage in a temporary folder, which is deleted afterwards; a failure is part of the outcome."""
     with tempfile.TemporaryDirectory(prefix=f"beirflow-bench-{name}-") as folder:
         try:
             stage = maker(settings, Path(folder))
@@ -67,18 +125,17 @@ def run_stage(name: str, maker: Maker, settings: Settings) -> Outcome:
 
 def _run(stage: Stage, folder: Path, environment: Mapping[str, str]) -> Outcome:
     logger.info("%s: %s", stage.name, stage.input)
-    _step("input", measure(stage.inputs, environment, folder / "make-input"), stage)
+    _log(stage, "input", measure(stage.inputs, environment, folder / "make-input"))
     runs: dict[str, list[Measurement]] = {side.name: [] for side in stage.sides}
     for number in range(stage.rounds):
         for side in stage.sides:
             if side.runs is None or number < side.runs:
-                done = _run_side(side, environment)
-                runs[side.name].append(done)
-                _step(f"round {number + 1} of {stage.rounds}, {side.name}", done, stage)
-    done = measure(stage.check, environment, folder / "check")
-    _step("check", done, stage)
+                runs[side.name].append(_run_side(side, environment))
+                _log(stage, f"round {number + 1} of {stage.rounds}, {side.name}", runs[side.name][-1])
+    check = measure(stage.check, environment, folder / "check")
+    _log(stage, "check", check)
     rows = tuple(make_row(stage, target, runs) for target in stage.targets)
-    return Outcome(stage.name, stage, runs, rows, done.report["agree"], tuple(stage.left_out))
+    return Outcome(stage.name, stage, runs, rows, check.report["agree"], tuple(stage.left_out))
 
 
 def _run_side(side: Side, environment: Mapping[str, str]) -> Measurement:
@@ -87,7 +144,61 @@ def _run_side(side: Side, environment: Mapping[str, str]) -> Measurement:
     return measure(side.command, environment, side.output)
 
 
-def _step(what: str, done: Measurement, stage: Stage) -> None:
-    """Say on the terminal what was done."""
-    call = f", call {done.report['seconds']:.2f} s" if "seconds" in done.report else ""
-    logger.info("  %-9s %-48s %8.2f s%s, peak %.2f GB", stage.name, what, done.wall, call, done.peak / 1e9)
+def _log(stage: Stage, step: str, run: Measurement) -> None:
+    call = f", call {run.report['seconds']:.2f} s" if "seconds" in run.report else ""
+    logger.info("  %-9s %-48s %8.2f s%s, peak %.2f GB", stage.name, step, run.wall, call, run.peak / 1e9)
+
+
+def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Measurement:
+    """Run a command to its end, with its output in ``log`` with the suffixes ``.out`` and ``.err``.
+
+    The kernel counts what this process held at the fork as memory of the child, so this process must stay small: it imports
+    neither numpy nor torch, and inputs are made and checked by children as well.
+
+    Raises:
+        ChildFailedError: The child ended with a status that is not 0.
+    """
+    out, err = log.with_suffix(".out"), log.with_suffix(".err")
+    with out.open("wb") as to_out, err.open("wb") as to_err:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, cwd=REPOSITORY, env=dict(environment), stdout=to_out, stderr=to_err)
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:
+            child.kill()
+            raise
+        wall = time.perf_counter() - start
+    child.returncode = os.waitstatus_to_exitcode(status)
+    text = out.read_text(errors="replace")
+    if child.returncode != 0:
+        lines = (text + err.read_text(errors="replace")).splitlines()
+        raise ChildFailedError(f"{' '.join(command)} ended with {child.returncode}:\n" + "\n".join(lines[-15:]))
+    last = text.rstrip().rpartition("\n")[2]
+    report = json.loads(last) if last.startswith("{") else {}
+    return Measurement(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MAXRSS_BYTES, report)
+
+
+def paired_ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """The ratio within each round that both sides were run in."""
+    return [a / b for a, b in zip(ours, theirs, strict=False)]
+
+
+def make_row(stage: Stage, target: Target, runs: Runs) -> Row:
+    """Judge one target of a stage."""
+    names = [target.side, *([target.over] if target.over else [])]
+    clock = target.clock or stage.clock
+    measured = [[run.value(target.quantity, clock) for run in runs[name]] for name in names]
+    unit = "×" if target.over else "s" if target.quantity == "seconds" else "GB"
+    values = paired_ratios(*measured) if target.over else measured[0]
+    scale = 1e9 if unit == "GB" else 1.0
+    words = f"time of the {clock}" if target.quantity == "seconds" else WORDS[target.quantity]
+    return Row(
+        stage=target.row or stage.name,
+        compared=f"{words}: {' / '.join(names)}",
+        unit=unit,
+        values=[value / scale for value in values],
+        at_most=target.at_most / scale,
+        met=median(values) <= target.at_most,
+        seconds=[median(run.value("seconds", clock) for run in runs[name]) for name in names],
+        memory=[median(run.peak for run in runs[name]) for name in names],
+    )

@@ -1,5 +1,7 @@
 """The benchmarks measure what they say: fresh processes, paired ratios, and a failure where outputs disagree."""
 
+import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -10,25 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import bench.bm25.stage
-import bench.bm25_msmarco.stage
 import bench.machine
-import bench.merge.stage
-import bench.msmarco.stage
 import pytest
 from bench import command_line, report
+from bench.at_scale import SCALE, Indexed, Merged, bm25_msmarco, merge, prepare_msmarco
+from bench.beside_peers import STAGES, bm25
 from bench.machine import slug
-from bench.measurement import ChildFailedError, Measurement, measure
-from bench.merge.stage import Size
-from bench.rows import make_row, paired_ratios
-from bench.runner import run_stage
-from bench.settings import REPOSITORY, Settings
-from bench.stage import CannotRunError, Side, Stage, Target
+from bench.runner import ChildFailedError, Measurement, make_row, measure, paired_ratios, run_stage
+from bench.stage import REPOSITORY, CannotRunError, Settings, Side, Stage, Target
 
 SETTINGS = Settings(
     quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
 )
-STAGES = command_line.STAGES | command_line.SCALE
 MACHINE: dict[str, Any] = {
     "device": "Some (R) CPU",
     "processor": "Some (R) CPU",
@@ -81,10 +76,10 @@ def test_memory_is_that_of_the_child_in_bytes(tmp_path: Path) -> None:
     How much Python and the allocator take differs between machines, by less than a tenth of what the large child holds.
     """
     code = """
-import os, pathlib, sys, bench.command_line, bench.measurement
+import os, pathlib, sys, bench.command_line, bench.runner
 for size in (300_000_000, 1):
     command = [sys.executable, "-c", f"x = b'x' * {size}"]
-    print(bench.measurement.measure(command, os.environ, pathlib.Path(sys.argv[1])).peak)
+    print(bench.runner.measure(command, os.environ, pathlib.Path(sys.argv[1])).peak)
 """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
     done = subprocess.run([*python(code), str(tmp_path / "log")], env=environment, capture_output=True, check=True)
@@ -145,7 +140,7 @@ def test_a_target_may_have_a_clock_of_its_own(tmp_path: Path) -> None:
 
 def test_without_a_jar_the_rows_of_lucene_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEIRFLOW_ANSERINI_JAR", str(tmp_path / "no.jar"))
-    made = bench.bm25.stage.make(SETTINGS, tmp_path)
+    made = bm25(SETTINGS, tmp_path)
     assert {side.name.partition(",")[0] for side in made.sides} == {"ours", "bm25s"}
     assert made.left_out == [
         ("index, search-bm25: Lucene", f"no Anserini: BEIRFLOW_ANSERINI_JAR names {tmp_path}/no.jar, which is no file")
@@ -187,28 +182,31 @@ def probed() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_every_target_names_sides_of_its_stage(
+def test_every_target_names_sides_and_every_command_fits_its_function(
     quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(bench.machine, "_probe", lambda *_: probed)
     (tmp_path / "nfcorpus.zip").touch()
     settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
-    for name, maker in STAGES.items():
+    for name, maker in (STAGES | SCALE).items():
         made = maker(settings, tmp_path)
         names = [side.name for side in made.sides]
         assert made.name == name
         assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names), name
         assert len({side.output for side in made.sides}) == len(names), name
+        for command in (made.inputs, made.check, *(side.command for side in made.sides)):
+            if "bench.child" in command:
+                module, _, function = command[3].partition(".")
+                entrance = getattr(importlib.import_module(f"bench.stages.{module}"), function)
+                inspect.signature(entrance).bind(*command[4:])
 
 
 @pytest.mark.parametrize(
     "maker",
     [
-        partial(bench.msmarco.stage.make, documents=3000, chunk_documents=700),
-        partial(bench.merge.stage.make, size=Size(queries=6, documents=400, chunks=20, k=15)),
-        pytest.param(
-            partial(bench.bm25_msmarco.stage.make, size=bench.bm25_msmarco.stage.Size(3001, 4, 30, 2000)), marks=pytest.mark.long
-        ),
+        partial(prepare_msmarco, documents=3000, chunk_documents=700),
+        partial(merge, size=Merged(queries=6, documents=400, chunks=20, k=15)),
+        pytest.param(partial(bm25_msmarco, size=Indexed(3001, 4, 30, 2000)), marks=pytest.mark.long),
     ],
     ids=["prepare-msmarco", "merge", "bm25-msmarco"],
 )

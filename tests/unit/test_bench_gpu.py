@@ -8,20 +8,12 @@ import pytest
 import torch
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
-from bench.gpu import peer
-from bench.gpu.arithmetic import (
-    flops_per_token,
-    hours_for_beir,
-    matrix_parameters,
-    nearest_is_own,
-    relative_errors,
-    union_seconds,
-)
+from bench.gpu import encoding
 from bench.gpu.busy import largest
 from bench.gpu.command_line import main
-from bench.gpu.encoding import agree, padding
-from bench.gpu.setting import NotRunError, Setting
-from bench.gpu.workload import Shape, evenly, make_texts, save_model, token_counts
+from bench.gpu.encoding import agree, nearest_is_own, padding, relative_errors
+from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_parameters, union_seconds
+from bench.gpu.workload import NotRunError, Setting, Shape, evenly, make_texts, save_model, token_counts
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel
 
@@ -95,10 +87,10 @@ def test_a_sample_is_spread_evenly() -> None:
 
 
 def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(peer, "find_spec", lambda _: None)
+    monkeypatch.setattr(encoding, "find_spec", lambda _: None)
     setting = Setting(torch.device("cpu"), "float32", TINY, folder, ["a"], 0.1, 1, 8, 1)
     with pytest.raises(NotRunError, match="sentence-transformers is not installed"):
-        peer.compare(setting)
+        encoding.compare_with_peer(setting)
 
 
 def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

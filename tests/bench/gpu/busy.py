@@ -13,11 +13,9 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from bench.gpu.arithmetic import union_seconds
-from bench.gpu.clock import seconds_of
 from bench.gpu.encoding import WARM_UP
-from bench.gpu.setting import Figures, Setting
-from bench.gpu.workload import evenly
+from bench.gpu.rates import seconds_of, union_seconds
+from bench.gpu.workload import Figures, NotRunError, Setting, evenly
 
 ON_DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
 LISTED, NAME_LENGTH = 15, 100
@@ -25,7 +23,8 @@ LISTED, NAME_LENGTH = 15, 100
 
 def busy_share(setting: Setting) -> Figures:
     """Encode all texts twice after a warm-up: as it is, for the time, and under torch's profiler, for what the device did."""
-    setting.need_cuda()
+    if setting.device.type != "cuda":
+        raise NotRunError("there is no CUDA device here")
     encoder = setting.encoder()
     encoder.encode_corpus(evenly(setting.texts, WARM_UP))
     with Sampler() as sampler:

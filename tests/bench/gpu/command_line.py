@@ -18,25 +18,31 @@ from typing import Any
 import torch
 from beirflow.jobs.devices import choose_device
 
-from bench.gpu import busy, encoding, late, peer, searching
+from bench.gpu.busy import busy_share
+from bench.gpu.encoding import compare_with_peer, matrices, padding, throughput
 from bench.gpu.page import as_markdown
-from bench.gpu.setting import NotRunError, Setting
-from bench.gpu.workload import Shape, make_texts, save_model, token_counts
+from bench.gpu.searching import late, searching
+from bench.gpu.workload import NotRunError, Setting, Shape, make_texts, save_model, token_counts
 from bench.machine import processor, slug
 from bench.report import write
-from bench.settings import REPOSITORY
+from bench.stage import REPOSITORY
 
 PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "numpy", "pyarrow")
-PARTS = ("matrices", "throughput", "busy", "padding", "peer", "search", "late")
+PARTS: dict[str, Callable[..., Any]] = {
+    "matrices": matrices,
+    "throughput": throughput,
+    "busy": busy_share,
+    "padding": padding,
+    "peer": compare_with_peer,
+    "search": searching,
+    "late": late,
+}
 
 logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the parts and write what they found, after each, so that what is done is kept.
-
-    Args:
-        arguments: The command line without the program.
+    """Run the parts of a command line, and write the results after each, so that what is done is kept.
 
     Returns:
         Exit status: 1 if a part failed, else 0, whether targets are met or not.
@@ -71,19 +77,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run_part(name: str, setting: Setting, run: dict[str, Any]) -> None:
     """Run one part, and let the others go on if it fails."""
     logger.info("%s", name)
-    parts: dict[str, Callable[[Setting], Any]] = {
-        "matrices": encoding.matrices,
-        "throughput": lambda setting: encoding.throughput(
-            setting, run["figures"].get("matrices", {}).get("bfloat16", float("nan"))
-        ),
-        "busy": busy.busy_share,
-        "padding": encoding.padding,
-        "peer": peer.compare,
-        "search": searching.searching,
-        "late": late.late,
-    }
+    rate = run["figures"].get("matrices", {}).get("bfloat16", float("nan"))
     try:
-        run["figures"][name] = parts[name](setting)
+        run["figures"][name] = PARTS[name](setting, *([rate] if name == "throughput" else []))
     except NotRunError as why:
         run["not_run"][name] = f"not run: {why}"
     except Exception as error:
@@ -100,7 +96,7 @@ def _write(options: argparse.Namespace, run: dict[str, Any]) -> dict[str, Path]:
 
 
 def _circumstances(setting: Setting) -> dict[str, Any]:
-    """Where, when and with what; and room for what is found."""
+    """Machine, date and versions, and empty places for the results."""
     return {
         "device": torch.cuda.get_device_name() if setting.device.type == "cuda" else processor(),
         "processor": processor(),

@@ -1,6 +1,7 @@
-"""The rate of the encoder, packed and padded, beside the rate of the device's matrix products."""
+"""The rate of the encoder, packed and padded, beside the rate of the device's matrix products and sentence-transformers."""
 
-from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -10,10 +11,8 @@ import torch
 from beirflow.encoders import tower as tower_module
 from beirflow.encoders.encoder import TransformersEncoder
 
-from bench.gpu.arithmetic import flops_per_token, hours_for_beir, nearest_is_own, relative_errors
-from bench.gpu.clock import matrix_rate, seconds_of
-from bench.gpu.setting import Figures, NotRunError, Setting
-from bench.gpu.workload import evenly
+from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_rate, peak_bytes, seconds_of
+from bench.gpu.workload import Figures, NotRunError, Setting, evenly
 
 WARM_UP, COMPARED = 8192, 1000
 """Texts of the first pass, which is not timed, and of a comparison of vectors."""
@@ -21,31 +20,11 @@ WARM_UP, COMPARED = 8192, 1000
 TOLERANCE = {"bfloat16": 2.0**-4, "float16": 2.0**-7, "float32": 1e-4}
 """Of the relative error of a vector."""
 
+BATCH_SIZES = (128, 32, 512)
+"""Of the peer; the first is that of the beir package."""
 
-@dataclass(frozen=True)
-class Passes:
-    """Timed passes over the same texts.
-
-    Attributes:
-        seconds: Of each pass.
-        texts: Texts of a pass.
-        tokens: Tokens of a pass.
-    """
-
-    seconds: list[float]
-    texts: int
-    tokens: int
-
-    def figures(self) -> Figures:
-        """Rates by the median of the passes."""
-        middle = median(self.seconds)
-        return {
-            "documents": self.texts,
-            "tokens": self.tokens,
-            "seconds": self.seconds,
-            "documents_per_second": self.texts / middle,
-            "tokens_per_second": self.tokens / middle,
-        }
+SHARE = 4
+"""Of the texts of a timed pass of ours, every so many are used with the peer, because it takes longer."""
 
 
 def matrices(setting: Setting) -> Figures:
@@ -62,11 +41,13 @@ def sized(setting: Setting, encoder: TransformersEncoder) -> list[str]:
     return evenly(setting.texts, max(1, int(len(sample) * setting.seconds / taken)))
 
 
-def timed_passes(setting: Setting, encoder: TransformersEncoder, texts: list[str]) -> Passes:
-    """Encode the same texts some times."""
+def timed_passes(setting: Setting, encoder: TransformersEncoder, texts: list[str]) -> dict[str, Any]:
+    """Encode the same texts some times; rates by the median of the passes."""
     before = encoder.tokens
     seconds = [seconds_of(lambda: encoder.encode_corpus(texts), setting.device) for _ in range(setting.passes)]
-    return Passes(seconds, len(texts), (encoder.tokens - before) // setting.passes)
+    tokens, middle = (encoder.tokens - before) // setting.passes, median(seconds)
+    rates = {"documents_per_second": len(texts) / middle, "tokens_per_second": tokens / middle}
+    return {"documents": len(texts), "tokens": tokens, "seconds": seconds, **rates}
 
 
 def throughput(setting: Setting, rate: float) -> Figures:
@@ -74,7 +55,7 @@ def throughput(setting: Setting, rate: float) -> Figures:
     encoder = setting.encoder()
     if setting.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    figures: dict[str, Any] = timed_passes(setting, encoder, sized(setting, encoder)).figures()
+    figures = timed_passes(setting, encoder, sized(setting, encoder))
     flops = flops_per_token(setting.shape, lengths(encoder, evenly(setting.texts, WARM_UP)))
     return figures | {
         "packed": encoder.tower.packed,
@@ -83,7 +64,7 @@ def throughput(setting: Setting, rate: float) -> Figures:
         "flops_per_token": flops,
         "share_of_matrix_rate": flops * figures["tokens_per_second"] / rate,
         "hours_for_beir": hours_for_beir(figures["documents_per_second"]),
-        "peak_device_bytes": torch.cuda.max_memory_allocated() if setting.device.type == "cuda" else None,
+        "peak_device_bytes": peak_bytes(setting.device),
     }
 
 
@@ -101,19 +82,11 @@ def padding(setting: Setting) -> Figures:
         padded = setting.encoder()
     sample = evenly(setting.texts, COMPARED)
     agreement = agree(encoder.encode_corpus(sample), padded.encode_corpus(sample), setting.precision)
-    return timed_passes(setting, padded, sized(setting, padded)).figures() | agreement
+    return timed_passes(setting, padded, sized(setting, padded)) | agreement
 
 
 def agree(found: np.ndarray, expected: np.ndarray, precision: str) -> Figures:
-    """How near vectors are to those of another way to compute them.
-
-    Args:
-        found: float32 of shape (n, dim).
-        expected: The same texts by the other way.
-        precision: What both computed in.
-
-    Returns:
-        Figures.
+    """How near vectors, float32 of shape (n, dim), are to those of the same texts by another way in the same precision.
 
     Raises:
         AssertionError: A vector is further away than the precision explains.
@@ -123,3 +96,46 @@ def agree(found: np.ndarray, expected: np.ndarray, precision: str) -> Figures:
         raise AssertionError(f"a vector's relative error is {errors.max():.2g}, more than {TOLERANCE[precision]:.2g}")
     own = nearest_is_own(found, expected)
     return {"relative_error": {"median": float(np.median(errors)), "max": float(errors.max())}, "nearest_is_own": own}
+
+
+def relative_errors(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Length of the difference of each vector from the one that is expected, over the length of that."""
+    return np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+
+
+def nearest_is_own(found: np.ndarray, expected: np.ndarray) -> float:
+    """Share of the vectors that, of all that are expected, are nearest to their own."""
+    centre = expected.mean(axis=0)
+    found, expected = found - centre, expected - centre
+    distances = (expected**2).sum(axis=1) - 2 * found @ expected.T
+    return float((distances.argmin(axis=1) == np.arange(len(found))).mean())
+
+
+def compare_with_peer(setting: Setting) -> Figures:
+    """Times of both sides on the same texts in the same precision, round by round, and how near their vectors are."""
+    if find_spec("sentence_transformers") is None:
+        raise NotRunError("sentence-transformers is not installed")
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(setting.folder), device=setting.device.type)  # with the mean over all tokens
+    model.max_seq_length = setting.shape.positions
+    model.to(getattr(torch, setting.precision)).eval()
+
+    def encode(texts: list[str], size: int) -> np.ndarray:
+        vectors = model.encode(texts, batch_size=size, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(vectors, dtype=np.float32)
+
+    ours = setting.encoder()
+    texts = sized(setting, ours)
+    texts = evenly(texts, max(1, len(texts) // SHARE))
+    sample = evenly(texts, COMPARED)
+    agreement = agree(ours.encode_corpus(sample), encode(sample, BATCH_SIZES[0]), setting.precision)
+    rounds = []
+    for _ in range(setting.passes):
+        seconds = {"ours": seconds_of(lambda: ours.encode_corpus(texts), setting.device)}
+        for size in BATCH_SIZES:
+            seconds[str(size)] = seconds_of(partial(encode, texts, size), setting.device)
+        rounds.append(seconds)
+    ratios = {str(size): median(seconds[str(size)] / seconds["ours"] for seconds in rounds) for size in BATCH_SIZES}
+    best = {"ratio": ratios[str(BATCH_SIZES[0])], "ratio_to_its_best": min(ratios.values())}
+    return {"documents": len(texts), "rounds": rounds, "ratios": ratios, **best, **agreement}

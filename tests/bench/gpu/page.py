@@ -3,22 +3,13 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench.report import _table
+from bench.report import table
 
 Found = dict[str, Any]
 
 
 class Line(NamedTuple):
-    """A line of the table.
-
-    Attributes:
-        part: Name of the part of the benchmark.
-        words: What the figure is.
-        value: Takes it from the part's figures.
-        form: How it is written.
-        target: The target in words; empty if there is none.
-        met: Whether a value meets it.
-    """
+    """A line of the table: a part of the benchmark, and a figure of it with its format, its target in words, and its test."""
 
     part: str
     words: str
@@ -74,18 +65,11 @@ LINES = (
 
 
 def as_markdown(run: Found) -> str:
-    """The page.
-
-    Args:
-        run: What stands in the JSON file.
-
-    Returns:
-        Circumstances, the table, and how to read it.
-    """
+    """Return the page of a run, as it is in the JSON file: circumstances, the table, and how to read it."""
     rows = [_cells(line, run["figures"][line.part]) for line in LINES if line.part in run["figures"]]
     missing = [(part, why, "", "") for part, why in {**run["not_run"], **run["failed"]}.items()]
-    table = _table(("figure", "found", "target", "met"), [*rows, *missing])
-    return "\n\n".join([f"# {run['device']}: encoding and search", _circumstances(run), table, *_kernels(run)]) + "\n"
+    figures = table(("figure", "found", "target", "met"), [*rows, *missing])
+    return "\n\n".join([f"# {run['device']}: encoding and search", _circumstances(run), figures, *_kernels(run)]) + "\n"
 
 
 def _cells(line: Line, figures: Found) -> tuple[str, ...]:
@@ -117,8 +101,5 @@ def _circumstances(run: Found) -> str:
 def _kernels(run: Found) -> list[str]:
     """The kernels that take most of the device's time."""
     kernels = run["figures"].get("busy", {}).get("kernels", {})
-    return (
-        [_table(("share of the device's time", "kernel"), [(f"{share:.3f}", name) for name, share in kernels.items()])]
-        if kernels
-        else []
-    )
+    rows = [(f"{share:.3f}", name) for name, share in kernels.items()]
+    return [table(("share of the device's time", "kernel"), rows)] if rows else []

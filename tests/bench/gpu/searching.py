@@ -1,6 +1,6 @@
-"""Exact search of one chunk on the device."""
+"""Exact search on the device: of one chunk of vectors, and of one chunk of token vectors by late interaction."""
 
-from functools import partial
+from collections.abc import Callable
 from importlib.util import find_spec
 from statistics import median
 from typing import Any
@@ -8,54 +8,112 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.gpu.clock import seconds_of
-from bench.gpu.setting import Figures, NotRunError, Setting
+from bench.gpu.rates import peak_bytes, seconds_of
+from bench.gpu.workload import Figures, NotRunError, Setting, token_counts
 
 K = 1000
 CHECKED_QUERIES, CHECKED_DOCUMENTS = 100, 50_000
 
+LATE_DIM, LATE_OF_A_QUERY = 128, 32
+LATE_CHUNK = 50_000
+"""Documents of a chunk: 1.2 GB of vectors."""
+
+LATE_LONGEST = 180
+"""Tokens of a document, as in ColBERT's runs on MS MARCO."""
+
+LATE_CHECKED_QUERIES, LATE_CHECKED_DOCUMENTS = 8, 500
+MSMARCO_QUERIES, MSMARCO_DOCUMENTS = 6980, 8_841_823
+
 
 def vectors(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
     """Directions that are equally likely; float32 of shape (count, dim)."""
-    found = rng.standard_normal((count, dim), dtype=np.float32)
-    return np.divide(found, np.linalg.norm(found, axis=1, keepdims=True), out=found)
+    drawn = rng.standard_normal((count, dim), dtype=np.float32)
+    return np.divide(drawn, np.linalg.norm(drawn, axis=1, keepdims=True), out=drawn)
+
+
+def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part: Callable[[torch.device], Any]) -> list[float]:
+    """Seconds of a search; a search of a part must give the same documents, order and scores as on the CPU."""
+    on_device, on_cpu = (part(device) for device in (setting.device, torch.device("cpu")))
+    for name, found, expected in zip(("queries", "documents", "scores"), on_device, on_cpu, strict=True):
+        np.testing.assert_array_equal(found, expected, err_msg=f"{name} differ from the CPU's")
+    if setting.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    search(setting.device)
+    return [seconds_of(lambda: search(setting.device), setting.device) for _ in range(setting.passes)]
+
+
+def need_pyarrow() -> None:
+    """Raise NotRunError where pyarrow is not installed."""
+    if find_spec("pyarrow") is None:
+        raise NotRunError("pyarrow is not installed")
 
 
 def searching(setting: Setting) -> Figures:
-    """Times to search as many documents as there are texts; and whether a part of them gives what it gives on the CPU."""
-    if find_spec("pyarrow") is None:
-        raise NotRunError("pyarrow is not installed")
+    """Times to search as many documents as there are texts, as ``search_chunk`` does."""
+    need_pyarrow()
+    from beirflow.dense.top_k import exact_top_k
+
     rng = np.random.default_rng(2)
     documents, queries = (vectors(rng, count, setting.shape.dim) for count in (len(setting.texts), setting.queries))
-    documents[-len(documents) // 100 :] = documents[: len(documents[-len(documents) // 100 :])]
+    copies = len(documents[-len(documents) // 100 :])
+    documents[len(documents) - copies :] = documents[:copies]
     order = rng.permutation(len(documents))
-    check(queries[:CHECKED_QUERIES], documents[-CHECKED_DOCUMENTS:], order[-CHECKED_DOCUMENTS:], setting.device)
-    run = partial(top_k, queries, documents, order, setting.device)
-    run()
-    seconds = [seconds_of(run, setting.device) for _ in range(setting.passes)]
+
+    def search(device: torch.device, asked: int | None = None, searched: int = 0) -> Any:
+        some, nothing = queries[:asked], np.full(len(queries[:asked]), -1)  # -0 takes all documents
+        return exact_top_k(some, documents[-searched:], order[-searched:], K, similarity="dot", excluded=nothing, device=device)
+
+    seconds = timed_searches(setting, search, lambda device: search(device, CHECKED_QUERIES, CHECKED_DOCUMENTS))
     return {
         "documents": len(documents),
         "queries": len(queries),
         "k": K,
         "seconds": seconds,
         "median_seconds": median(seconds),
-        "peak_device_bytes": torch.cuda.max_memory_allocated() if setting.device.type == "cuda" else None,
+        "peak_device_bytes": peak_bytes(setting.device),
         "checked": f"{min(len(queries), CHECKED_QUERIES)} queries and {min(len(documents), CHECKED_DOCUMENTS)} documents",
     }
 
 
-def top_k(queries: np.ndarray, documents: np.ndarray, order: np.ndarray, device: torch.device) -> Any:
-    """What ``search_chunk`` computes."""
-    from beirflow.dense.top_k import exact_top_k
+def late(setting: Setting) -> Figures:
+    """Times to search a chunk with as many queries as MS MARCO has.
 
-    nothing = np.full(len(queries), -1)
-    return exact_top_k(queries, documents, order, K, similarity="dot", excluded=nothing, device=device)
+    MS MARCO takes as many times longer as it has documents and queries: the search compares every token with every token.
+    """
+    need_pyarrow()
+    from beirflow.late.search import exact_top_k
+    from beirflow.late.vectors import Segment, TokenVectors
 
+    rng = np.random.default_rng(3)
+    counts = token_counts(min(LATE_CHUNK, len(setting.texts)), LATE_LONGEST, seed=3)
+    number = MSMARCO_QUERIES if setting.device.type == "cuda" else setting.queries
 
-def check(queries: np.ndarray, documents: np.ndarray, order: np.ndarray, device: torch.device) -> None:
-    """Compare with the CPU: the same documents, in the same order, with the same scores."""
-    on_device, on_cpu = (top_k(queries, documents, order, place) for place in (device, torch.device("cpu")))
-    for name, found, expected in zip(("queries", "documents", "scores"), on_device, on_cpu, strict=True):
-        np.testing.assert_array_equal(found, expected, err_msg=f"{name} differ from the CPU's")
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
+    def drawn(of: np.ndarray) -> TokenVectors:
+        return TokenVectors(of, vectors(rng, int(of.sum()), LATE_DIM).astype(np.float16))
+
+    documents, queries = drawn(counts), drawn(np.full(number, LATE_OF_A_QUERY))
+
+    def segments(of: TokenVectors) -> list[Segment]:
+        rows = np.arange(len(of.counts), dtype=np.int32)
+        parts = np.array_split(rows, max(1, len(of.vectors) >> 17))  # as many as a file would have
+        return [Segment(of.take(part), part, np.arange(len(part), dtype=np.int32)) for part in parts]
+
+    def search(device: torch.device, asked: TokenVectors, searched: list[Segment]) -> Any:
+        order = np.arange(sum(len(segment.rows) for segment in searched))
+        return exact_top_k(asked, lambda: searched, order, K, excluded=np.full(len(asked.counts), -1), device=device)
+
+    some, last = np.arange(min(LATE_CHECKED_QUERIES, number)), np.arange(len(counts))[-LATE_CHECKED_DOCUMENTS:]
+    part, whole = (queries.take(some), segments(documents.take(last))), (queries, segments(documents))
+    seconds = timed_searches(setting, lambda device: search(device, *whole), lambda device: search(device, *part))
+    middle, pairs = median(seconds), number * len(counts)
+    return {
+        "documents": len(counts),
+        "queries": number,
+        "mean_tokens": float(counts.mean()),
+        "seconds": seconds,
+        "median_seconds": middle,
+        "flops_per_second": 2 * LATE_DIM * LATE_OF_A_QUERY * number * float(counts.sum()) / middle,
+        "minutes_for_msmarco": middle / pairs * MSMARCO_QUERIES * MSMARCO_DOCUMENTS / 60,
+        "peak_device_bytes": peak_bytes(setting.device),
+        "checked": f"{len(some)} queries and {len(last)} documents",
+    }

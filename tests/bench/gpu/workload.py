@@ -1,4 +1,4 @@
-"""What is encoded and with what: texts as long as BEIR's, and a BERT with random weights that is as large as contriever's."""
+"""Texts as long as BEIR's, a BERT with random weights that is as large as contriever's, and the settings of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,12 @@ from pathlib import Path
 from string import ascii_lowercase
 
 import numpy as np
+import torch
+from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.models.settings import EncoderSettings
+
+Figures = dict[str, object]
+"""Results of a part, as they are in the JSON file."""
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 SUFFIXES = 26**2
@@ -50,31 +56,13 @@ class Shape:
 
 
 def token_counts(documents: int, longest: int = LONGEST, seed: int = 0) -> np.ndarray:
-    """Tokens of each document, special tokens included, longest first, as a chunk is sorted.
-
-    Args:
-        documents: How many.
-        longest: Where texts are cut.
-        seed: Of the random numbers.
-
-    Returns:
-        int64 of shape (documents,), each at least 3.
-    """
+    """Tokens of each document, special tokens included, longest first, as a chunk is sorted; int64, each at least 3."""
     drawn = np.random.default_rng(seed).lognormal(np.log(MEDIAN_TOKENS), SIGMA, documents)
     return np.sort(np.clip(np.rint(drawn), 3, longest).astype(np.int64))[::-1]
 
 
 def make_texts(counts: np.ndarray, shape: Shape, seed: int = 1) -> list[str]:
-    """Texts of random words.
-
-    Args:
-        counts: Tokens of each text, special tokens included, each at least 3.
-        shape: Of the model, whose vocabulary is used.
-        seed: Of the random numbers.
-
-    Returns:
-        One text a count.
-    """
+    """Texts of random words, with so many tokens each, special tokens included, of the vocabulary of a model."""
     rng = np.random.default_rng(seed)
     pieces = shape.pieces[len(SPECIAL) :]
     words = sum(not piece.startswith("##") for piece in pieces)
@@ -103,7 +91,6 @@ def evenly(texts: Sequence[str], count: int) -> list[str]:
 
 def save_model(folder: Path, shape: Shape) -> Path:
     """Save a BERT with random weights and a WordPiece tokenizer as transformers saves them."""
-    import torch
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
@@ -132,3 +119,39 @@ def _save_tokenizer(folder: Path, shape: Shape) -> None:
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", SPECIAL.index("[SEP]")), ("[CLS]", SPECIAL.index("[CLS]")))
     names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names, model_max_length=shape.positions).save_pretrained(folder)
+
+
+class NotRunError(Exception):
+    """A part cannot run here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Choices of the command line, the texts and the model.
+
+    Attributes:
+        device: Where to compute.
+        precision: ``bfloat16``, ``float16`` or ``float32``.
+        shape: Sizes of the model.
+        folder: The folder of the model.
+        texts: Longest first.
+        seconds: Seconds of a timed pass, about.
+        passes: Timed passes of each side.
+        matrix: Rows and columns of the matrices whose product is timed.
+        queries: Queries of the search.
+    """
+
+    device: torch.device
+    precision: str
+    shape: Shape
+    folder: Path
+    texts: list[str]
+    seconds: float
+    passes: int
+    matrix: int
+    queries: int
+
+    def encoder(self) -> TransformersEncoder:
+        """An encoder as a job would make it."""
+        system = EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions, pooling="mean")
+        return TransformersEncoder(system, self.folder, device=self.device.type, precision=self.precision, token_budget="auto")

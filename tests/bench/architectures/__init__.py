@@ -1,1 +1,0 @@
-"""Encoders of three architectures, ours beside sentence-transformers."""

@@ -1,1 +1,0 @@
-"""Stage `evaluate`: the measures of a run."""

@@ -1,1 +1,0 @@
-"""Stage `evaluation`: NFCorpus, from a folder to metrics."""

@@ -1,1 +1,0 @@
-"""Stage `fixed-cost`: what an encoding job costs before it encodes much."""

@@ -1,1 +1,0 @@
-"""Stage `generation`: a T5 writes queries for documents."""

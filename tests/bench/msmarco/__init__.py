@@ -1,1 +1,0 @@
-"""Stage `prepare-msmarco`: a corpus of MS MARCO's size and shape through prepare, within 4 GB."""

@@ -1,1 +1,0 @@
-"""Stage `plan`: what Snakemake takes to plan everything."""

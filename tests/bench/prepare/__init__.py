@@ -1,1 +1,0 @@
-"""Stage `prepare`: a corpus, from JSON lines to documents in order of their length."""

@@ -1,1 +1,0 @@
-"""Stage `score-pairs`: a cross-encoder scores pairs of query and document."""

@@ -1,1 +1,0 @@
-"""Stage `search`: the top k of many vectors."""

@@ -1,1 +1,0 @@
-"""Stage `search-tokens`: the exact search of token vectors, by late interaction."""

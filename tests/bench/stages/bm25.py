@@ -1,0 +1,192 @@
+"""BM25 from texts to postings, statistics and hits, beside bm25s and a real Lucene.
+
+bm25s is another BM25 than Lucene's: words are those of a regular expression, nothing is stemmed, lengths are exact.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.child import report, timed_call
+
+WORDS, SIGMA, SHORTEST = 180, 0.4, 10
+VOCABULARY, BLOCK = 500_000, 10_000
+POSTINGS, STATISTICS, RUN = "chunk-0.arrow", "statistics.parquet", "run.txt"
+
+WARM_UP = 2
+"""Texts with which numba compiles functions."""
+
+FIRST, LEAST_SHARED = 10, 0.5
+"""Part of the first hits that two systems share which both weigh words by BM25, but not the same words."""
+
+Hits = dict[str, tuple[np.ndarray, np.ndarray]]
+"""By query ids and scores, best first."""
+
+
+def inputs(folder: Path, documents: int, queries: int) -> None:
+    """Write a corpus of one chunk as ``prepare_corpus`` would have left it, and the same texts as Anserini reads them.
+
+    Documents have 180 words on average and come longest first; queries have three to eight words of the same law.
+    """
+    from beir_writer import write_corpus_record
+    from beirflow.datasets.corpus_reader import DOCUMENTS
+
+    from bench.stages.texts import Writer, words
+
+    rng = np.random.default_rng((documents, queries))
+    writer = Writer(rng, words(rng, VOCABULARY))
+    (folder / "lucene").mkdir(parents=True)
+    lengths = rng.lognormal(np.log(WORDS) - SIGMA**2 / 2, SIGMA, documents).astype(int)
+    lengths = -np.sort(-np.maximum(lengths, SHORTEST))
+    blocks = [lengths[start : start + BLOCK] for start in range(0, documents, BLOCK)]
+    texts = pa.chunked_array([writer.write(writer.draw(int(block.sum())), block) for block in blocks])
+    ids = [f"d{number}" for number in rng.permutation(documents)]
+    table = pa.table([pa.array(ids), texts, pa.array(np.zeros(documents, np.int32))], schema=DOCUMENTS)
+    pq.write_table(table, folder / "documents.parquet", row_group_size=documents, write_page_checksum=True)
+    asked = writer.queries(queries)
+    names = [f"q{number}" for number in range(queries)]
+    pq.write_table(pa.table({"query_id": names, "text": asked}), folder / "queries.parquet")
+    write_corpus_record(folder, folder.parent)
+    with (folder / "lucene/corpus.jsonl").open("w") as stream:
+        for doc_id, text in zip(ids, texts.to_pylist(), strict=True):
+            stream.write(json.dumps({"_id": doc_id, "title": "", "text": text, "metadata": {}}) + "\n")
+    topics = zip(names, asked.to_pylist(), strict=True)
+    (folder / "topics.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in topics))
+
+
+def our_index(output: Path, source: Path, threads: int) -> None:
+    """Time ``index_chunk`` of the one chunk and ``sum_statistics``, from files to files."""
+    from beirflow.files.records import Job
+    from beirflow.jobs.lean_arrow import without_pandas
+    from beirflow.lexical.index import Index
+    from beirflow.lexical.index_chunk import index_chunk
+    from beirflow.lexical.sum_statistics import sum_statistics
+
+    without_pandas()
+    postings, made = str(output / POSTINGS), {"index": Index(), "job": Job(source.parent)}
+    with timed_call():
+        index_chunk(documents_path=str(source / "documents.parquet"), chunk=0, output_path=postings, threads=threads, **made)
+        sum_statistics(postings_paths=[postings], output_path=str(output / STATISTICS), **made)
+
+
+def our_search(output: Path, source: Path, index: Path, k: int, threads: int) -> None:
+    """Time ``search_index`` from files to a file, with the parameters of every peer: k1 0.9, b 0.4, one field."""
+    from beirflow.files.records import Job
+    from beirflow.jobs.lean_arrow import without_pandas
+    from beirflow.lexical.search_index import search_index
+    from beirflow.lexical.settings import LexicalSettings
+    from by_name import call
+
+    without_pandas()
+    with timed_call():
+        call(
+            search_index,
+            settings=LexicalSettings("bm25", k1=0.9, b=0.4),
+            system="bm25",
+            queries_path=str(source / "queries.parquet"),
+            documents_path=str(source / "documents.parquet"),
+            chunk=0,
+            postings_path=str(index / POSTINGS),
+            statistics_path=str(index / STATISTICS),
+            output_path=str(output / "candidates.npz"),
+            top_k=k,
+            drop_self_matches=True,
+            job=Job(source.parent),
+            threads=threads,
+        )
+
+
+def bm25s_index(output: Path, source: Path, threads: int) -> None:
+    """Time tokenising and indexing of texts in memory by bm25s with numba."""
+    import bm25s
+    import numba
+
+    def indexed(texts: list[str]) -> Any:
+        made = bm25s.BM25(method="lucene", k1=0.9, b=0.4, backend="numba")
+        made.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+        return made
+
+    numba.set_num_threads(threads)
+    texts = pq.read_table(source / "documents.parquet")["text"].to_pylist()
+    indexed(texts[-WARM_UP:])
+    with timed_call():
+        made = indexed(texts)
+    made.save(output, show_progress=False)
+
+
+def bm25s_search(output: Path, source: Path, index: Path, k: int, threads: int) -> None:
+    """Time tokenising of queries and retrieval from an index in memory by bm25s with numba."""
+    import bm25s
+    import numba
+
+    def retrieved(queries: list[str]) -> Any:
+        tokens = bm25s.tokenize(queries, stopwords="en", show_progress=False)
+        return searcher.retrieve(tokens, k=k, n_threads=threads, show_progress=False)
+
+    numba.set_num_threads(threads)
+    queries = pq.read_table(source / "queries.parquet")["text"].to_pylist()
+    searcher = bm25s.BM25.load(index)
+    searcher.backend = "numba"
+    searcher.activate_numba_scorer()
+    retrieved(queries[:WARM_UP])
+    with timed_call():
+        rows, scores = retrieved(queries)
+    np.savez(output / "hits.npz", row=rows, score=scores)
+
+
+def lucene_index(output: Path, source: Path, threads: int) -> None:
+    """Time Anserini's indexing of JSON lines, start of Java included."""
+    import anserini
+
+    with timed_call():
+        anserini.index(source / "lucene", output / "index", anserini.FLAT, threads)
+
+
+def lucene_search(output: Path, source: Path, index: Path, k: int, threads: int) -> None:
+    """Time Anserini's search, which writes a run, start of Java included."""
+    import anserini
+
+    with timed_call():
+        anserini.search(index / "index", source / "topics.tsv", output / RUN, anserini.FLAT, k, threads)
+
+
+def check(source: Path, ours: Path, bm25s: Path, *lucene: Path) -> None:
+    """Compare every hit of ours with Lucene's, and its score as Anserini prints it; bm25s must have half of the first hits."""
+    doc_ids = pq.read_table(source / "documents.parquet", columns=["doc_id"])["doc_id"].to_numpy()
+    query_ids = pq.read_table(source / "queries.parquet")["query_id"].to_pylist()
+    hits = our_hits(ours, doc_ids, query_ids)
+    same = compare_with_lucene(hits, *lucene) if lucene else "not compared with Lucene"
+    with np.load(bm25s / "hits.npz") as found:
+        theirs = {name: doc_ids[row[:FIRST]] for name, row in zip(query_ids, found["row"], strict=True)}
+    parts = [len({*ids[:FIRST]} & {*theirs[name]}) / len(ids[:FIRST]) for name, (ids, _) in hits.items()]
+    shared = float(np.mean(parts))
+    if shared < LEAST_SHARED:
+        sys.exit(f"bm25s has {shared:.0%} of our first {FIRST} hits, expected at least {LEAST_SHARED:.0%}")
+    report(agree=f"{same}; bm25s, which is another BM25, has {shared:.0%} of the first {FIRST}")
+
+
+def our_hits(ours: Path, doc_ids: np.ndarray, query_ids: list[str]) -> Hits:
+    """Our candidates, which are the hits in the whole corpus, since it is one chunk."""
+    with np.load(ours / "candidates.npz") as found:
+        query, row, score = (found[name] for name in ("query", "row", "score"))
+    cuts = np.searchsorted(query, np.arange(len(query_ids) + 1)).tolist()
+    spans = zip(query_ids, cuts, cuts[1:], strict=False)
+    return {name: (doc_ids[row[start:end]], score[start:end]) for name, start, end in spans if end > start}
+
+
+def compare_with_lucene(ours: Hits, lucene: Path) -> str:
+    """Stop at the first query that differs."""
+    import anserini_run
+
+    theirs = anserini_run.read_run(lucene / RUN)
+    if ours.keys() != theirs.keys():
+        sys.exit(f"{len(ours)} queries have hits, but {len(theirs)} in Lucene")
+    for name, (ids, scores) in ours.items():
+        if list(zip(ids, anserini_run.as_printed(scores.tolist()), strict=True)) != theirs[name]:
+            sys.exit(f"query {name} has other hits than in Lucene")
+    return f"all {sum(map(len, theirs.values())):,} hits are Lucene's, with the scores that it prints"

