@@ -65,7 +65,7 @@ def our_index(output: Path, source: Path, threads: int) -> None:
     from beirflow.jobs.lean_arrow import without_pandas
     from beirflow.lexical.index import Index
     from beirflow.lexical.index_chunk import index_chunk
-    from beirflow.lexical.sum_statistics import sum_statistics
+    from beirflow.lexical.statistics import sum_statistics
 
     without_pandas()
     postings, made = str(output / POSTINGS), {"index": Index(), "job": Job(source.parent)}

@@ -98,7 +98,7 @@ def index(files: Files, k: int, threads: int, chunk: int) -> None:
 
 def add(files: Files, k: int, threads: int) -> None:
     """Sum up the statistics of all chunks."""
-    from beirflow.lexical.sum_statistics import sum_statistics
+    from beirflow.lexical.statistics import sum_statistics
 
     sum_statistics(postings_paths=files.postings, index=Index(), output_path=files.statistics, job=files.job)
 

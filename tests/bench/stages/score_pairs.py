@@ -43,7 +43,7 @@ def read_pairs(source: Path, threads: int) -> list[tuple[str, str]]:
 
 def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     """Score; the model is loaded before the time begins."""
-    from beirflow.rerank.load import load_scorer
+    from beirflow.rerank.scorers.load import load_scorer
     from beirflow.rerank.settings import RerankSettings
 
     pairs = read_pairs(source, threads)

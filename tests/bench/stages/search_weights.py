@@ -27,8 +27,7 @@ SAMPLE, PROJECTED_CORES = 5, 8
 def inputs(folder: Path, documents: int, queries: int) -> None:
     """Write the documents as postings for ours and as plain arrays for the peers, and the queries."""
     from beirflow.files.writing import DigestingWriter
-    from beirflow.sparse.files import SegmentWriter
-    from beirflow.sparse.rows import Rows
+    from beirflow.sparse.files import Rows, SegmentWriter
 
     def weights(texts: int, terms: int) -> Rows:
         """About as many terms a text, each with a weight; terms are drawn by a flattened law of Zipf."""
@@ -52,10 +51,8 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     """Time the search of postings in a file; or, as the peers do, of postings that are in memory before the time begins."""
     import pyarrow as pa
     from beirflow.files.background import read_ahead
-    from beirflow.sparse.files import read_segments
-    from beirflow.sparse.products import Backward, turned_round
-    from beirflow.sparse.rows import Rows
-    from beirflow.sparse.search import search_segments
+    from beirflow.sparse.files import Rows, read_segments
+    from beirflow.sparse.search import Backward, search_segments, turned_round
 
     with np.load(source / "queries.npz") as arrays:
         queries = Rows(**arrays)

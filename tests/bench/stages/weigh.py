@@ -25,9 +25,8 @@ def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     """Weigh and write postings; the model is loaded before the time begins."""
     from beirflow.files.writing import DigestingWriter
     from beirflow.models.model_places import local_folder
-    from beirflow.sparse.files import SegmentWriter
+    from beirflow.sparse.files import Rows, SegmentWriter
     from beirflow.sparse.layouts import read_parts
-    from beirflow.sparse.rows import Rows
     from beirflow.sparse.settings import SparseSettings
     from beirflow.sparse.weigher import Weigher
 
