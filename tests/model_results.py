@@ -18,7 +18,7 @@ from beirflow.files.layout import (
     Pattern,
 )
 from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
-from beirflow.late.search_tokens import search_tokens
+from beirflow.late.search import search_tokens
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.runs.matches import Pairs

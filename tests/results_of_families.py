@@ -18,7 +18,7 @@ from beirflow.fusion.fuse_runs import fuse_runs
 from beirflow.imported.import_run import import_run
 from beirflow.jobs.code_version import code_version
 from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
-from beirflow.late.search_tokens import search_tokens
+from beirflow.late.search import search_tokens
 from beirflow.lexical.index_chunk import index_chunk
 from beirflow.lexical.search_index import search_index
 from beirflow.lexical.statistics import sum_statistics

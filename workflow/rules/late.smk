@@ -109,7 +109,7 @@ rule search_tokens:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.late.search_tokens:search_tokens",
+        entrance="beirflow.late.search:search_tokens",
         code=code_version("search_tokens"),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:

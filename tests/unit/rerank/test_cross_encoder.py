@@ -177,12 +177,10 @@ def name_activation(folder: Path, place: str, name: str) -> None:
     ("file", "change", "says"),
     [
         ("config.json", {"architectures": ["BertModel"]}, "says that the model is BertModel; expected a cross-encoder"),
-        ("config.json", {"transformers_weights": "other.safetensors"}, "a file of weights other than the hashed one"),
         ("config.json", {"auto_map": {"AutoModel": "code.Model"}}, "the model needs its own code"),
         ("config_sentence_transformers.json", {"prompts": {"a": "b"}, "default_prompt_name": "q"}, "names 'q' as its default"),
         ("config.json", {"model_type": "big_bird"}, "a model of type big_bird gives a text different vectors"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "has do_lower_case; its tokenizer must do that instead"),
-        ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 9}}}, "has processing_kwargs, which"),
         ("sentence_distilbert_config.json", {"tokenizer_args": {"model_max_length": 9}}, r"has tokenizer_args\.model_max_length"),
         ("sentence_bert_config.json", {"query_length": 9}, "has query_length, which beirflow does not know"),
         ("sentence_bert_config.json", {"max_seq_length": 65}, "max_length is 65, but the model reads at most 64 tokens"),

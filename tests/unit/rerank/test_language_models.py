@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from beirflow.expansions.loading import load_model
+from beirflow.expansions.settings import Expansion
 from beirflow.files.errors import ModelError
+from beirflow.models.model_layout import TOKENIZER_FILES
 from beirflow.rerank.scorers import pair_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
-from beirflow.rerank.scorers.prompts import INSTRUCTION
+from beirflow.rerank.scorers.prompts import INSTRUCTION, MONO_T5
 from loaded_scorers import ROUNDING, loaded
 from safetensors.torch import load_file, save_file
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
-from transformers import AutoModelForCausalLM, AutoTokenizer, T5ForConditionalGeneration
+from tiny_bert import WORDS
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, T5ForConditionalGeneration
 from workflow_runs import words
 
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 50)) for i in range(30)]
@@ -166,3 +171,43 @@ def test_weights_that_are_missing_are_refused(tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ModelError, match="has no weights for"):
         asked(folder)
+
+
+SPIECE_PAIRS = [("w1 w2", "w3  w4."), ("", ""), ("true?", "a ﬁne w12, ☃ false"), ("w5", " ".join(WORDS[:150] * 5))]
+
+
+@pytest.fixture(scope="module")
+def spiece(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A T5 whose tokenizer was trained on some words, as one file; words that it must know are often there."""
+    folder = save_tiny_monot5(tmp_path_factory.mktemp("spiece") / "model", vocab_size=320)
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        (folder / name).unlink(missing_ok=True)
+    text = folder.with_name("text.txt")
+    text.write_text("\n".join(f"Query: {word} Document: true false {word} a.b, Relevant:" for word in WORDS[:100]))
+    how = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "vocab_size": 36, "minloglevel": 2}
+    how |= {"user_defined_symbols": ["▁true", "▁false"]}
+    SentencePieceTrainer.train(input=str(text), model_prefix=str(folder / "spiece"), **how)
+    (folder / "spiece.vocab").unlink()
+    assert [name for name in TOKENIZER_FILES if (folder / name).is_file()] == ["spiece.model"]
+    return folder
+
+
+def test_a_reranker_reads_what_sentencepiece_reads_and_scores_as_with_a_fast_tokenizer(spiece: Path, tmp_path: Path) -> None:
+    own = SentencePieceProcessor(model_file=str(spiece / "spiece.model"))
+    scorer = loaded(spiece, kind="monot5")
+    for pair, ids in zip(SPIECE_PAIRS[:3], scorer._read(SPIECE_PAIRS)[0], strict=False):
+        assert ids == [*own.encode(MONO_T5.text(*pair)), own.eos_id()]
+    for path in spiece.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    AutoTokenizer.from_pretrained(spiece).save_pretrained(tmp_path)
+    (tmp_path / "spiece.model").unlink()
+    assert (tmp_path / "tokenizer.json").is_file()
+    scores, expected = (each.scores(SPIECE_PAIRS) for each in (scorer, loaded(tmp_path, kind="monot5")))
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_a_model_that_writes_queries_reads_it_too(spiece: Path) -> None:
+    tokenizer, _ = load_model(AutoModelForSeq2SeqLM, Expansion(model=str(spiece)), spiece, torch.float32)
+    own = SentencePieceProcessor(model_file=str(spiece / "spiece.model"))
+    for text in ("w1 w2, true", " what  is ☃ w9"):
+        assert tokenizer(text)["input_ids"] == [*own.encode(text), own.eos_id()]

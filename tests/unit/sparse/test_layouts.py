@@ -93,19 +93,15 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"modules.json": modules(("", "Transformer"), ("1_Pooling", "Pooling"))}, "the modules Transformer, Pooling"),
         ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "outside the folder"),
         ({"modules.json": "{"}, "cannot be read as JSON"),
-        ({"modules.json": "[1]"}, "does not hold a list of modules"),
         ({"config_sentence_transformers.json": {"max_active_dims": "9"}}, "max_active_dims is '9', which is not a number"),
         ({"1_SpladePooling/config.json": {"pooling_strategy": "mean"}}, "pooling_strategy 'mean'; expected max or sum"),
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
         ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
         ({"sentence_bert_config.json": {"do_lower_case": True}}, "do_lower_case"),
         ({"sentence_bert_config.json": {"processing_kwargs": {"text": {"max_length": 9}}}}, "has processing_kwargs, which"),
-        ({"sentence_bert_config.json": {"processor_kwargs": {"model_max_length": 9}}}, r"has processor_kwargs\.model_max_length"),
-        ({"sentence_bert_config.json": {"tokenizer_name_or_path": "other"}}, "has tokenizer_name_or_path, which"),
         ({"config_sentence_transformers.json": {"model_type": "CrossEncoder"}}, "this is a CrossEncoder, no SparseEncoder"),
         ({"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]}, r"modules mine\.MLMTransformer for documents; expec"),
         ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text different vectors"),
-        ({"config.json": {"transformers_weights": "other.safetensors"}}, "a file of weights other than the hashed one"),
         ({"adapter_config.json": {}}, "merge it into the model"),
     ],
 )
@@ -133,13 +129,12 @@ def test_routes_that_are_not_understood_are_refused(tmp_path: Path, changes: dic
         read(tmp_path)
 
 
-@pytest.mark.parametrize("place", ["../other.safetensors", "/other.safetensors", "below/other.safetensors", 7])
-def test_an_index_names_parts_of_the_weights_beside_it(tmp_path: Path, place: Any) -> None:
+def test_an_index_names_parts_of_the_weights_beside_it(tmp_path: Path) -> None:
     write(tmp_path, ENCODER)
     (tmp_path / "model.safetensors").unlink()
     write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors"}}})
     assert read(tmp_path).documents.weights == (tmp_path / "model-1.safetensors",)
-    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": place}}})
+    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "../model-2.safetensors"}}})
     with pytest.raises(ModelError, match="names weights outside its folder"):
         read(tmp_path)
 

@@ -4,20 +4,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from answering import answered
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json, write_json
+from beirflow.runs.family import System
 from beirflow.sparse import files
 from beirflow.sparse.files import Rows, quantized
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
-from lexical_results import Row, damage, rows_of
+from lexical_results import DATASET, Row, damage, rows_of
 from lucene_reference import Document
 from model_results import SparseResults
 from run_results import ranked
@@ -35,6 +38,16 @@ def random_corpus(documents: int = 40) -> list[Document]:
 
 CORPUS = random_corpus()
 TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty": "[PAD]"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Few terms weigh something, as in a trained model."""
+    folder = save_masked_lm(tmp_path_factory.mktemp("model"))
+    weights = load_file(folder / "model.safetensors")
+    weights["cls.predictions.bias"] -= 4
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
 
 
 @pytest.fixture(scope="module", params=["none", "lucene"])
@@ -76,6 +89,19 @@ def test_the_run_is_that_of_brute_force(tmp_path: Path, settings: SparseSettings
     assert record["ties"] == ties
     assert record["made"]["precision"] == "float32"
     assert record["counts"]["self_matches_dropped"] == 2
+
+
+@pytest.mark.usefixtures("threads_as_before")
+@pytest.mark.parametrize("own", [{"ties": "ascending"}, {"quantize": "lucene"}, {"queries": "tokens"}], ids=str)
+def test_answers_to_one_query_at_a_time_are_the_run(
+    tmp_path: Path, model: Path, own: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "SEGMENT_POSTINGS", 60)
+    settings, queries = SparseSettings("s", model=str(model), **own), {name: TEXTS[name] for name in ("q1", "q2", "empty")}
+    made = SparseResults(tmp_path, CORPUS, queries, size=17, top_k=12).make_all(settings, token_budget=1)
+    expected = rows_of(made.find_all(settings))
+    assert len({score for _, _, score, _ in expected}) < len(expected)
+    assert answered(made.results, DATASET, [System("s", "sparse", settings)], 12) == expected
 
 
 def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(

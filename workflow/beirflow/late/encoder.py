@@ -112,7 +112,7 @@ class TokenEncoder:
         if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
             raise ModelError(f"{folder / first.folder / weights} has unused weights: {', '.join(unused[:5])}")
         self._head = load_head(folder, others, weights).to(self.device)
-        self._model = self.backbone.model.to(self.device).eval()
+        self.backbone.model.to(self.device).eval()
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
             raise ModelError(f"texts are cut after {self.max_length} tokens, which leaves no room for text")

@@ -16,10 +16,16 @@ import torch
 
 from beirflow.files.background import map_ahead
 from beirflow.files.progress import Progress
+from beirflow.files.records import Job
+from beirflow.files.verified import damaged
+from beirflow.jobs.devices import exact_device
+from beirflow.jobs.hardware import Hardware
 from beirflow.jobs.threads import Threads
 from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
-from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors
-from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows, read_segments
+from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
+from beirflow.runs.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
 from beirflow.runs.shortlist import Candidates, Shortlist
 
 SPARE = 128
@@ -214,3 +220,45 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
             found = _score_exactly(chunk, part, queries[place], document)
             best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
     return best
+
+
+def search_tokens(
+    *,
+    request: SearchRequest,
+    model_path: str,
+    query_vectors_path: str,
+    chunk_vectors_path: str,
+    hardware: Hardware,
+    job: Job,
+) -> None:
+    """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
+
+    Raises DataError if a file is not the one that was recorded, or vectors are not those of this system, model and dataset, or
+    not of one precision and dimension; DeviceError if the GPU fails or has too little memory.
+    """
+    hardware.use_threads()
+    vectors_of = {query_vectors_path: request.corpus.queries_path, chunk_vectors_path: request.corpus.documents_path}
+    records = read_searched(vectors_of, model_path, job, system=request.system)
+    check_precision(records, "encode")
+    # A chunk without texts has no dimensions.
+    with_vectors = {path: record for path, record in records.items() if record["dim"]}
+    check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
+
+    def open_chunk(ids: Ids) -> OpenedChunk:
+        try:
+            queries = in_rows(read_segments(query_vectors_path), len(ids.queries))
+        except ValueError as error:
+            raise damaged(query_vectors_path, str(error)) from error
+        check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents), "encode")
+        return OpenedChunk(lambda: _top_k(request.top_k, queries, chunk_vectors_path, ids, hardware.device))
+
+    search_one_chunk(request, job, SearchedFiles(records), open_chunk, gpu=hardware.gpu(), ranks_own_candidates=True)
+
+
+def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
+    segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
+    if ids.pairs is None:
+        hits = exact_top_k(queries, segments, order, k, excluded=ids.own, device=where)
+    else:
+        hits = exact_of_pairs(queries, segments, *ids.pairs, order, k, device=where)
+    return hits, ids.self_matches

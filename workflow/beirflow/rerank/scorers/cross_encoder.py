@@ -47,7 +47,7 @@ def relevant_label(id2label: Mapping[int, Any], label2id: Mapping[Any, Any] | No
 
 
 def _relevant(names: Mapping[int, Any]) -> int | None:
-    """Number of the label that means relevant by its name; None without names."""
+    """Return the number of the label that means relevant by its name; None without names."""
     first, second = (re.sub(r"[\s_-]+", "_", str(names[number]).strip().lower()) for number in (0, 1))
     if (first, second) == UNNAMED:
         return None

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from answering import answered
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, QUERY_TOKEN_VECTORS_RECORD, RUN_RECORD, TOKEN_VECTORS, TOKEN_VECTORS_RECORD
@@ -15,6 +16,7 @@ from beirflow.late import vectors
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
+from beirflow.runs.family import System
 from lexical_results import DATASET, Row, damage, rows_of
 from lucene_reference import Document
 from model_results import LateResults
@@ -86,6 +88,19 @@ def test_chunks_segments_and_threads_change_no_byte_of_the_run(
         made.make_all(settings, token_budget=1)
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
+
+
+@pytest.mark.usefixtures("threads_as_before")
+def test_answers_to_one_query_at_a_time_are_the_run(
+    tmp_path: Path, settings: LateSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "SEGMENT_TOKENS", 50)
+    queries = {name: TEXTS[name] for name in ("q1", "q2", "empty")}
+    made = LateResults(tmp_path, CORPUS, queries, size=13, top_k=8).make_all(settings, token_budget=1)
+    expected = rows_of(made.find_all(settings))
+    assert len({score for _, _, score, _ in expected}) < len(expected)
+    system = System("s", "late-interaction", settings.for_dataset(DATASET))
+    assert answered(made.results, DATASET, [system], 8) == expected
 
 
 def test_white_space_at_the_ends_of_documents_is_not_encoded(tmp_path: Path, settings: LateSettings) -> None:
