@@ -28,7 +28,5 @@ def test_every_task_runs_its_own_command_and_ends_as_that_ends(task: str | None,
         check=False,
     )
     assert (done.returncode, done.stdout) == (7, f"{printed}\n")
-
-
-def test_a_job_that_is_no_array_task_keeps_its_command() -> None:
-    assert own_command(["snakemake", "--cores", "2"], {"SLURM_ARRAY_TASK_ID": "2"}) == ["snakemake", "--cores", "2"]
+    plain = ["snakemake", "--cores", "2"]  # a job that is no task of an array
+    assert own_command(plain, {"SLURM_ARRAY_TASK_ID": "2"}) == plain
