@@ -33,21 +33,13 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 @pytest.fixture(scope="module")
-def generator(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(save_tiny_t5(tmp_path_factory.mktemp("models") / "t5"))
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, generator: str, tiny_bert: Path) -> TrainingResults:
+def written(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> TrainingResults:
     """A corpus in chunks whose queries are written; not to be changed."""
-    made = results(tmp_path_factory.mktemp("written"), generator, tiny_bert, size=10)
+    folder = tmp_path_factory.mktemp("written")
+    of_training = {"queries": 3, "documents": 20, "query_length": 8, "batch": 8, "learning_rate": 1e-3, "seed": 3}
+    made = TrainingResults(folder, CORPUS, tiny_bert, Training(str(save_tiny_t5(folder / "t5")), **of_training), size=10)
     made.write()
     return made
-
-
-def results(folder: Path, generator: str, base: Path, size: int = 1000, **training: Any) -> TrainingResults:
-    given = {"queries": 3, "documents": 20, "query_length": 8, "batch": 8, "learning_rate": 1e-3, "seed": 3}
-    return TrainingResults(folder, CORPUS, base, Training(generator, **given | training), size=size)
 
 
 def copied(written: TrainingResults, folder: Path) -> TrainingResults:
@@ -106,8 +98,10 @@ def test_the_trained_model_encodes_otherwise_than_the_one_that_it_began_as(undis
     assert (np.abs(one - other).max(axis=1) > 1e-3).all()
 
 
-def test_weights_do_not_depend_on_chunks(undisturbed: TrainingResults, generator: str, tiny_bert: Path, tmp_path: Path) -> None:
-    whole = results(tmp_path, generator, tiny_bert)
+def test_weights_do_not_depend_on_chunks(
+    written: TrainingResults, undisturbed: TrainingResults, tiny_bert: Path, tmp_path: Path
+) -> None:
+    whole = TrainingResults(tmp_path, CORPUS, tiny_bert, written.training)
     whole.write()
     assert weights(whole.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
 
@@ -116,7 +110,7 @@ class EndedError(Exception):
     """What ends a job."""
 
 
-def interrupted(written: TrainingResults, folder: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> TrainingResults:
+def interrupted(written: TrainingResults, folder: Path, monkeypatch: Patch, after: int) -> TrainingResults:
     """A copy in which a training was ended after some steps; checkpoints are written after every step from now on."""
     made, add = copied(written, folder), checkpoint.Checkpoint.add
 
@@ -135,7 +129,7 @@ def interrupted(written: TrainingResults, folder: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("after", [1, 4])
 def test_a_training_that_was_ended_comes_to_the_same_weights(
-    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: Patch, after: int
 ) -> None:
     made = interrupted(written, tmp_path, monkeypatch, after)
     assert Path(made.of_system(TRAINING_CHECKPOINT)).is_file()
@@ -189,6 +183,12 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(
     assert "that work is done again" in caplog.text
 
 
+def refused(made: TrainingResults, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        made.train()
+    assert not Path(made.of_system(TRAINED_MODEL)).exists()
+
+
 def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResults, tmp_path: Path) -> None:
     made, source = copied(written, tmp_path), tmp_path / "given.jsonl"
     made.training = Training({"path": str(source)}, batch=8)
@@ -196,26 +196,19 @@ def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResult
         source.write_text("".join(json.dumps({"id": i, "queries": [f"w{min(chunk, 1)}"]}) + "\n" for i, *_ in CORPUS))
         where: dict[str, Any] = {"documents_path": made.path(DOCUMENTS), "output_path": made.queries(chunk), "chunk": chunk}
         read_given(given=made.training.written, source_path=str(source), **where, job=made.job("read_given"))
-    with pytest.raises(
-        DataError, match=r"chunk-1\.json: read from a file .*chunk-0\.json .*run again: rm -r .*/expansions/.*/small$"
-    ):
-        made.train()
+    refused(made, DataError, r"chunk-1\.json: read from a file .*chunk-0\.json .*run again: rm -r .*/expansions/.*/small$")
 
 
-def test_too_few_pairs_for_a_batch_are_refused(written: TrainingResults, tmp_path: Path) -> None:
+def test_too_few_pairs_for_a_batch_and_a_loss_that_is_no_number_are_refused(
+    written: TrainingResults, tmp_path: Path, monkeypatch: Patch
+) -> None:
     made = copied(written, tmp_path)
-    made.training = Training(**vars(written.training) | {"batch": 21})
-    with pytest.raises(ConfigError, match=r"queries were written for \d+ documents, too few for one batch of 21 pairs"):
-        made.train()
+    made.training = replace(written.training, batch=21)
+    refused(made, ConfigError, r"queries were written for \d+ documents, too few for one batch of 21 pairs")
     assert not Path(made.of_system(TRAINED_MODEL)).parent.exists()
-
-
-def test_a_loss_that_is_no_number_is_an_error(written: TrainingResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = copied(written, tmp_path)
+    made.training = written.training
     monkeypatch.setattr(steps, "rate", lambda *_: float("inf"))
-    with pytest.raises(ModelError, match=r"the loss of step 2 of \d+ is nan.*lower train.learning_rate"):
-        made.train()
-    assert not Path(made.of_system(TRAINED_MODEL)).exists()
+    refused(made, ModelError, r"the loss of step 2 of \d+ is nan.*lower train.learning_rate")
 
 
 def test_the_curve_has_few_points() -> None:

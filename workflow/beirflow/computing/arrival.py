@@ -15,12 +15,7 @@ class NotFiniteError(ModelError):
 
 
 class Arrival:
-    """Vectors of a window on their way from the device, which may still compute them, to the host, which continues meanwhile.
-
-    Args:
-        start: Index of the first text.
-        vectors: On the device, of shape (texts, dim).
-    """
+    """Vectors of texts from ``start`` on, on their way to the host, which continues while the device may still compute them."""
 
     def __init__(self, start: int, vectors: torch.Tensor) -> None:
         self.start = start

@@ -109,6 +109,7 @@ def find_vectors(
         raise DataError(f"{shared_path}: names chunk {needed[-1]} of the other dataset, which has {len(vector_paths)}; {rematch}")
     model = sources_of(job, documents_path, model_path)[job.below(model_path)]
     records: dict[int, dict[str, Any]] = {}
+    # Where nothing is reused, the record of chunk 0 tells dimensions and precision.
     for number in needed or [0]:
         path = vector_paths[number]
         records[number] = record = read_json(record_of(path))

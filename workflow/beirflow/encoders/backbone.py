@@ -104,6 +104,7 @@ class Backbone:
         kind = transformers.AutoModel
         if encoder := ENCODER_CLASSES.get(config.model_type):
             kind = getattr(import_module(f"transformers.models.{config.model_type}.modeling_{config.model_type}"), encoder)
+            # Only the encoder is loaded.
             config.is_encoder_decoder = False
         elif architecture in CLASSES_BY_ARCHITECTURE:
             kind = getattr(transformers, architecture)

@@ -74,10 +74,6 @@ class TransformersEncoder:
         token_budget: Tokens of a batch, or ``auto``.
         kind: Kind of text, where the model treats queries and documents differently.
 
-    Attributes:
-        card: Recipe from a text to its vector.
-        tower: The loaded modules for this kind of text.
-
     Raises:
         ModelError: The model cannot be loaded, is not understood, or does not fit the settings.
     """
@@ -143,6 +139,7 @@ class TransformersEncoder:
         on_the_way: Arrival | None = None
         with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
             for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
+                # One window behind: vectors are copied off the device while it computes the next.
                 arrival = Arrival(window.start, self._encode_window(window, progress, left_out))
                 if on_the_way:
                     yield on_the_way.wait()

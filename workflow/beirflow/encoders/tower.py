@@ -127,6 +127,7 @@ class Tower:
         A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
         """
         ids = self._probe()[: self.backbone.max_length]
+        # Two lengths, so that a text that attends beyond its end changes the other.
         texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
         padded = self._compute_padded(texts, rows, 0)
         before = pack(self.model)

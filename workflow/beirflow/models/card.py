@@ -78,6 +78,7 @@ def joined(documents: Card, queries: Card) -> Card:
         similarity=similarity,
         dimensions=documents.dimensions,
         open={
+            # Each model is asked for the prompt of its own kind of text only.
             **{key: why for key, why in queries.open.items() if key != "document_prefix"},
             **{key: why for key, why in documents.open.items() if key != "query_prefix"},
             **reason,

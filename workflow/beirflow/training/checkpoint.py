@@ -37,6 +37,7 @@ class Checkpoint:
             return
         with ResumeFile(self.path, self._made_from) as file:
             for place in file.places[-1:]:
+                # On the CPU first, so that a GPU holds the weights once.
                 state = torch.load(file.read(place), map_location="cpu", weights_only=True)
                 model.load_state_dict(state["model"])
                 optimizer.load_state_dict(state["optimizer"])

@@ -68,6 +68,7 @@ class Pairs:
             if len(batch) < size:
                 break
             batches.append(np.array(batch))
+            # Back to the front, in their order: they are the first of the next batch.
             waiting.extendleft(reversed(later))
         return batches
 
