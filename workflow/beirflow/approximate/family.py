@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.approximate.settings import ApproximateSettings, split_entry
+from beirflow.approximate.settings import KINDS, ApproximateSettings
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS, Pattern
 from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Setting, Stage, System
 
@@ -36,8 +36,12 @@ class ApproximateFamily(Family):
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 
     def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        """Return an entry for each value of its search setting."""
-        return split_entry(name, entry)
+        """Return an entry for each value of its search setting, such as ``minilm-hnsw-ef-100``, if that is a list."""
+        kind = KINDS[entry["index"]]
+        values = entry.get(kind.searched or "")
+        if not isinstance(values, list):
+            return {name: entry}
+        return {f"{name}-{kind.short}-{value}": {**entry, str(kind.searched): value} for value in values}
 
     def problem(self, settings: ApproximateSettings) -> Setting | None:
         """Return a setting that the index cannot have."""

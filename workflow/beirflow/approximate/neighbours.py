@@ -1,4 +1,4 @@
-"""The neighbours of queries in an approximate index, and their exact scores."""
+"""Search of an approximate index: the neighbours of queries, as pairs of a query and a document."""
 
 from collections.abc import Sequence
 from typing import Any

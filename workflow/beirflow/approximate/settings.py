@@ -88,18 +88,6 @@ class ApproximateSettings:
         return IndexSettings(**{field.name: getattr(self, field.name) for field in fields(IndexSettings)})
 
 
-def split_entry(name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Split an entry whose search setting is a list into one system for each value, such as ``minilm-hnsw-ef-100``.
-
-    The schema has checked the entry. One with a single value stays as it is.
-    """
-    kind = KINDS[entry["index"]]
-    values = entry.get(kind.searched or "")
-    if not isinstance(values, list):
-        return {name: entry}
-    return {f"{name}-{kind.short}-{value}": {**entry, str(kind.searched): value} for value in values}
-
-
 def faiss_library() -> Any:
     """Import faiss, an optional requirement. Raises ConfigError if it is not installed."""
     try:
