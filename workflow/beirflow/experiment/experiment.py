@@ -100,7 +100,7 @@ class Experiment(Datasets):
 
     @property
     def configured(self) -> dict[str, Any]:
-        """The facts that the manifest states about the configuration: without passwords, and without what changes no result."""
+        """Return the configuration as the manifest states it: without passwords, and without what changes no result."""
         influential = {key: value for key, value in self.config.items() if key not in NO_INFLUENCE}
         return {
             "configuration": influential | {"mirrors": shown(self.config["mirrors"])},

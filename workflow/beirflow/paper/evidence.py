@@ -103,7 +103,7 @@ class Evidence:
 
     @property
     def systems(self) -> list[str]:
-        """Systems that have scores."""
+        """Return the systems that have scores."""
         return self.scores.systems
 
     def label(self, system: str) -> str:
