@@ -19,8 +19,7 @@ STEPS
 from pathlib import Path
 
 from beirflow.experiment.measured_rates import job_work
-from beirflow.experiment.overview import table_again
-from beirflow.experiment.overview import meant
+from beirflow.experiment.overview import meant, table_again
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, name_the_user, note_start
 from beirflow.jobs.results_lock import begin_run, check_run

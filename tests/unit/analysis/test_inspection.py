@@ -1,5 +1,6 @@
 """Queries to look at."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ from beir_writer import write_corpus_record, write_documents
 from beirflow.analysis import first_hits
 from beirflow.analysis.first_hits import read_first_hits
 from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
+from beirflow.analysis.matched_words import WORD, matched_words
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
+from beirflow.postings.analyzer import analyze, analyze_all
 from beirflow.sources.query_lists import as_query
 from by_name import call
+from hypothesis import given
+from hypothesis import strategies as st
 from results_writer import write_metrics, write_run
 
 QUERIES = {"q0": "first?", "q1": "second?", "q2": str(as_query(["third", "or fourth?"]))}
@@ -40,17 +45,11 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
         values = {"NDCG@10": SCORES[system]}
         paths.append(write_metrics(folder, system, "toy", values, inputs={run: write_run(run, ranked)}))
     means_paths, per_query_paths = zip(*paths, strict=True)
-    call(
-        inspect_dataset,
-        dataset="toy",
-        documents_path=str(corpus["documents"]),
-        queries_path=str(corpus["queries"]),
-        run_paths=[str(folder / f"runs/{system}.parquet") for system in RUNS],
-        means_paths=means_paths,
-        per_query_paths=per_query_paths,
-        output_path=str(folder / "toy.json"),
-        job=Job(folder, "inspect_dataset/toy", "c0de"),
-    )
+    per_system = {"run_paths": [str(folder / f"runs/{system}.parquet") for system in RUNS]}
+    per_system |= {"means_paths": means_paths, "per_query_paths": per_query_paths}
+    of_corpus = {f"{name}_path": str(corpus[name]) for name in ("documents", "queries")}
+    job = Job(folder, "inspect_dataset/toy", "c0de")
+    call(inspect_dataset, dataset="toy", **of_corpus, **per_system, output_path=str(folder / "toy.json"), job=job)
     return read_json(folder / "toy.json")
 
 
@@ -129,3 +128,24 @@ def test_a_run_that_was_changed_after_it_was_evaluated_is_refused(tmp_path: Path
     with pytest.raises(DataError, match=r"means\.json says abc") as caught:
         read_first_hits(str(tmp_path / "run.parquet"), "abc", "means.json", 2, [])
     assert str(caught.value).endswith(f"rm {tmp_path}/run.parquet")
+
+
+def test_words_with_the_stem_of_one_of_the_query_are_found() -> None:
+    texts = ["Running in the MORNING", "she runs; a runner's mornings, covid-19", "no match of theirs"]
+    assert matched_words("Does he run in the morning?", texts) == ["morning", "mornings", "running", "runs"]
+    assert matched_words("COVID-19's", texts) == ["19", "covid", "s"]  # as Lucene cuts 19's
+    assert matched_words("to be or not to be", ["to be or not to be"]) == []
+    assert matched_words("anything", []) == []
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=60), max_size=4))
+def test_what_is_found_are_words_of_the_texts_with_a_term_of_the_query(query: str, texts: list[str]) -> None:
+    terms = set(analyze(query))
+    words = {word.lower() for text in texts for word in WORD.findall(text)}
+    assert matched_words(query, texts) == sorted(word for word in words if terms & set(analyze(word)))
+    assert all(re.fullmatch(r"[^_]+", word) for word in words)
+
+
+@given(st.lists(st.text(max_size=60), max_size=6))
+def test_texts_are_analysed_together_as_each_alone(texts: list[str]) -> None:
+    assert analyze_all(texts) == [analyze(text) for text in texts]

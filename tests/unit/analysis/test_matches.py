@@ -36,20 +36,13 @@ def matched(made: SparseResults, hits: dict[str, list[str]], finder: str, other:
     inspection, output = made.path(INSPECTION), made.path(MATCHES, system="s")
     inputs = texts | ({made.path(DOCUMENTS): other} if other else {})
     write_record(inspection, made.job("inspect"), inputs=inputs, outputs={}, queries=queries)
-    call(
-        match_hits,
-        system="s",
-        dataset=DATASET,
-        finder=finder,
-        inspection_path=inspection,
-        queries_path=made.path(QUERIES),
-        documents_path=made.path(DOCUMENTS),
-        output_path=output,
-        settings=settings,
-        model_path=made.path(MODEL, system="s"),
-        job=made.job("match"),
-        **COMPUTING,
-    )
+    paths = {
+        "queries_path": made.path(QUERIES),
+        "documents_path": made.path(DOCUMENTS),
+        "model_path": made.path(MODEL, system="s"),
+    }
+    asked = {"system": "s", "dataset": DATASET, "finder": finder, "settings": settings, "job": made.job("match")}
+    call(match_hits, **asked, **paths, inspection_path=inspection, output_path=output, **COMPUTING)
     return read_json(output)["queries"]
 
 

@@ -31,17 +31,9 @@ def pool(folder: Path, *, changed: bool = False) -> list[dict[str, object]]:
         paths.append((run, *write_metrics(folder, system, "small", {"NDCG@10": [0.5] * 2}, inputs={run: write_run(run, ranked)})))
     for run, *_ in paths if changed else ():
         pq.write_table(pq.read_table(run).slice(1), run)
-    call(
-        pool_unjudged,
-        dataset="small",
-        **results.corpus_paths,
-        run_paths=[str(run) for run, *_ in paths],
-        means_paths=[means for _, means, _ in paths],
-        pool_depth=DEPTH,
-        pool_path=str(folder / "pool.jsonl"),
-        record_path=str(folder / "pool.json"),
-        job=results.job,
-    )
+    read = {"run_paths": [str(run) for run, *_ in paths], "means_paths": [means for _, means, _ in paths]}
+    written = {"pool_path": str(folder / "pool.jsonl"), "record_path": str(folder / "pool.json")}
+    call(pool_unjudged, dataset="small", **results.corpus_paths, **read, **written, pool_depth=DEPTH, job=results.job)
     return [json.loads(line) for line in (folder / "pool.jsonl").read_text(encoding="utf-8").splitlines()]
 
 

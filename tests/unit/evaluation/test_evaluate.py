@@ -37,29 +37,15 @@ def prepare(
     query_ids, doc_ids, scores = zip(*QRELS, strict=True)
     pq.write_table(pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), qrels_path)
     job, queries = Job(folder), {qrels_path.with_name("queries.parquet"): "of the queries"}
-    write_record(
-        run_path.with_suffix(".json"),
-        job,
-        inputs=queries | {qrels_path.with_name("documents.parquet"): documents},
-        outputs={run_path: file_digest(run_path)},
-        made=made,
-        seconds=SECONDS,
-        counts={"self_matches_dropped": 7},
-        system=system,
-        ties="descending",
-    )
+    facts = {"seconds": SECONDS, "counts": {"self_matches_dropped": 7}, "system": system, "ties": "descending"}
+    inputs = queries | {qrels_path.with_name("documents.parquet"): documents}
+    outputs = {run_path: file_digest(run_path)}
+    write_record(run_path.with_suffix(".json"), job, inputs=inputs, outputs=outputs, made=made, **facts)
     outputs = queries | {qrels_path.with_name("documents.parquet"): "of the documents", qrels_path: file_digest(qrels_path)}
     write_record(folder / CORPUS_PATH, job, inputs={}, outputs=outputs, counts=COUNTS, split="dev", official=None)
-    return {
-        "system": "toy",
-        "dataset": "tiny",
-        "run_path": str(run_path),
-        "qrels_path": str(qrels_path),
-        "cutoffs": [1, 10],
-        "per_query_path": str(folder / "metrics/toy/tiny.parquet"),
-        "means_path": str(folder / "metrics/toy/tiny.json"),
-        "job": Job(folder, "evaluate_run/toy/tiny", "c0de"),
-    }
+    metrics = {"per_query_path": folder / "metrics/toy/tiny.parquet", "means_path": folder / "metrics/toy/tiny.json"}
+    paths = {name: str(path) for name, path in {"run_path": run_path, "qrels_path": qrels_path, **metrics}.items()}
+    return {"system": "toy", "dataset": "tiny", "cutoffs": [1, 10], **paths, "job": Job(folder, "evaluate_run/toy/tiny", "c0de")}
 
 
 def evaluated(folder: Path, rows: list[Row] = RUN_ROWS) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -144,22 +130,15 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         write_means(paths[-1], official, **facts, assumed=["of all", f"of {forum}"])
     job = Job(tmp_path, "average_forums/toy/stack", "c0de")
     average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "toy/stack.json"), job=job)
-    assert read_json(tmp_path / "toy/stack.json") == {
-        "path": "toy/stack.json",
-        "system": "toy",
-        "dataset": "stack",
-        "split": "test",
-        "official_data": None,
+    facts = {"system": "toy", "dataset": "stack", "split": "test", "official_data": None, "outputs": {}, "format": 1}
+    made = {"path": "toy/stack.json", "job": "average_forums/toy/stack", "code": "c0de"}
+    assert read_json(tmp_path / "toy/stack.json") == facts | made | {
         "measures": {"NDCG@10": pytest.approx((0.2 + 0.4 + 0.9) / 3, abs=1e-15)},
         "counts": {"queries": 1011},
         "seconds": {"search": 6.0},
         "forums": ["stack-android", "stack-gis", "stack-tex"],
         "assumed": ["of all", "of android", "of gis", "of tex"],
         "inputs": {f"toy/{Path(path).name}": file_digest(path) for path in paths},
-        "outputs": {},
-        "job": "average_forums/toy/stack",
-        "code": "c0de",
-        "format": 1,
     }
 
 

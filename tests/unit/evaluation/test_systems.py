@@ -15,13 +15,8 @@ from results_maker import Made
 CORPORA = ("a", "b")
 MEAN = [{"kind": "transformer", "settings": {"max_length": 512}}, {"kind": "pooling", "settings": {"modes": ["mean"]}}]
 CLS = [MEAN[0], {"kind": "pooling", "settings": {"modes": ["cls"]}}, {"kind": "normalize", "settings": {}}]
-CARD = {
-    "steps": {"queries": MEAN, "documents": MEAN},
-    "prompts": {"queries": "ask: ", "documents": ""},
-    "similarity": "cosine",
-    "dimensions": None,
-    "open": {},
-}
+CARD: dict[str, Any] = {"steps": {"queries": MEAN, "documents": MEAN}, "prompts": {"queries": "ask: ", "documents": ""}}
+CARD |= {"similarity": "cosine", "dimensions": None, "open": {}}
 FILES = {"model.safetensors": "b" * 64, "1_Pooling/config.json": "a" * 64}
 
 

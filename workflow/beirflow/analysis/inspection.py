@@ -130,7 +130,7 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
             {
                 "doc_id": doc_id,
                 "grade": grade,
-                "ranks": {system: found[doc_id][0] if doc_id in found else None for system, found in ranked.items()},
+                "ranks": {system: ranks[doc_id][0] if doc_id in ranks else None for system, ranks in ranked.items()},
             }
             for doc_id, grade in best
         ],
@@ -138,9 +138,9 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
             system: [
                 # The shortest decimal of a float32; the same number as float64 would have digits that mean nothing.
                 {"doc_id": doc_id, "score": float(str(np.float32(score))), "grade": grades.get(doc_id)}
-                for doc_id, (_, score) in list(found.items())[:DEPTH]
+                for doc_id, (_, score) in list(ranks.items())[:DEPTH]
             ]
-            for system, found in ranked.items()
+            for system, ranks in ranked.items()
         },
     }
 

@@ -35,11 +35,11 @@ def histogram(lengths: np.ndarray) -> dict[str, Any]:
     # Longer texts count in the last bin.
     counts, _ = np.histogram(np.minimum(lengths, EDGES[-1] - 1), bins=EDGES)
     used = int(np.max(np.flatnonzero(counts), initial=0)) + 1
-    found = np.quantile(lengths, np.array(QUANTILES) / 100).tolist() if len(lengths) else [None] * len(QUANTILES)
+    quantiles = np.quantile(lengths, np.array(QUANTILES) / 100).tolist() if len(lengths) else [None] * len(QUANTILES)
     return {
         "edges": list(EDGES[: used + 1]),
         "counts": counts[:used].tolist(),
-        "quantiles": dict(zip(map(str, QUANTILES), found, strict=True)),
+        "quantiles": dict(zip(map(str, QUANTILES), quantiles, strict=True)),
         "mean": float(lengths.mean()) if len(lengths) else None,
         "n": len(lengths),
     }

@@ -12,4 +12,4 @@ def matched_words(query: str, texts: Iterable[str]) -> list[str]:
     """Return the words of some texts that have a term of a query, in lower case, each once, in order."""
     terms = set(analyze(query))
     words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
-    return [word for word, found in zip(words, analyze_all(words), strict=True) if terms.intersection(found)]
+    return [word for word, of_word in zip(words, analyze_all(words), strict=True) if terms.intersection(of_word)]

@@ -44,17 +44,17 @@ def match_hits(
     texts = {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)}
     check_inputs(inspection_path, inspection, job.digests(texts))
     shown = {query["id"]: [hit["doc_id"] for hit in query["hits"][system]] for query in inspection["queries"]}
-    pairs, found = _pairs(shown, corpus.queries_path, corpus.documents_path), Matched([], {})
+    pairs, matched = _pairs(shown, corpus.queries_path, corpus.documents_path), Matched([], {})
     if len(pairs.query):
         find_matches: FindMatches = by_name(finder)
-        found = find_matches(pairs, computing)
-    matches = iter(found.matches)
+        matched = find_matches(pairs, computing)
+    matches = iter(matched.matches)
     write_record(
         output_path,
         job,
         inputs=texts | {path: file_digest(path) for path in (inspection_path, computing.model_path)},
         outputs={},
-        made=found.made,
+        made=matched.made,
         system=system,
         dataset=dataset,
         queries={

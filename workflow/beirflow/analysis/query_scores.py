@@ -29,7 +29,7 @@ def query_scores(
     values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
     unseen = np.ones(len(ids), bool)
     unseen[list(shown)] = False
-    listed = {row for found in all_ahead(list(scores.values()), unseen) for row in found}
+    listed = {row for rows in all_ahead(list(scores.values()), unseen) for row in rows}
     return {
         "ids": list(ids),
         "values": values.tolist(),

@@ -11,7 +11,7 @@ from beirflow.analysis.query_scores import all_ahead
 SHOWN = 100
 WORST = 25
 DIFFERENT = 50
-"""Of those that lead the lists of two systems, which then lead to their documents: for two systems, all."""
+"""Most queries from the lists of two systems, which lead to their documents; for two systems, these are all of them."""
 
 SEED = 20211018
 

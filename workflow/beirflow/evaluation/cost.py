@@ -55,8 +55,8 @@ def collect_costs(
         corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
     table = pd.DataFrame(
         [
-            {"system": system, "dataset": dataset, **_together([found[corpus] for corpus in corpora], carbon_intensity)}
-            for system, found in of_corpus.items()
+            {"system": system, "dataset": dataset, **_together([costs_of[corpus] for corpus in corpora], carbon_intensity)}
+            for system, costs_of in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
     )
@@ -87,22 +87,22 @@ def _values(made: str | list[str] | None) -> set[str]:
 
 def _peak_memory(paths: Iterable[Path]) -> float:
     """Return the largest ``max_rss`` of some benchmarks in bytes; not-a-number if one is missing: it could be the largest."""
-    found = []
+    peaks = []
     for path in paths:
         if not path.is_file():
             return np.nan
-        found.append(float(pd.read_csv(path, sep="\t")["max_rss"].max()))
-    return float(np.nanmax(found)) * MEBIBYTE if found and not np.all(np.isnan(found)) else np.nan
+        peaks.append(float(pd.read_csv(path, sep="\t")["max_rss"].max()))
+    return float(np.nanmax(peaks)) * MEBIBYTE if peaks and not np.all(np.isnan(peaks)) else np.nan
 
 
 def _counted(paths: Iterable[Path]) -> dict[str, float]:
     """Sum up the counts of some jobs; not-a-number for a count that a job lacks."""
     total = dict.fromkeys(COUNTED, 0.0)
     for path in paths:
-        found = dict[Any, float]()
+        counts = dict[Any, float]()
         with suppress(OSError, ValueError, IndexError):  # no digest names it, so what it cannot say is not known
-            found = pd.read_csv(path, sep="\t", dtype=float).iloc[0].to_dict()
-        total = {name: value + found.get(name, np.nan) for name, value in total.items()}
+            counts = pd.read_csv(path, sep="\t", dtype=float).iloc[0].to_dict()
+        total = {name: value + counts.get(name, np.nan) for name, value in total.items()}
     return total
 
 

@@ -51,19 +51,19 @@ def measure_latency(
     Raise DataError if a file is not the one that the run was made from.
     """
     asking = Asking(systems, dataset, job, hardware.threads)
-    found: dict[str, dict[str, Any]] = {}
+    measurements: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
     with _surroundings(systems, hardware) as (devices, without_gpu, gpu):
         for place in devices:
-            if place in found:  # nothing of the system is on a GPU
+            if place in measurements:  # nothing of the system is on a GPU
                 continue
             try:
                 measured_on, values = _measure(asking, system, top_k, replace(hardware, device=place))
-                found[measured_on] = values
+                measurements[measured_on] = values
             except NoAnswerError as error:
                 reasons[place] = str(error)
             gc.collect()  # what was in memory
-    if "cuda" not in found:
+    if "cuda" not in measurements:
         reasons.setdefault("cuda", without_gpu)
     run = asking.run(system)
     write_record(
@@ -83,7 +83,7 @@ def measure_latency(
         threads=hardware.threads,
         processor=processor(),
         gpu=gpu,
-        devices=found,
+        devices=measurements,
         reasons=reasons,
     )
 

@@ -149,9 +149,9 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
     evaluator = pytrec_eval.RelevanceEvaluator(
         dict(zip(ranking.query_ids, qrels, strict=True)), {f"{name}.{ks}" for name in TREC_NAMES.values()}
     )
-    found = evaluator.evaluate(run)
+    values = evaluator.evaluate(run)
     return {
-        f"{ours}@{k}": np.array([found.get(query_id, {}).get(f"{theirs}_{k}", 0.0) for query_id in ranking.query_ids])
+        f"{ours}@{k}": np.array([values.get(query_id, {}).get(f"{theirs}_{k}", 0.0) for query_id in ranking.query_ids])
         for ours, theirs in TREC_NAMES.items()
         for k in cutoffs
     }

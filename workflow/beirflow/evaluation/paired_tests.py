@@ -56,8 +56,8 @@ def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
     """Count by pair how often the absolute sum under some signs is at least the observed one."""
     total = differences.sum(axis=0)
     # Positive minus negative differences are twice the positive ones less all.
-    found: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
-    return found
+    counts: np.ndarray = (np.abs(2 * (positive @ differences) - total) >= np.abs(total) - ROUNDING).sum(axis=0)
+    return counts
 
 
 def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:

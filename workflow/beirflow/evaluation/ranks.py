@@ -84,9 +84,9 @@ def alike(ranks: Sequence[float], test: Friedman) -> list[tuple[int, int]]:
     """
     if not test.rejected:
         return [(0, len(ranks) - 1)]
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = max(place for place, other in enumerate(ranks) if other - rank < test.critical_difference)
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return found
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups

@@ -68,7 +68,7 @@ def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
 def read_means(path: str) -> dict[str, Any]:
     """Read ``metrics/<system>/<dataset>.json``; raise DataError if it was changed, or belongs to another system or dataset."""
     means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
-    found = means["system"], means["dataset"]
-    if found != (system, dataset):
-        raise damaged(path, f"it belongs to {found[0]} on {found[1]}")
+    stated = means["system"], means["dataset"]
+    if stated != (system, dataset):
+        raise damaged(path, f"it belongs to {stated[0]} on {stated[1]}")
     return means

@@ -64,13 +64,13 @@ def compare_systems(
 
     Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
-    found = [
+    comparisons = [
         {"measure": measure, **row}
         for measure, values in _read(means_paths, per_query_paths, main_measure).items()
         for dataset, corpora in rows.items()
         for row in _compare(dataset, corpora, values, len(rows))
     ]
-    table = pd.DataFrame(found, columns=list(COLUMNS))
+    table = pd.DataFrame(comparisons, columns=list(COLUMNS))
     table["p_holm"] = table.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
     write_csv(table, comparison_path)
     for name, pairs in table.groupby("dataset", sort=False):

@@ -96,11 +96,11 @@ def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], resul
             used.setdefault(fact.setting, []).append(fact)
     card = _of_card(model["card"]) if "card" in model else {}
     # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
-    found: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
-    found |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
-    found |= {name: [Fact(name, _own(settings, name), CONFIGURATION)] for name in settings if _says(settings, name)}
-    found |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
-    for fact in (fact for facts in found.values() for fact in facts if fact.value is not None):
+    by_setting: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
+    by_setting |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
+    by_setting |= {name: [Fact(name, _own(settings, name), CONFIGURATION)] for name in settings if _says(settings, name)}
+    by_setting |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
+    for fact in (fact for facts in by_setting.values() for fact in facts if fact.value is not None):
         also = card.get(fact.setting, card.get(_setting(fact.setting))) if fact.said_by == CONFIGURATION else None
         yield fact._replace(model_says=also)
 
@@ -179,24 +179,24 @@ def _of_card(card: Mapping[str, Any]) -> Values:
 
 def _encoding(kind: str, encoder: Mapping[str, Any]) -> Values:
     """Return the steps from one kind of text to a vector, by the configuration's names for them; other facts keep their names."""
-    found = {key: value for key, value in encoder.items() if key not in ("steps", "prompt", "overridden")}
+    values = {key: value for key, value in encoder.items() if key not in ("steps", "prompt", "overridden")}
     if "prompt" in encoder:
-        found[PROMPTS[kind]] = encoder["prompt"]
+        values[PROMPTS[kind]] = encoder["prompt"]
     if steps := encoder.get("steps"):
-        found["pooling"] = next((step["settings"].get("modes") for step in steps if step["kind"] == "pooling"), None)
-        found["normalize"] = any(step["kind"] == "normalize" for step in steps)
-        found["steps"] = " > ".join(" ".join(filter(None, (step["kind"], in_words(step["settings"])))) for step in steps)
-    return found
+        values["pooling"] = next((step["settings"].get("modes") for step in steps if step["kind"] == "pooling"), None)
+        values["normalize"] = any(step["kind"] == "normalize" for step in steps)
+        values["steps"] = " > ".join(" ".join(filter(None, (step["kind"], in_words(step["settings"])))) for step in steps)
+    return values
 
 
 def _of_both(by_kind: Mapping[str, Values]) -> Values:
     """Return the values of queries and documents together; by kind of text if they differ."""
-    found: Values = {}
+    together: Values = {}
     for name in dict.fromkeys(name for values in by_kind.values() for name in values):
         values = {kind: each[name] for kind, each in by_kind.items() if name in each}
         same = all(value == next(iter(values.values())) for value in values.values())
-        found |= {name: next(iter(values.values()))} if same else {f"{name} of {kind}": each for kind, each in values.items()}
-    return found
+        together |= {name: next(iter(values.values()))} if same else {f"{name} of {kind}": each for kind, each in values.items()}
+    return together
 
 
 def _setting(name: str) -> str:

@@ -25,18 +25,18 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
     By name: ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens the
     system, or None; and ``has_models``.
     """
-    found = {}
+    entries = {}
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
         family, kind = FAMILIES[known.family], type(known.settings)
-        found[name] = {
+        entries[name] = {
             "family": known.family,
             "kind": f"{kind.__module__}:{kind.__qualname__}",
             "settings": experiment.settings_on(name, dataset),
             "answers": family.answers,
             "has_models": family.model_record(known.settings) is not None,
         }
-    return found
+    return entries
 
 
 def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
@@ -47,15 +47,15 @@ def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[st
 
 def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     """Return the records of the runs of a system and of those that it is made from, and all that these search."""
-    found: list[str] = []
+    paths: list[str] = []
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
-        found.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
+        paths.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
         names = {**experiment.in_paths(name), "dataset": dataset}
         for pattern in FAMILIES[known.family].searched(known.settings):
             chunks = range(experiment.chunks(dataset)) if "{chunk}" in pattern else range(1)
-            found += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]
-    return list(dict.fromkeys(found))
+            paths += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]
+    return list(dict.fromkeys(paths))
 
 
 def asked_code(experiment: Experiment, system: str) -> str:

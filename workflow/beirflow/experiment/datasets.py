@@ -22,7 +22,7 @@ from beirflow.sources.forms import HubForm
 NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
-"""Of a job that scores pairs: with a hundred documents each, half an hour of a CPU with two cores, and seconds of a GPU."""
+"""Queries of a job that scores pairs: with a hundred documents each, half an hour of two CPU cores, and seconds of a GPU."""
 
 CHARACTERS_PER_WORD = 7.0  # English with its spaces: 6.8 on NFCorpus, 7.0 on SciFact
 UNPACKED = 3.0  # size of a corpus relative to its archive

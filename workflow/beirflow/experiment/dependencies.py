@@ -15,12 +15,12 @@ Run = tuple[str, Dataset]  # a system by its name, on a corpus
 
 def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
     """Return some systems, and after them those whose runs they are made from, each once; unknown names are left out."""
-    found = [name for name in dict.fromkeys(names) if name in systems]
-    for name in found:  # which grows meanwhile
-        found += [
-            other for other in dict.fromkeys(_reads(systems[name]).systems.values()) if other in systems and other not in found
+    wanted = [name for name in dict.fromkeys(names) if name in systems]
+    for name in wanted:  # which grows meanwhile
+        wanted += [
+            other for other in dict.fromkeys(_reads(systems[name]).systems.values()) if other in systems and other not in wanted
         ]
-    return found
+    return wanted
 
 
 def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k: int, problems: Problems) -> None:
@@ -97,23 +97,23 @@ def runs_needed(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows)
 
     Each is there once; unknown systems are left out.
     """
-    found = list(pairs)
-    seen = {(name, corpus.name) for name, corpus in found}
-    for name, corpus in found:  # which grows meanwhile
+    runs = list(pairs)
+    seen = {(name, corpus.name) for name, corpus in runs}
+    for name, corpus in runs:  # which grows meanwhile
         how, first_stages = _tuned_on(systems[name]), FAMILIES[systems[name].family].reads(systems[name].settings).systems
         corpora = filter(None, (corpus, how and tuning_corpus(how, corpus, rows)))
         for other, on in product(dict.fromkeys(first_stages.values()), list(corpora)):
             if other in systems and (other, on.name) not in seen:
                 seen.add((other, on.name))
-                found.append((other, on))
-    return found
+                runs.append((other, on))
+    return runs
 
 
 def tuning_rows(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows) -> dict[str, tuple[Dataset, ...]]:
     """Return the datasets and splits on which systems are tuned for some runs, and for those that these are made from."""
     needed = ((_tuned_on(systems[name]), corpus) for name, corpus in runs_needed(pairs, systems, rows))
-    found = [tuning_row(how, corpus, rows) or () for how, corpus in needed if how]
-    return {corpora[0].row: corpora for corpora in found if corpora}
+    tuned_rows = [tuning_row(how, corpus, rows) or () for how, corpus in needed if how]
+    return {corpora[0].row: corpora for corpora in tuned_rows if corpora}
 
 
 def _tuned_on(system: System) -> TunedOn | None:

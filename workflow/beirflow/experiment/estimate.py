@@ -68,15 +68,15 @@ def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None
 def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> str:
     rows = []
     for row, names in experiment.needed_rows.items():
-        found = [sizes[name] for name in names]
+        of_row = [sizes[name] for name in names]
         rows.append(
             {
                 "dataset": row,
-                "documents": f"{sum(size.documents for size in found):,}",
-                "queries": f"{sum(size.queries for size in found):,}",
-                "chunks": sum(size.chunks for size in found),
-                "download": _bytes(_download(found)),
-                "prepared": _share(sum(size.prepared for size in found) / len(found)),
+                "documents": f"{sum(size.documents for size in of_row):,}",
+                "queries": f"{sum(size.queries for size in of_row):,}",
+                "chunks": sum(size.chunks for size in of_row),
+                "download": _bytes(_download(of_row)),
+                "prepared": _share(sum(size.prepared for size in of_row) / len(of_row)),
             }
         )
     return pd.DataFrame(rows).to_string(index=False)
@@ -86,18 +86,18 @@ def _system_table(experiment: Experiment, parts: Sequence[Part]) -> str:
     rows = []
     for system in dict.fromkeys(part.system for part in parts):
         for row in experiment.needed_rows:
-            found = [part for part in parts if (part.system, part.row) == (system, row)]
-            if not found:  # nothing is tuned on it with this system
+            of_row = [part for part in parts if (part.system, part.row) == (system, row)]
+            if not of_row:  # nothing is tuned on it with this system
                 continue
-            tokens, seconds = [part.tokens for part in found], [part.seconds for part in found]
+            tokens, seconds = [part.tokens for part in of_row], [part.seconds for part in of_row]
             rows.append(
                 {
                     "system": system,
                     "dataset": row,
-                    "done": _share(sum(part.done for part in found) / len(found)),
+                    "done": _share(sum(part.done for part in of_row) / len(of_row)),
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
-                    "index": _bytes(sum(part.index for part in found)),
-                    "jobs": f"{sum(part.jobs for part in found):,}",
+                    "index": _bytes(sum(part.index for part in of_row)),
+                    "jobs": f"{sum(part.jobs for part in of_row):,}",
                     "time": "not known" if None in seconds else _time(sum(each or 0.0 for each in seconds)),
                 }
             )
@@ -124,9 +124,9 @@ def _measured(
 ) -> list[str]:
     """Describe the origin of the hours, and the way to measure those that are not known."""
     lines = [
-        f"The time of {system} is that of {', '.join(found.corpora[:3])}{' …' if len(found.corpora) > 3 else ''}."
-        for system, found in rates.items()
-        if found.corpora and any(part.system == system and part.done < 1 for part in parts)
+        f"The time of {system} is that of {', '.join(measured.corpora[:3])}{' …' if len(measured.corpora) > 3 else ''}."
+        for system, measured in rates.items()
+        if measured.corpora and any(part.system == system and part.done < 1 for part in parts)
     ]
     unknown = dict.fromkeys(part.system for part in parts if part.seconds is None)
     if unknown:

@@ -45,7 +45,7 @@ class Part:
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
     """Return the expected costs of every system, needed ones included, on every corpus."""
-    found: list[Part] = []
+    parts: list[Part] = []
     stored: set[tuple[str, str]] = set()
     for system in experiment.needed_systems:
         for row, names in experiment.needed_rows.items():
@@ -53,10 +53,10 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
                 place = _stored_by(experiment, system), name
                 added = [(each, name) for each in experiment.expansions.of_system(system)]
                 missing = 0 if place in stored else _chunks_to_add(results, sizes[name], set(added) - stored)
-                found.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored, missing))
-                if found[-1].done < 1:
+                parts.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored, missing))
+                if parts[-1].done < 1:
                     stored |= {place, *added}
-    return found
+    return parts
 
 
 def _part(
@@ -124,12 +124,12 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
 
 def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
     """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
-    found = [0.0]
+    sizes = [0.0]
     for part in parts:
         if part.done < 1 and part.system in experiment.trained_systems:
             files = experiment.model_files(part.system)
-            found.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
-    return sum(found) + 3 * max(found)
+            sizes.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
+    return sum(sizes) + 3 * max(sizes)
 
 
 def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
@@ -157,6 +157,6 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
 
 def _stored_by(experiment: Experiment, system: str) -> str:
     """Return the folder of the representations of a system; its name if it stores none."""
-    found = experiment.systems[system]
-    searched = FAMILIES[found.family].searched(found.settings)
+    made = experiment.systems[system]
+    searched = FAMILIES[made.family].searched(made.settings)
     return searched[0].folder(**experiment.in_paths(system)) if searched else system

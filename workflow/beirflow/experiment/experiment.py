@@ -73,10 +73,10 @@ class Experiment(Datasets):
     @property
     def tuning_rows(self) -> dict[str, list[str]]:
         """Return by dataset that is not configured but used for tuning, the names of its corpora that are needed."""
-        found: dict[str, list[str]] = {}
+        by_row: dict[str, list[str]] = {}
         for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in self.chosen_datasets):
-            found.setdefault(self.datasets[name].row, []).append(name)
-        return found
+            by_row.setdefault(self.datasets[name].row, []).append(name)
+        return by_row
 
     @property
     def needed_rows(self) -> dict[str, list[str]]:
@@ -100,7 +100,7 @@ class Experiment(Datasets):
 
     @property
     def configured(self) -> dict[str, Any]:
-        """The facts that the manifest states about the configuration: without passwords, and without what changes no result."""
+        """Return the configuration as the manifest states it: without passwords, and without what changes no result."""
         influential = {key: value for key, value in self.config.items() if key not in NO_INFLUENCE}
         return {
             "configuration": influential | {"mirrors": shown(self.config["mirrors"])},
@@ -168,8 +168,8 @@ class Experiment(Datasets):
         of text. ``encoder`` has fields of :class:`~beirflow.models.settings.EncoderSettings`.
         """
         settings = self._on(system, dataset)
-        found = asdict(settings.trained if settings.train else settings)
-        encoder = {key: value for key, value in found.items() if key not in (*NOT_OF_VECTORS, *unused)}
+        values = asdict(settings.trained if settings.train else settings)
+        encoder = {key: value for key, value in values.items() if key not in (*NOT_OF_VECTORS, *unused)}
         return {"encoder": encoder, "precision": self.config["precision"]}
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ SHARED = (
 """Stages of no family, or of several."""
 
 STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
-"""By rule."""
+"""The stages of all jobs, by rule."""
 
 REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
 

@@ -49,10 +49,10 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
         return nearest(target, [*fixed, *rules])
     path = target.removeprefix(folder)
     known = _known(experiment)
-    found = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
+    near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
     fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
     has_form = any(pattern.names_in(path) is not None for pattern in PATTERNS)
-    return nearest(target, found if has_form else fixed)
+    return nearest(target, near_paths if has_form else fixed)
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:

@@ -114,7 +114,7 @@ def with_scorers(
 ) -> dict[str, System]:
     """Give rerankers that name a system in place of a model the model and the settings of that system."""
     every = {**known, **systems}
-    found = dict(systems)
+    scored = dict(systems)
     for name, system in systems.items():
         family = FAMILIES[system.family]
         other = every.get(family.scored_by(system.settings) or "")
@@ -129,8 +129,8 @@ def with_scorers(
         for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
             problems.add(f"{key}.{setting}", entries[name][setting], wrong)
-        found[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
-    return found
+        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+    return scored
 
 
 def _scorer(system: System) -> Mapping[str, Any]:

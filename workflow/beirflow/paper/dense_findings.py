@@ -31,12 +31,12 @@ SPECIAL_AND_GENERAL = (
 
 
 def dense_mixed(evidence: Evidence) -> Conclusion:
-    """ANCE and TAS-B are above BM25 on some datasets and below it on many."""
+    """Test that ANCE and TAS-B are above BM25 on some datasets and below it on many."""
     return counts_above_bm25(evidence, ("ance", "tas-b"), lambda above, n: 0 < 2 * above < n)
 
 
 def dense_shifted(evidence: Evidence) -> Conclusion:
-    """Every dense system is below BM25 on BioASQ and Touché."""
+    """Test that every dense system is below BM25 on BioASQ and Touché."""
     here = [system for system in DENSE if system in evidence.systems]
     if missing := without_systems(evidence, BM25) or (None if here else without_systems(evidence, *DENSE)):
         return missing
@@ -51,7 +51,7 @@ def dense_shifted(evidence: Evidence) -> Conclusion:
 
 
 def dpr_worst(evidence: Evidence) -> Conclusion:
-    """DPR has the lowest mean of all."""
+    """Test that DPR has the lowest mean of all."""
     if missing := without_systems(evidence, "dpr"):
         return missing
     systems, names = evidence.systems, evidence.scores.common(*evidence.systems)
@@ -67,7 +67,7 @@ def dpr_worst(evidence: Evidence) -> Conclusion:
 
 
 def strong_training(evidence: Evidence) -> Conclusion:
-    """TAS-B has the highest mean of the dense systems, and is above ANCE on 14 of 18 and DPR on 17 of 18 datasets (or shares)."""
+    """Test that TAS-B has the highest mean of the dense systems, and is above ANCE on 14 and DPR on 17 of 18 (or shares)."""
     here = [system for system in DENSE if system in evidence.systems]
     if missing := without_systems(evidence, "tas-b") or (without_systems(evidence, "ance", "dpr") if len(here) == 1 else None):
         return missing
@@ -87,7 +87,7 @@ def strong_training(evidence: Evidence) -> Conclusion:
 
 
 def below_ance(evidence: Evidence) -> Conclusion:
-    """TAS-B is below ANCE on TREC-COVID and Touché."""
+    """Test that TAS-B is below ANCE on TREC-COVID and Touché."""
     if missing := without_systems(evidence, "tas-b", "ance"):
         return missing
     scores, every = evidence.scores, evidence.scores.common("tas-b", "ance")
@@ -103,7 +103,7 @@ def below_ance(evidence: Evidence) -> Conclusion:
 
 
 def short_documents(evidence: Evidence) -> Conclusion:
-    """TAS-B retrieves shorter documents than ANCE: on those of the paper's two datasets that are here, else on most."""
+    """Test that TAS-B retrieves shorter documents than ANCE: on those of the paper's two datasets here, else on most."""
     both = {name: words for name, words in evidence.median_words.items() if {"tas-b", "ance"} <= set(words)}
     if not both:
         return without_systems(evidence, "tas-b", "ance") or without_datasets("lengths of retrieved documents")
@@ -119,7 +119,7 @@ def short_documents(evidence: Evidence) -> Conclusion:
 
 
 def adaptation(evidence: Evidence) -> Conclusion:
-    """GenQ is above TAS-B on most datasets of special domains, and below it on most of Wikipedia."""
+    """Test that GenQ is above TAS-B on most datasets of special domains, and below it on most of Wikipedia."""
     if missing := without_systems(evidence, "genq", "tas-b"):
         return missing
     scores, domains = evidence.scores, {name: entry.get("domain") for name, entry in evidence.facts.datasets.items()}

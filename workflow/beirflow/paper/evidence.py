@@ -103,7 +103,7 @@ class Evidence:
 
     @property
     def systems(self) -> list[str]:
-        """Systems that have scores."""
+        """Return the systems that have scores."""
         return self.scores.systems
 
     def label(self, system: str) -> str:
@@ -178,8 +178,8 @@ def _significant_counts(evidence: Evidence, systems: Sequence[str], names: Seque
         return ""
     marks = {system: [evidence.significant.get((system, name)) for name in names] for system in systems}
     counts = [
-        f"{evidence.label(system)} on {found.count(HIGHER)} above and {found.count(LOWER)} below"
-        for system, found in marks.items()
+        f"{evidence.label(system)} on {of_system.count(HIGHER)} above and {of_system.count(LOWER)} below"
+        for system, of_system in marks.items()
     ]
     return f" The difference is significant for {listed(counts)}."
 

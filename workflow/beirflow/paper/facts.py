@@ -38,17 +38,17 @@ class PaperFacts:
 
     @property
     def in_domain(self) -> list[str]:
-        """Names of the datasets that systems of the paper were trained on, which its averages leave out."""
+        """Return the datasets that systems of the paper were trained on, which its averages leave out."""
         return [name for name, entry in self.datasets.items() if entry.get("in_domain")]
 
     @property
     def zero_shot(self) -> list[str]:
-        """Names of the other datasets."""
+        """Return the other datasets."""
         return [name for name, entry in self.datasets.items() if not entry.get("in_domain")]
 
     @property
     def not_public(self) -> list[str]:
-        """Names of the datasets that nobody may hand out."""
+        """Return the datasets that nobody may hand out."""
         return [name for name, entry in self.datasets.items() if "ndcg" in entry]
 
     def reason(self, dataset: str, measure: str) -> str:

@@ -102,7 +102,7 @@ class Finding:
 
 
 def in_domain_order(evidence: Evidence) -> Conclusion:
-    """Kendall's tau of the orders in-domain and elsewhere; its interval by Fieller, Hartley and Pearson (1957)."""
+    """Compute Kendall's tau of the orders in-domain and elsewhere, with the interval of Fieller, Hartley and Pearson (1957)."""
     scores, trained = evidence.scores, evidence.facts.in_domain[0]
     systems = [system for system in evidence.systems if (system, trained) in scores.values]
     if not systems:
@@ -132,7 +132,7 @@ def in_domain_order(evidence: Evidence) -> Conclusion:
 
 
 def bm25_in_domain(evidence: Evidence) -> Conclusion:
-    """BM25 is below every system that was trained on MS MARCO, there."""
+    """Test that BM25 is below every system that was trained on MS MARCO, there."""
     scores, trained = evidence.scores, evidence.facts.in_domain[0]
     others = [system for system in evidence.systems if system not in (BM25, *TRAINED_ELSEWHERE)]
     if missing := without_systems(evidence, BM25):
@@ -150,7 +150,7 @@ def bm25_in_domain(evidence: Evidence) -> Conclusion:
 
 
 def bm25_elsewhere(evidence: Evidence) -> Conclusion:
-    """BM25 is above more than half of the others in the mean."""
+    """Test that BM25 is above more than half of the others in the mean."""
     if missing := without_systems(evidence, BM25):
         return missing
     others, names = [system for system in evidence.systems if system != BM25], evidence.scores.common(*evidence.systems)
@@ -165,27 +165,27 @@ def bm25_elsewhere(evidence: Evidence) -> Conclusion:
 
 
 def term_weighting(evidence: Evidence) -> Conclusion:
-    """DeepCT and SPARTA are below BM25 on nearly all datasets."""
+    """Test that DeepCT and SPARTA are below BM25 on nearly all datasets."""
     return counts_above_bm25(evidence, ("deepct", "sparta"), lambda above, n: n - above >= NEARLY_ALL * n)
 
 
 def expansion(evidence: Evidence) -> Conclusion:
-    """DocT5query is above BM25 on at least 11 of 18 datasets, or as large a share."""
+    """Test that docT5query is above BM25 on at least 11 of 18 datasets, or as large a share."""
     return counts_above_bm25(evidence, ("doct5query",), lambda above, n: 18 * above >= 11 * n)
 
 
 def reranking(evidence: Evidence) -> Conclusion:
-    """BM25+CE is above BM25 on nearly all datasets."""
+    """Test that BM25+CE is above BM25 on nearly all datasets."""
     return counts_above_bm25(evidence, ("bm25+ce",), lambda above, n: above >= NEARLY_ALL * n)
 
 
 def late_interaction(evidence: Evidence) -> Conclusion:
-    """ColBERT is above BM25 on at least half of the datasets."""
+    """Test that ColBERT is above BM25 on at least half of the datasets."""
     return counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
 
 
 def cost_of_quality(evidence: Evidence) -> Conclusion:
-    """BM25+CE and ColBERT take more time for a query than every dense system."""
+    """Test that BM25+CE and ColBERT take more time for a query than every dense system."""
     slow, fast = (
         {system: evidence.seconds[system] for system in names if system in evidence.seconds}
         for names in (("bm25+ce", "colbert"), DENSE)

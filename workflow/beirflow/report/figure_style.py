@@ -66,7 +66,7 @@ SETTINGS: Any = {
     "pdf.fonttype": 42,
 }
 
-# The same numbers give the same bytes on every day and with every version.
+# Without dates and versions, the same numbers give the same bytes.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
