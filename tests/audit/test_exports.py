@@ -11,7 +11,6 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import Check
 from beirflow.audit.rebuild import for_reading
 from beirflow.audit.rebuild.for_reading import check_files_for_reading
-from beirflow.exchange.again import exports_again
 from beirflow.exchange.crate import export_crate
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
@@ -50,9 +49,9 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 
 def checks_of(exported: Forger) -> list[Check]:
-    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")))
+    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")), audited_with=exported.experiment)
     chain.follow()
-    return check_files_for_reading(chain, exports_again)
+    return check_files_for_reading(chain)
 
 
 def instead(name: str, old: bytes, new: bytes) -> Callable[[Forger], str]:

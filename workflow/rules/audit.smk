@@ -36,7 +36,6 @@ rule audit:
     params:
         entrance="beirflow.audit.audit:audit",
         experiment="beirflow.experiment.load:load_experiment()",
-        exports="beirflow.exchange.again:exports_again",
         code=code_version("audit"),
         sample=config["audit_sample"],
         published={

@@ -52,9 +52,14 @@ def run_entrance(snakemake: Any) -> None:
         snakemake: Snakemake's object of that name.
     """
     with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
-        entrance = by_name(snakemake.params.entrance)
-        if (text := entrance(**Sources(snakemake, this).arguments(entrance))) is not None:
+        if (text := call_entrance(snakemake, this)) is not None:
             print(text)
+
+
+def call_entrance(snakemake: Any, this: Job) -> Any:
+    """Return the value of the entrance for Snakemake's object of that name, or one with the same attributes."""
+    entrance = by_name(snakemake.params.entrance)
+    return entrance(**Sources(snakemake, this).arguments(entrance))
 
 
 class Parameter(NamedTuple):

@@ -10,7 +10,6 @@ from beirflow.report.figure_pareto import pareto
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_scores import holes, ndcg_difference, ndcg_per_query, recall_over_k
 from beirflow.report.figure_style import house_style, save
-from beirflow.report.figure_tables import write_figure_tables
 from beirflow.report.registry import FIGURES
 
 FUNCTIONS = {
@@ -25,16 +24,13 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
 
     Args:
         files: The files that they show.
-        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
+        folder: Where to write them, each as ``<name>.pdf`` and ``<name>.svg``.
         style: Arguments of :func:`~beirflow.report.figure_style.house_style`.
 
     Raises:
         DataError: Values are not those that were recorded, or the font is not here.
     """
     results = read_results(files)
-    write_figure_tables(
-        means_paths=files.means_paths, costs_path=files.costs_path, folder=folder, main_measure=files.main_measure
-    )
     with house_style(**(style or {})):
         for name in FIGURES:
             save(FUNCTIONS[name](results), folder, name)
