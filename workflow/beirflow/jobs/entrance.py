@@ -35,8 +35,8 @@ from beirflow.jobs.job import job
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("entrance", "pandas")
-"""Entries of ``params`` that are read here."""
+OWN = ("entrance", "pandas", "results")
+"""Entries of ``params`` that are read here, or where the job begins."""
 
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")
 """Names of entries of ``params`` that only make a job run again."""
