@@ -1,13 +1,12 @@
 """A whole folder of results, made in this process by the functions that the rules call, in seconds."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
-from beirflow.audit.rebuild.paper_again import PaperAgain
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.datasets.matching import match_texts
 from beirflow.datasets.prepare import prepare_corpus
@@ -26,6 +25,9 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
+from beirflow.jobs.entrance import call_entrance
+from beirflow.jobs.provenance import REPOSITORY
+from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.paper.page import write_paper
@@ -150,13 +152,9 @@ def make_report(results: Path, experiment: Experiment) -> None:
 
 def make_paper(results: Path, experiment: Experiment) -> None:
     """The tables of the BEIR paper and their page, with figures that are none."""
-    again = PaperAgain(results, results, experiment.chosen_systems, experiment.chosen_rows, experiment.baseline)
     latencies = [write_latency(results, name, corpus_of(experiment)) for name in experiment.chosen_systems]
     words = [layout.PAPER_WORDS(dataset=name) for name in experiment.chosen_datasets]
-    for path in [*words, *(layout.PAPER_TABLE(table=name) for name in PAPER_TABLES)]:
-        step = again.steps(path)
-        assert step, path
-        step[0]()
+    run_rules(results, experiment, [*words, *(layout.PAPER_TABLE(table=name) for name in PAPER_TABLES)])
     for name in PAPER_FIGURES:
         for pattern in (layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG):
             (results / pattern(figure=name)).write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
@@ -168,6 +166,20 @@ def make_paper(results: Path, experiment: Experiment) -> None:
         record_path=f"{results}/paper/index.json",
         job=Job(results),
     )
+
+
+def run_rules(results: Path, experiment: Experiment, paths: Sequence[str]) -> None:
+    """Make files by the entrances of their rules, each job once, in the order of the paths."""
+    done = set()
+    with rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+        for path in paths:
+            job = rules.job(path)
+            assert job, path
+            if tuple(job.output) not in done:
+                done.add(tuple(job.output))
+                for output in job.output:
+                    Path(output).parent.mkdir(parents=True, exist_ok=True)
+                call_entrance(job, Job(results))
 
 
 def _inspect(results: Path, experiment: Experiment, name: str) -> None:

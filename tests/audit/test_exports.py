@@ -11,7 +11,6 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import Check
 from beirflow.audit.rebuild import for_reading
 from beirflow.audit.rebuild.for_reading import check_files_for_reading
-from beirflow.exchange.again import exports_again
 from beirflow.exchange.crate import export_crate
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout
@@ -50,9 +49,9 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 
 def checks_of(exported: Forger) -> list[Check]:
-    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")))
+    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")), audited_with=exported.experiment)
     chain.follow()
-    return check_files_for_reading(chain, exports_again)
+    return check_files_for_reading(chain)
 
 
 def instead(name: str, old: bytes, new: bytes) -> Callable[[Forger], str]:
@@ -86,21 +85,19 @@ def test_untouched_exports_are_what_the_results_give(exported: Forger) -> None:
     assert [check.status for name in EXPORTED for check in named(checks, name)] == [PASSED] * len(EXPORTED)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        instead(layout.CRATE, b"model.safetensors", b"other.safetensors"),
-        instead(layout.CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
-        instead(layout.CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
-        other_header,
-        bomb,
-        cut,
-    ],
-    ids=["crate", "instructions", "configuration", "header", "bomb", "cut"],
-)
-def test_an_export_that_says_something_else_is_found(exported: Forger, change: Callable[[Forger], str]) -> None:
-    name = change(exported)
-    assert FAILED in [check.status for check in named(checks_of(exported), name)]
+OTHER_WORDS = [
+    instead(layout.CRATE, b"model.safetensors", b"other.safetensors"),
+    instead(layout.CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
+    instead(layout.CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
+    other_header,
+]
+
+
+@pytest.mark.parametrize("changes", [OTHER_WORDS, [bomb], [cut]], ids=["words", "bomb", "cut"])
+def test_exports_that_say_something_else_are_found(exported: Forger, changes: list[Callable[[Forger], str]]) -> None:
+    names = [change(exported) for change in changes]
+    checks = checks_of(exported)
+    assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
 
 
 def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:

@@ -1,17 +1,25 @@
 """Pages and tables that were made prettier, with the record of the report made again: they no longer show the results."""
 
+import errno
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.rebuild.mteb_again import MtebAgain
+from beirflow.audit.audit import audit
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
+from beirflow.files.layout import MANIFEST
+from beirflow.jobs.provenance import REPOSITORY
+from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
+from beirflow.report.registry import PAPER_TABLES
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
+from results_maker import run_rules
 
 RECORD = "report.json"
 
@@ -107,11 +115,7 @@ def test_what_was_not_made_again_is_listed(reported: Forger) -> None:
 def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(load_catalogue().mteb, "small", MtebTask("Small", "mteb/small", "English"))
     names = [layout.MTEB_RESULT(system="tiny", task="Small"), layout.MODEL_INDEX(system="tiny")]
-    again = MtebAgain(reported.results, reported.results, reported.experiment.chosen_rows)
-    for name in names:
-        step = again.step(name)
-        assert step
-        step[0]()
+    run_rules(reported.results, reported.experiment, names)
     checks = reported.checks()
     assert [check.status for name in names for check in named(checks, name)] == [PASSED, PASSED]
     score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
@@ -142,17 +146,23 @@ def rows_joined(text: str) -> str:
 
 
 READERS = [
-    *[(name, edit) for name in ("summary.csv", "cost.csv") for edit in (column_twice, cell_before_rows, last_cell_quoted)],
-    *[(name, rows_joined) for name in ("tables/leaderboard.md", "tables/datasets.bib", "report.html")],
-    ("tables/datasets.bib", lambda text: text + "% more\n"),
+    {**dict.fromkeys(("summary.csv", "cost.csv"), edit), **dict.fromkeys(texts, rows_joined)}
+    for edit, texts in (
+        (column_twice, ("tables/leaderboard.md", "tables/datasets.bib")),
+        (cell_before_rows, ("report.html",)),
+        (last_cell_quoted, ()),
+    )
 ]
+READERS[2]["tables/datasets.bib"] = lambda text: text + "% more\n"
 
 
-@pytest.mark.parametrize(("name", "edit"), READERS)
-def test_a_file_that_readers_read_differently_is_found(reported: Forger, name: str, edit: Callable[[str], str]) -> None:
-    reported.replace(name, edit(reported.path(name).read_bytes().decode()).encode())
+@pytest.mark.parametrize("edits", READERS, ids=["column twice", "cell before rows", "last cell quoted"])
+def test_files_that_readers_read_differently_are_found(reported: Forger, edits: dict[str, Callable[[str], str]]) -> None:
+    for name, edit in edits.items():
+        reported.replace(name, edit(reported.path(name).read_bytes().decode()).encode())
     record_again(reported)
-    assert FAILED in [check.status for check in named(reported.checks(), name)]
+    checks = reported.checks()
+    assert [name for name in edits if FAILED not in [check.status for check in named(checks, name)]] == []
 
 
 def renamed_for_pandas(table: pa.Table) -> pa.Table:
@@ -168,16 +178,16 @@ def with_further_column(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("edit", [renamed_for_pandas, with_column_twice, with_further_column])
-@pytest.mark.parametrize("name", ["scores.parquet", "metrics/tiny/small.parquet", "runs/tiny/small.parquet"])
-def test_a_parquet_file_that_readers_read_differently_is_found(
-    reported: Forger, name: str, edit: Callable[[pa.Table], pa.Table]
-) -> None:
-    pq.write_table(edit(pq.read_table(reported.path(name))), reported.path("other"))
-    reported.replace(name, reported.path("other").read_bytes())
-    reported.path("other").unlink()
+def test_parquet_files_that_readers_read_differently_are_found(reported: Forger, edit: Callable[[pa.Table], pa.Table]) -> None:
+    names = ["scores.parquet", "metrics/tiny/more.parquet", "runs/tiny/small.parquet"]
+    for name in names:
+        table = edit(pq.read_table(reported.path(name)))
+        reported.path(name).unlink()  # which other results share
+        pq.write_table(table, reported.path(name))
     record_again(reported)
     reported.digest_again()
-    assert FAILED in [check.status for check in named(reported.checks(), name)]
+    checks = reported.checks()
+    assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
 
 
 def test_costs_that_nothing_measured_are_named(reported: Forger) -> None:
@@ -195,3 +205,50 @@ def test_a_page_of_other_code_is_a_warning_with_both_codes(reported: Forger) -> 
     (check,) = [check for check in named(reported.checks(), "report.html") if check.status == WARNING]
     assert "0" * 16 in check.found
     assert "the code here is" in check.found
+
+
+def test_a_file_that_was_deleted_keeps_no_page_made_of_it_from_being_compared(reported: Forger) -> None:
+    for name in ("scores.parquet", "tables/leaderboard.md", layout.FIGURE_PDF(figure="holes")):
+        reported.path(name).unlink(missing_ok=True)
+    edit_page(reported)
+    assert FAILED in [check.status for check in named(reported.checks(), "report.html")]
+
+
+def test_a_configuration_of_the_results_leads_nowhere(reported: Forger, tmp_path: Path) -> None:
+    """Paths in a manifest are neither written to nor read, and a class in it is not imported."""
+    victim, pipe = tmp_path / "victim", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reported.edit(
+        MANIFEST,
+        configuration__pathvars={"results": str(victim)},
+        configuration__extra_judgements={"small": str(pipe)},
+        configuration__data_dir=str(pipe),
+        systems__tiny__settings__encoder=f"{tmp_path.name}:nothing",
+    )
+    reported.edit(MANIFEST, lambda manifest: manifest["datasets"]["small"][0].update(path=str(pipe)))
+    before = {path: path.stat().st_mtime_ns for path in reported.results.rglob("*")}
+    statuses = {path: check.status for check in reported.checks() for path in check.files if "show the results" in check.name}
+    assert statuses["cost.csv"] == PASSED
+    assert not victim.exists()
+    assert {path: path.stat().st_mtime_ns for path in reported.results.rglob("*")} == before
+
+
+def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger, tmp_path: Path) -> None:
+    names = {"system": "tiny", "dataset": "small", "task": "SciFact", "figure": "pareto", "table": "leaderboard"}
+    of_other_names = (layout.PAPER_TABLE, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG, layout.MATCHES)
+    by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
+    by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT)
+    paths = [pattern(**names) for pattern in layout.FOR_READING if pattern not in of_other_names]
+    paths += [layout.PAPER_TABLE(table=name) for name in PAPER_TABLES]
+    with rule_jobs(REPOSITORY / "Snakefile", reported.experiment, tmp_path / "results") as rules:
+        assert tuple(path for path in paths if rules.job(path) is None) == by_no_rule
+
+
+def test_the_verdict_on_a_folder_that_cannot_be_written_is_told(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("beirflow.audit.audit.write_json", refuse)
+    words = audit(folder=str(forger.results), experiment=forger.experiment)
+    assert "passed" in words
+    assert "audit.html could not be written (Permission denied)" in words

@@ -16,7 +16,7 @@ NPY_HEADER = 128
 
 def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_encoding_again(finished: Workflow) -> None:
     own = ("collect_scores", "compare_systems", "collect_costs", "describe_systems", "inspect_dataset", "draw_figures")
-    own += ("export_tables", "write_report")
+    own += ("tabulate_figures", "export_tables", "write_report")
     assert finished.planned(*TARGETS) == dict.fromkeys(own, 1)
     finished.run(*TARGETS)
     means = json.loads(finished.result("metrics/tiny/small.json").read_text())["measures"]

@@ -26,18 +26,25 @@ STEPS
   - fail if a system is worse than a baseline (gate)
 """
 
+import os
+from pathlib import Path
+
+# Read-only results are audited, too; the log is then beside Snakemake's own.
+audited = this_run.path(layout.RESULTS)
+is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
+
 
 rule audit:
     log:
-        "<results>/logs/audit.log",
+        ".snakemake/audit/audit.log" if is_read_only else "<results>/logs/audit.log",
     localrule: True
     conda:
         "../../envs/audit.yaml"
     params:
         entrance="beirflow.audit.audit:audit",
         experiment="beirflow.experiment.load:load_experiment()",
-        exports="beirflow.exchange.again:exports_again",
         code=code_version("audit"),
+        results=audited,
         sample=config["audit_sample"],
         published={
             "manifest_sha256": config["manifest_sha256"],

@@ -19,7 +19,8 @@ check_version("snakemake")
 this_run = WorkflowRun(workflow)
 try:
     check_config_files(this_run.configfiles)
-    experiment = load_experiment(config)
+    # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
+    experiment = globals().get("stated_experiment") or load_experiment(config)
 except BeirflowError as error:
     raise WorkflowError(str(error)) from None
 

@@ -16,6 +16,7 @@ OUTPUTS
 STEPS
   - compare with published scores, average over datasets, print the table
   - write the manifest: inputs, configuration, code and environment
+  - tabulate the numbers of figures that are in no other table
   - draw every figure twice: for papers, and for pages
   - write the tables for papers and notes
   - fill the template of the page
@@ -62,6 +63,29 @@ rule summarize:
         "../scripts/run.py"
 
 
+rule tabulate_figures:
+    input:
+        means=rules.summarize.input.means,
+        costs=at(layout.COST),
+    output:
+        expand(at(layout.FIGURE_DATA), figure=FIGURE_TABLES),
+    log:
+        "<results>/logs/tabulate_figures.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_figures.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        entrance="beirflow.report.figure_tables:write_figure_tables",
+        code=code_version("tabulate_figures"),
+        main_measure=experiment.main_measure,
+    message:
+        "tabulate the numbers of the figures"
+    script:
+        "../scripts/run.py"
+
+
 rule draw_figures:
     input:
         means=expand(
@@ -76,7 +100,6 @@ rule draw_figures:
         costs=at(layout.COST),
     output:
         pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
-        data=expand(at(layout.FIGURE_DATA), figure=FIGURE_TABLES),
         svg=[
             report(
                 at(layout.FIGURE_SVG).format(figure=name),
@@ -156,7 +179,7 @@ rule write_report:
         others=[
             rules.collect_scores.output.scores,
             *rules.draw_figures.output.pdf,
-            *rules.draw_figures.output.data,
+            *rules.tabulate_figures.output,
             *rules.export_tables.output,
         ],
         published=rules.summarize.input.published,

@@ -19,7 +19,7 @@ from beirflow.report.figure_ranks import _said
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
 from beirflow.report.figure_tables import FigureFiles, Results, read_results
 from beirflow.report.figures import FUNCTIONS, draw_figures
-from beirflow.report.registry import FIGURE_TABLES, FIGURES
+from beirflow.report.registry import FIGURES
 from results_writer import write_metrics
 
 REPOSITORY = Path(__file__).parents[3]
@@ -87,8 +87,7 @@ def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: 
     for folder in ("one", "two"):
         draw_figures(files=arguments, folder=str(tmp_path / folder))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    tables = [f"{name}.csv" for name in FIGURE_TABLES]
-    assert files == sorted([*(f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")), *tables])
+    assert files == sorted(f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg"))
     for name in files:
         content = (tmp_path / "one" / name).read_bytes()
         assert content == (tmp_path / "two" / name).read_bytes()

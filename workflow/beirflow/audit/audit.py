@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique, unreadable
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
 from beirflow.audit.digests.folder import printable
 from beirflow.audit.digests.integrity import check_digests
 from beirflow.audit.digests.leftovers import check_leftovers
@@ -27,7 +27,7 @@ from beirflow.audit.facts.published import check_published
 from beirflow.audit.facts.recorded import check_recorded
 from beirflow.audit.facts.sources import check_sources
 from beirflow.audit.facts.tuned import check_tuned
-from beirflow.audit.rebuild.for_reading import Exports, check_files_for_reading
+from beirflow.audit.rebuild.for_reading import check_files_for_reading
 from beirflow.audit.recomputed.recomputation import check_recomputation
 from beirflow.audit.recomputed.samples import check_runs_that_follow, check_samples
 from beirflow.audit.recomputed.summary_check import check_summary
@@ -51,7 +51,6 @@ def audit(
     seed: int | None = None,
     call: Call | None = None,
     published: Published | None = None,
-    exports: Exports | None = None,
     fact: str | None = None,
 ) -> str:
     """Check a folder of results and write ``audit.json`` and ``audit.html`` into it.
@@ -64,7 +63,6 @@ def audit(
         seed: Of the sample; drawn and written down if None, so that nobody can know beforehand what will be looked at.
         call: How the audit was called, for the commands that repair something; from this folder, if None.
         published: What is known of the manifest from elsewhere; nothing if None.
-        exports: Makes again what is exported for other tools; not made again if None.
         fact: Key of records whose comparisons are explained at the end; none if None.
 
     Returns:
@@ -78,9 +76,7 @@ def audit(
         problem = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections, facts = run_checks(
-        Path(folder), experiment, sample, seed, call=call, published=published, exports=exports
-    )
+    manifest, sections, facts = run_checks(Path(folder), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections, sample)
     report = {
@@ -99,9 +95,13 @@ def audit(
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
     report = _printable(report)
-    write_json(Path(folder) / AUDIT_RECORD, report)
-    write_page("audit.html.j2", Path(folder) / AUDIT, report | {"title": f"Audit: {report['verdict']}"})
-    words = for_terminal(report, folder, f"{folder}/{AUDIT}")
+    page = f"{folder}/{AUDIT}"
+    try:
+        write_json(Path(folder) / AUDIT_RECORD, report)
+        write_page("audit.html.j2", Path(page), report | {"title": f"Audit: {report['verdict']}"})
+    except OSError as error:  # results may be read-only; the verdict matters more than its page
+        page = f"{page} could not be written ({error.strerror})"
+    words = for_terminal(report, folder, page)
     if report["verdict"] == FAILED:
         raise DataError(words)
     return "\n".join([words, *(explanation(facts, fact) if fact else [])])
@@ -115,29 +115,15 @@ def run_checks(
     *,
     call: Call | None = None,
     published: Published | None = None,
-    exports: Exports | None = None,
 ) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
-    """All checks of a folder; nothing is written.
-
-    Args:
-        folder: The results.
-        experiment: Says where datasets and models lie.
-        sample: Documents and queries of each corpus to encode and search again.
-        seed: Of the sample.
-        call: How the audit was called.
-        published: What is known of the manifest from elsewhere.
-        exports: Makes again what is exported for other tools.
-
-    Returns:
-        The manifest, None where it cannot be used; checks by section; and the facts with what they were compared with.
-    """
+    """Return the manifest, None where it cannot be used, all checks by section, and the table of facts; write nothing."""
     call = call or Call()
     chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call), audited_with=experiment)
     chain.busy = files_being_written(Path(call.directory), folder)
     sections: Sections = {"integrity": check_manifest(chain)}
     if chain.manifest:
         corpora = Corpora(chain)
-        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published(), exports):
+        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published()):
             sections.setdefault(name, []).extend(_guarded(chain, check))
     excused = {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
     return chain.manifest or None, excused, fact_table(chain)
@@ -150,7 +136,6 @@ def _plan(
     sample: int,
     seed: int,
     published: Published,
-    exports: Exports | None,
 ) -> list[tuple[str, Callable[[], list[Check]]]]:
     """Every check with its section, in order: what comes later relies on the digests that were compared before."""
     return [
@@ -168,7 +153,7 @@ def _plan(
         ("recomputation", partial(check_recomputation, chain, corpora)),
         ("recomputation", partial(check_runs_that_follow, chain, experiment, seed)),
         ("recomputation", partial(check_summary, chain)),
-        ("files for reading", partial(check_files_for_reading, chain, exports)),
+        ("files for reading", partial(check_files_for_reading, chain)),
         ("sample", partial(check_samples, chain, experiment, sample, seed)),
         ("published scores", partial(check_published, chain, experiment)),
     ]
@@ -179,8 +164,7 @@ def _guarded(chain: Chain, check: Callable[[], list[Check]]) -> list[Check]:
     try:
         return check()
     except UNREADABLE as error:
-        cause = getattr(error, "path", None) or MANIFEST
-        return [unreadable("the manifest holds what it should", cause, error, [EVERYTHING], chain.repair_command(cause))]
+        return [chain.unreadable("the manifest holds what it should", MANIFEST, error, [EVERYTHING])]
 
 
 def _printable(value: Any) -> Any:

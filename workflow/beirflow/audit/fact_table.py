@@ -43,14 +43,7 @@ class Fact(NamedTuple):
 
 
 def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
-    """List the keys that lead to each value that holds no others; nothing for an empty list.
-
-    Args:
-        value: What was read from JSON, however deep.
-
-    Yields:
-        Names and places in lists, from the outermost.
-    """
+    """List the keys, and places in lists, that lead to each value that holds no others; nothing for an empty list."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     while waiting:
         keys, each = waiting.pop()
@@ -63,14 +56,7 @@ def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def fact_table(chain: Chain) -> list[Fact]:
-    """Return the facts of all records with what they were compared with.
-
-    Args:
-        chain: What records say, and what all checks noted.
-
-    Returns:
-        The facts, in the order of files and keys.
-    """
+    """Return the facts of all records, in the order of files and keys, with what the checks noted as compared."""
     compared: dict[tuple[str, str], list[str]] = {}
     for path, record in {MANIFEST: chain.manifest, **chain.records}.items():
         file = next((pattern for pattern in PATTERNS if pattern.names_in(path) is not None), path)
@@ -93,14 +79,7 @@ def _compared_with(chain: Chain, path: str, keys: tuple[Any, ...]) -> str:
 
 
 def uncompared(facts: Sequence[Fact]) -> list[str]:
-    """Name the facts that were compared with nothing in some record.
-
-    Args:
-        facts: The table.
-
-    Returns:
-        A line for every kind of records; a beginning with a star stands for several keys, none of which was compared.
-    """
+    """Return a line for each kind of records with facts compared with nothing; a star stands for several such keys."""
     lines = []
     for file in dict.fromkeys(fact.file for fact in facts):
         keys = {fact.key: fact.compared < fact.places for fact in facts if fact.file == file}
@@ -124,18 +103,7 @@ def _beginnings(key: str) -> Iterator[str]:
 
 
 def explanation(facts: Sequence[Fact], asked: str) -> list[str]:
-    """Say what each fact of a name was compared with.
-
-    Args:
-        facts: The table.
-        asked: A key, or the last ones of it, joined with slashes.
-
-    Returns:
-        A line for every kind of records that states it.
-
-    Raises:
-        DataError: No record does.
-    """
+    """Say what each fact with a key that ends in ``asked`` was compared with; raise DataError if no record states it."""
     named = [fact for fact in facts if f"/{fact.key}".endswith(f"/{asked}")]
     if not named:
         raise DataError(f"fact: no record of these results states {asked!r}{nearest(asked, {fact.key for fact in facts})}")

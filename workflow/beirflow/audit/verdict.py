@@ -20,15 +20,7 @@ Sections = Mapping[str, Sequence[Check]]
 
 
 def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
-    """Return the grades of the verdict.
-
-    Args:
-        sections: All checks.
-        sample: Documents and queries that were to be made again.
-
-    Returns:
-        Each step, and ``yes``, ``no`` or how many of how many; nothing behind a step that failed.
-    """
+    """Return each step with ``yes``, ``no``, ``failed``, or how many of how many."""
     traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
     return [
         ("intact", _all_passed(sections, "integrity")),
@@ -57,29 +49,13 @@ def not_compared(sections: Sections) -> list[str]:
 
 
 def seen(sample: int) -> str:
-    """With which probability a sample sees something that is forged.
-
-    Args:
-        sample: Queries of each corpus, and documents, of which half are drawn from all.
-
-    Returns:
-        For shares of all that are forged, the probability at least; more where they are relevant or first hits.
-    """
+    """Say with which probability, at least, a sample of so many documents and queries detects some forged shares."""
     drawn = sample - sample // 2
     return ", ".join(f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES)
 
 
 def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
-    """The verdict, what failed, which results are affected, and what was not compared.
-
-    Args:
-        report: The content of ``audit.json``.
-        folder: The results.
-        page: The page that has everything.
-
-    Returns:
-        Lines of text.
-    """
+    """Return the verdict, what failed, which results are affected, and what was not compared, from ``audit.json``."""
     counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
     lines = [f"The audit of {folder} {report['verdict']}: {counts}.", f"  {verdict_line(report['grades'])}"]
     for section in report["sections"].values():

@@ -21,21 +21,9 @@ from beirflow.exchange.soundness import (
     doubts_about_values,
     per_query,
 )
+from beirflow.files import layout
 from beirflow.files.errors import DataError
-from beirflow.files.layout import (
-    COMPARISON,
-    COMPARISON_RECORD,
-    CORPUS,
-    MANIFEST,
-    METRICS,
-    MODEL,
-    PER_QUERY,
-    QRELS,
-    RUN,
-    SUMMARY,
-    TRAINED_MODEL_RECORD,
-    Pattern,
-)
+from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
@@ -90,17 +78,17 @@ def compare(*, folder: str, other: str | None) -> str:
             "only in one": [sorted(set(_names(manifest)) - set(pairs)) for manifest in manifests],
             "doubts": doubts,
             "scores": [compare_scores(sides, *pair) for pair in pairs],
-            "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, RUN, pair)],
+            "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, layout.RUN, pair)],
             "reproduction": _reproduction(
-                sides, _baseline(manifests), [pair for pair in scored if not _doubted(doubts, METRICS, pair)]
+                sides, _baseline(manifests), [pair for pair in scored if not _doubted(doubts, layout.METRICS, pair)]
             ),
         }
     except UNREADABLE as error:
         problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
     report["disagreements"] = disagreements(report)
-    write_json(sides[0] / COMPARISON_RECORD, report)
-    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
+    write_json(sides[0] / layout.COMPARISON_RECORD, report)
+    write_page("comparison.html.j2", sides[0] / layout.COMPARISON, report | {"title": "Comparison of two folders of results"})
     if report["disagreements"]:
         raise DataError(for_terminal(report))
     return for_terminal(report)
@@ -139,25 +127,27 @@ def _refuse_odd(folder: Path) -> None:
 
 def _has_scores(sides: list[Path], system: str, dataset: str) -> bool:
     """Test whether a run was evaluated on both sides: parts of a fusion and runs for tuning need not be."""
-    return all((side / METRICS(system=system, dataset=dataset)).is_file() for side in sides)
+    return all((side / layout.METRICS(system=system, dataset=dataset)).is_file() for side in sides)
 
 
 def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
     """Numbers of either folder that do not follow from its files."""
     doubts = []
     for side in sides:
-        about = {str(MANIFEST): doubts_about_record(side / MANIFEST)}
+        about = {str(layout.MANIFEST): doubts_about_record(side / layout.MANIFEST)}
         for system, dataset in scored:
-            path = METRICS(system=system, dataset=dataset)
+            path = layout.METRICS(system=system, dataset=dataset)
             about[path] = doubts_about_record(side / path)
             means = part(read_record(side / path), "measures", kind=dict)
-            about[path] += doubts_about_means(means, per_query(side / PER_QUERY(system=system, dataset=dataset), list(means)))
+            about[path] += doubts_about_means(
+                means, per_query(side / layout.PER_QUERY(system=system, dataset=dataset), list(means))
+            )
         for system, dataset in runs:
-            path = RUN(system=system, dataset=dataset)
+            path = layout.RUN(system=system, dataset=dataset)
             about[path] = doubts_about_run(side / path)
-            qrels, values = side / QRELS(dataset=dataset), side / PER_QUERY(system=system, dataset=dataset)
+            qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
             if not about[path] and qrels.is_file() and values.is_file():
-                about[METRICS(system=system, dataset=dataset)] += doubts_about_values(
+                about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(
                     side / path, qrels, per_query(values, REPRODUCED)
                 )
         doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
@@ -179,8 +169,8 @@ def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str
     """Measure the reproduction of the other folder by this one, by system, corpus and measure."""
     rows = []
     for system, dataset in pairs:
-        mine = [per_query(side / PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
-        base = [per_query(side / PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
+        mine = [per_query(side / layout.PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
+        base = [per_query(side / layout.PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
         compared = system != baseline and (baseline, dataset) in pairs
         for measure in REPRODUCED:
             if not all(scores.get(measure) for scores in mine) or mine[0][measure].keys() != mine[1][measure].keys():
@@ -197,15 +187,15 @@ def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str
 
 def _manifest(folder: Path) -> Any:
     try:
-        return read_record(folder / MANIFEST)
+        return read_record(folder / layout.MANIFEST)
     except (OSError, ValueError) as error:
-        todo = f"make it with: snakemake --cores 2 {folder}/{SUMMARY}"
-        raise DataError(f"{folder}/{MANIFEST} cannot be read ({error}); {todo}") from error
+        todo = f"make it with: snakemake --cores 2 {folder}/{layout.SUMMARY}"
+        raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 
 def _names(manifest: Any) -> list[tuple[str, str]]:
     """Systems and datasets that a summary has, in its order."""
-    matches = (METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
+    matches = (layout.METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
     return [(names["system"], names["dataset"]) for names in matches if names]
 
 
@@ -216,9 +206,9 @@ def _common(manifests: list[Any]) -> list[tuple[str, str]]:
 
 def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
     """Systems and corpora that both folders have runs of."""
-    pattern = RUN(system="*", dataset="*")
+    pattern = layout.RUN(system="*", dataset="*")
     names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
-    matches = (RUN.names_in(path) for path in sorted(names[0] & names[1]))
+    matches = (layout.RUN.names_in(path) for path in sorted(names[0] & names[1]))
     return [(run["system"], run["dataset"]) for run in matches if run]
 
 
@@ -235,7 +225,7 @@ def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
     """Return the corpora of the same name, and the models, whose records differ."""
     differences = []
-    for pattern in (CORPUS(dataset="*"), MODEL(system="*"), TRAINED_MODEL_RECORD(system="*", dataset="*")):
+    for pattern in (layout.CORPUS(dataset="*"), layout.MODEL(system="*"), layout.TRAINED_MODEL_RECORD(system="*", dataset="*")):
         here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
         for name in sorted(here & there):
             one, other = (
@@ -246,14 +236,7 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:
-    """Summarise the differences in a few lines.
-
-    Args:
-        report: The content of ``comparison.json``.
-
-    Returns:
-        Lines of text.
-    """
+    """Summarise the differences in ``comparison.json`` in a few lines."""
     lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
     lines += [f"  {name}: {len(found)} differences" for name, found in report["differences"].items()]
     rankings = {(found["system"], found["dataset"]): found for found in report["rankings"]}
@@ -277,4 +260,4 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     said = report["disagreements"]
     lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
     lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)
-    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])
+    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{layout.COMPARISON}"])

@@ -27,19 +27,7 @@ Rankings = Iterator[tuple[str, list[str]]]
 
 
 def compare_scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
-    """Compare the means of a system on a dataset.
-
-    Args:
-        sides: Both folders of results.
-        system: Name of the system.
-        dataset: Name of the dataset.
-
-    Returns:
-        The measures that both have, with their differences.
-
-    Raises:
-        RecordError: A record has another form.
-    """
+    """Return the measures that both sides have of a system on a dataset, with their differences."""
     here, there = (part(read_record(side / METRICS(system=system, dataset=dataset)), "measures", kind=dict) for side in sides)
     measures = {
         name: {"here": here[name], "there": there[name], "difference": here[name] - there[name]}
@@ -50,16 +38,7 @@ def compare_scores(sides: list[Path], system: str, dataset: str) -> dict[str, An
 
 
 def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
-    """Compare the rankings of a system on a corpus.
-
-    Args:
-        sides: Both folders of results.
-        system: Name of the system.
-        dataset: Name of the corpus.
-
-    Returns:
-        The mean agreement of the rankings, and the queries that changed most.
-    """
+    """Return the mean agreement of the rankings of a system on a corpus, and the queries that changed most."""
     measured = [per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN]).get(MAIN, {}) for side in sides]
     queries: list[dict[str, Any]] = []
     for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):

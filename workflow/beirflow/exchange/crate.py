@@ -46,18 +46,20 @@ def export_crate(
     Raises:
         DataError: The results lack a record, or one cannot be read.
     """
-    folder = Path(manifest_path).parent
+    folder = Path(manifest_path).resolve().parent  # of the results, also where an audit links their manifest
     try:
         chain = Chain(folder, str(folder), read_record(Path(manifest_path)))
         chain.follow()
         if chain.problems:
             raise RecordError(chain.problems[0].found)
+        if odd := next((each for each in chain.listing.odd if each.startswith(CRATE_CODE) or each in chain.claims), ""):
+            raise RecordError("is not a plain file, so no crate can describe it", odd)
         _copy_code(Path(code_folder))
         texts = [configuration_of(chain.manifest), readme_of(chain)]
         for file, text in zip((Path(code_folder, Path(CRATE_CONFIGURATION).name), Path(readme_path)), texts, strict=True):
             with atomic_path(file) as partial:
                 partial.write_text(text, encoding="utf-8")
-        pages = [Path(path).relative_to(folder).as_posix() for path in page_paths]
+        pages = [Path(path).resolve().relative_to(folder).as_posix() for path in page_paths]
         check_pages(chain, pages)
         metadata = crate_of(chain, pages)
     except UNREADABLE as error:

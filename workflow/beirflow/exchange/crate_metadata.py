@@ -13,20 +13,8 @@ from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.reading import part
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.exchange.crate_pages import PAGES
+from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import (
-    CORPUS,
-    CRATE_CODE,
-    CRATE_README,
-    MANIFEST,
-    METRICS,
-    MODEL,
-    PER_QUERY,
-    RUN,
-    RUN_RECORD,
-    SUMMARY,
-    TRAINED_MODEL_RECORD,
-)
 
 PROFILES = (
     ("process", "Process Run Crate", "https://w3id.org/ro/wfrun/process/0.5"),
@@ -47,27 +35,12 @@ MIT = "https://spdx.org/licenses/MIT"
 
 
 def crate_of(chain: Chain, pages: Sequence[str]) -> str:
-    """The metadata of a crate.
-
-    Args:
-        chain: What records say of the results, whose folder holds the copy of the code.
-        pages: Records of the pages to describe, keys of :data:`~beirflow.exchange.crate_pages.PAGES`.
-
-    Returns:
-        JSON.
-    """
+    """Return the metadata of a crate, as JSON, with some pages, keys of :data:`~beirflow.exchange.crate_pages.PAGES`."""
     return json.dumps(_Describer(chain).describe(pages).metadata.generate(), indent=2, ensure_ascii=False) + "\n"
 
 
 def words_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Name and description of results.
-
-    Args:
-        manifest: What the manifest says.
-
-    Returns:
-        By the names of the properties.
-    """
+    """Return name and description of results, by the names of the properties."""
     systems, datasets = (", ".join(part(manifest, key, kind=dict)) for key in ("systems", "datasets"))
     about = "Runs, measures and their summary, with the digests of everything that they were computed from"
     return {"name": f"Retrieval results of {systems} on {datasets}", "description": about}
@@ -89,7 +62,7 @@ class _Describer:
         self._root()
         workflow = self._workflow()
         self._code()
-        for path in (str(MANIFEST), *sorted(self.chain.claims)):
+        for path in (str(layout.MANIFEST), *sorted(self.chain.claims)):
             if (self.chain.folder / path).is_file():
                 self._file(path)
         parameters = [self._parameter(workflow, key, value) for key, value in part(self.manifest, "configuration").items()]
@@ -106,9 +79,9 @@ class _Describer:
         whole["agent"] = self.agent
         whole["instrument"], whole["object"] = (
             workflow,
-            [*parameters, *self._of(MODEL.folder()), *self._of(CORPUS.folder()), *self._sources()],
+            [*parameters, *self._of(layout.MODEL.folder()), *self._of(layout.CORPUS.folder()), *self._sources()],
         )
-        whole["result"] = [self.files[SUMMARY], *self._of(METRICS.folder()), *self._of(RUN.folder())]
+        whole["result"] = [self.files[layout.SUMMARY], *self._of(layout.METRICS.folder()), *self._of(layout.RUN.folder())]
         self.crate.root_dataset["mentions"] = [whole, *actions, *(self._page(workflow, record) for record in pages)]
         return self.crate
 
@@ -136,9 +109,8 @@ class _Describer:
         licences = "; ".join(
             f"{corpus['name']}: {corpus.get('licence') or 'not stated'}" for corpus in self.chain.corpora.values()
         )
-        words = (
-            f"Those of the datasets ({licences}) and models apply to what was made from them, the MIT licence to {CRATE_CODE}/"
-        )
+        words = f"Those of the datasets ({licences}) and models apply to what was made from them"
+        words += f", the MIT licence to {layout.CRATE_CODE}/"
         root["license"] = self._thing("#licences", "CreativeWork", name="Licences of data, models and code", description=words)
         root["conformsTo"] = [
             self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for _, name, url in PROFILES
@@ -148,7 +120,7 @@ class _Describer:
         """The Snakefile, with its commit and the packages that it ran with."""
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
-        workflow = self.crate.add(File(self.crate, dest_path=f"{CRATE_CODE}/Snakefile", properties=kinds))
+        workflow = self.crate.add(File(self.crate, dest_path=f"{layout.CRATE_CODE}/Snakefile", properties=kinds))
         workflow["name"], workflow["encodingFormat"] = "beirflow", "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow", version="1.0")
         workflow["license"] = {"@id": MIT}
@@ -178,9 +150,11 @@ class _Describer:
     def _code(self) -> None:
         """Every file that makes the results again, with its digest, and the instructions."""
         folder = self.chain.folder
-        for path in sorted(path for path in (folder / CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")):
+        for path in sorted(
+            path for path in (folder / layout.CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")
+        ):
             name = path.relative_to(folder).as_posix()
-            if name == f"{CRATE_CODE}/Snakefile":
+            if name == f"{layout.CRATE_CODE}/Snakefile":
                 self.crate.mainEntity["sha256"] = file_digest(path)
                 continue
             kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")
@@ -191,7 +165,9 @@ class _Describer:
                 "sha256": file_digest(path),
             }
             self.crate.add(File(self.crate, dest_path=name, properties=properties))
-        readme = self.crate.add(File(self.crate, dest_path=str(CRATE_README), properties={"encodingFormat": "text/markdown"}))
+        readme = self.crate.add(
+            File(self.crate, dest_path=str(layout.CRATE_README), properties={"encodingFormat": "text/markdown"})
+        )
         readme["name"], readme["about"] = "How to make these results again", self.crate.root_dataset
         self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][2]}]
 
@@ -226,7 +202,7 @@ class _Describer:
     def _action(self, workflow: Entity, system: str, dataset: str) -> Entity:
         """One system on one corpus: from what, with what, how long."""
         names = {"system": system, "dataset": dataset}
-        run = self.chain.record(RUN_RECORD(**names))
+        run = self.chain.record(layout.RUN_RECORD(**names))
         made = part(run, "made", kind=dict) | {key: run[key] for key in ("seconds", "counts", "code")}
         action = self._thing(
             f"#run/{system}/{dataset}",
@@ -238,12 +214,13 @@ class _Describer:
         models = [
             path
             for path in self.files
-            if (MODEL.names_in(path) and self._depends(path, system)) or TRAINED_MODEL_RECORD.names_in(path) == names
+            if (layout.MODEL.names_in(path) and self._depends(path, system))
+            or layout.TRAINED_MODEL_RECORD.names_in(path) == names
         ]
         action["agent"] = self.agent
         action["instrument"] = workflow
-        action["object"] = [*self._of(CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]
-        results = (RUN(**names), RUN_RECORD(**names), METRICS(**names), PER_QUERY(**names))
+        action["object"] = [*self._of(layout.CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]
+        results = (layout.RUN(**names), layout.RUN_RECORD(**names), layout.METRICS(**names), layout.PER_QUERY(**names))
         action["result"] = [self.files[path] for path in results if path in self.files]
         action["additionalProperty"] = self._values(f"run/{system}/{dataset}", made)
         return action
@@ -256,7 +233,7 @@ class _Describer:
             if path not in self.files and path in self.chain.listing.files:
                 self._file(path, digest)
         action = self._thing(f"#page/{page}", "CreateAction", name=name, endTime=part(self.manifest, "written"))
-        action["agent"], action["instrument"], action["object"] = self.agent, workflow, self.files[MANIFEST]
+        action["agent"], action["instrument"], action["object"] = self.agent, workflow, self.files[layout.MANIFEST]
         action["result"] = [self.files[path] for path in digests if path in self.files]
         return action
 
@@ -267,9 +244,9 @@ class _Describer:
 
 def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, Any]:
     """Return the things outside the results that a record names: a model and its files, or the source of a corpus."""
-    corpus = CORPUS.names_in(path)
+    corpus = layout.CORPUS.names_in(path)
     facts = {"md5 of the archive": chain.corpora[corpus["dataset"]]["md5"]} if corpus else {}
-    facts |= {key: record[key] for key in ("model", "revision", "split") if key in record and not METRICS.names_in(path)}
+    facts |= {key: record[key] for key in ("model", "revision", "split") if key in record and not layout.METRICS.names_in(path)}
     sources = record.get("source_sha256", {})
     digests = {**record.get("files", {}), **({"the source": sources} if isinstance(sources, str) else sources)}
     return facts | {f"sha256 of {key}": digest for key, digest in digests.items()}

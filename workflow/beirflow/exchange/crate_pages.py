@@ -1,11 +1,10 @@
 """Pages that a crate describes: the report, and the tables of the paper."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.digests.reading import part
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, PAPER, PAPER_RECORD, REPORT, REPORT_RECORD
 
@@ -17,35 +16,10 @@ PAGES = {
 
 
 def check_pages(chain: Chain, pages: Sequence[str]) -> None:
-    """Pages can be described if they are of these results and whole.
-
-    Args:
-        chain: What records say of the results.
-        pages: Records of pages, keys of :data:`PAGES`.
-
-    Raises:
-        RecordError: A page was made from other results, or lacks a file.
-    """
+    """Raise RecordError for a page, a key of :data:`PAGES`, that was made from other results or lacks a file."""
     for record in pages:
         said = chain.read_whole(record)
         if part(said, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
             raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
         if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
             raise RecordError(f"names {missing[0]}, which is not there", record)
-
-
-def pages_named(crate: Path) -> list[str]:
-    """The records of the pages that a crate describes.
-
-    Args:
-        crate: Its metadata.
-
-    Returns:
-        Paths below the results.
-
-    Raises:
-        RecordError: It is no such file.
-    """
-    graph = part(read_record(crate), "@graph", kind=list)
-    named = {entity.get("@id") for entity in graph if isinstance(entity, dict)}
-    return [record for record in PAGES if record in named]

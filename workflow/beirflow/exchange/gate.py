@@ -295,15 +295,7 @@ def _shown(here: Side) -> set[tuple[str, str]]:
 
 
 def for_terminal(report: Mapping[str, Any], folder: str) -> str:
-    """Return the table of a gate.
-
-    Args:
-        report: The content of ``gate.json``.
-        folder: The results.
-
-    Returns:
-        Lines of text.
-    """
+    """Return the table of a gate, from ``gate.json``."""
     comparisons = report["comparisons"]
     names = [f"{each['system']} on {each['dataset']}" for each in comparisons]
     width = max(map(len, names))

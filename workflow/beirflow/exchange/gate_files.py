@@ -19,12 +19,7 @@ LOST = 10
 
 
 def write_junit(path: Path, report: Mapping[str, Any]) -> None:
-    """Write a gate as a test suite: a case a comparison, a failure where it is worse, an error where it is not comparable.
-
-    Args:
-        path: The XML file.
-        report: The content of ``gate.json``.
-    """
+    """Write a gate as a test suite: a case a comparison, a failure where it is worse, an error where it is not comparable."""
     comparisons = report["comparisons"]
     kinds = {"worse": "failure", "not comparable": "error"}
     counts = {f"{kind}s": str(sum(each["status"] == status for each in comparisons)) for status, kind in kinds.items()}
@@ -43,13 +38,7 @@ def _xml(text: str) -> str:
 
 
 def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, str]]) -> None:
-    """Write a gate as a comment in Markdown.
-
-    Args:
-        path: The file.
-        report: The content of ``gate.json``.
-        shown: Corpora and ids of the queries that the report shows.
-    """
+    """Write a gate as a comment in Markdown; ``shown`` are corpora and ids of the queries that the report shows."""
     measure, tolerance = report["measure"], report["tolerance"]
     lines = [
         f"### Retrieval gate: {report['verdict']}",

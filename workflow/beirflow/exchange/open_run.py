@@ -57,14 +57,7 @@ def write_open_run(
 
 
 def header_of(metadata: Mapping[str, Any]) -> str:
-    """Comments that hold some metadata.
-
-    Args:
-        metadata: What YAML can hold.
-
-    Returns:
-        Whole lines, each with ``#`` first, whatever is in the values.
-    """
+    """Return metadata as YAML in whole lines, each with ``#`` first, whatever is in the values."""
     content = yaml.safe_dump(dict(metadata), sort_keys=False, allow_unicode=False, width=1_000_000)
     return START + "".join(f"# {line}\n" for line in content.splitlines()) + END
 
@@ -72,17 +65,7 @@ def header_of(metadata: Mapping[str, Any]) -> str:
 def metadata_of(
     record: Mapping[str, Any], corpus: Mapping[str, Any], manifest: Mapping[str, Any], without_line: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the metadata of a run, by the parts of PRIMAD.
-
-    Args:
-        record: The record of the run.
-        corpus: The record of its corpus.
-        manifest: The manifest of the results.
-        without_line: Judged queries for which the run has no document.
-
-    Returns:
-        The metadata, without what is not known. Who made the run no record says.
-    """
+    """Return what is known of a run by the parts of PRIMAD, with the judged queries ``without_line`` in it."""
     system, dataset = part(record, "system", kind=str), part(record, "dataset", kind=str)
     made, settings = part(record, "made", kind=dict), part(manifest, "systems", system, kind=dict)
     environment, repository = part(manifest, "environment", kind=dict), part(manifest, "repository", kind=dict)

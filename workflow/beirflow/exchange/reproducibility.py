@@ -69,28 +69,12 @@ def rank_biased_overlap_to_depth(original: Sequence[str], reproduced: Sequence[s
 
 
 def root_mean_square_error(original: Scores, reproduced: Scores) -> float:
-    """Root of the mean square of what a measure differs by, over the queries of both.
-
-    Args:
-        original: Values by query, at least one.
-        reproduced: Values of the same queries.
-
-    Returns:
-        0 for equal values.
-    """
+    """Return the root of the mean square of the differences of a measure, over the queries that both must have."""
     return math.sqrt(fmean((original[query] - reproduced[query]) ** 2 for query in original))
 
 
 def paired_p_value(original: Scores, reproduced: Scores) -> float | None:
-    """p-value of a paired, two-sided t-test of one system in both.
-
-    Args:
-        original: Values by query, at least one.
-        reproduced: Values of the same queries.
-
-    Returns:
-        1 for equal values; None where it is not defined, such as for a single query.
-    """
+    """Return p of a paired, two-sided t-test over queries: 1 for equal values, None if undefined, as for a single query."""
     one, other = (np.array([scores[query] for query in original]) for scores in (original, reproduced))
     differences = one - other
     if not differences.any():
@@ -101,29 +85,13 @@ def paired_p_value(original: Scores, reproduced: Scores) -> float | None:
 
 
 def effect_ratio(original: tuple[Scores, Scores], reproduced: tuple[Scores, Scores]) -> float | None:
-    """Return the share of the mean improvement over a baseline that was reproduced.
-
-    Args:
-        original: Values of the baseline and of the advanced system, by query.
-        reproduced: Likewise.
-
-    Returns:
-        1 for an equal improvement, below 0 for a loss in place of a gain; None where there was none originally.
-    """
+    """Return the reproduced share of the mean improvement of (baseline, advanced); None if there was none originally."""
     before = _mean(original[1]) - _mean(original[0])
     return (_mean(reproduced[1]) - _mean(reproduced[0])) / before if before else None
 
 
 def delta_relative_improvement(original: tuple[Scores, Scores], reproduced: tuple[Scores, Scores]) -> float | None:
-    """The relative improvement over a baseline, less the one that was found again.
-
-    Args:
-        original: Values of the baseline and of the advanced system, by query.
-        reproduced: Likewise.
-
-    Returns:
-        0 for an equal relative improvement; None where a baseline scores 0.
-    """
+    """Return the relative improvement of (baseline, advanced) less the reproduced one; None where a baseline scores 0."""
     relative = []
     for baseline, advanced in (original, reproduced):
         if not _mean(baseline):

@@ -23,14 +23,7 @@ COLUMNS = ["query_id", "doc_id", "score", "rank"]
 
 
 def doubts_about_record(path: Path) -> list[str]:
-    """Return the problems of a record.
-
-    Args:
-        path: The JSON file.
-
-    Returns:
-        Sentences; none if it is as beirflow wrote it.
-    """
+    """Return the problems of a record; none if it is as beirflow wrote it."""
     try:
         read_json(path)
     except DataError:
@@ -39,15 +32,7 @@ def doubts_about_record(path: Path) -> list[str]:
 
 
 def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
-    """The values of some measures by query.
-
-    Args:
-        path: Parquet file with a column for each measure.
-        measures: Names; those that the file does not have are left out.
-
-    Returns:
-        By measure, the values by query; none without such a file.
-    """
+    """Return the values of some measures by query, of those that a Parquet file has."""
     if not path.is_file():
         return {}
     with open_parquet(path, str(path)) as file:
@@ -58,15 +43,7 @@ def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
 
 
 def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
-    """Return the problems of the means of measures.
-
-    Args:
-        means: By measure, as recorded.
-        queries: By measure, the values by query.
-
-    Returns:
-        Sentences; none if every mean is a finite number, and that of its queries where these are known.
-    """
+    """Return the problems of recorded means: not finite, or not those of the values by query where these are known."""
     doubts = [f"{name} is {value!r}" for name, value in means.items() if not is_finite(value)]
     for name, values in queries.items():
         if not all(map(is_finite, values.values())):
@@ -77,16 +54,7 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
 
 
 def doubts_about_values(run_path: Path, qrels_path: Path, queries: Mapping[str, Scores]) -> list[str]:
-    """Return the problems of the values of queries, measured again from the run and the judgements.
-
-    Args:
-        run_path: Parquet file of a sound run.
-        qrels_path: Parquet file of the judgements.
-        queries: By measure, the values by query.
-
-    Returns:
-        Sentences; none if every judged query has the value that the run gives.
-    """
+    """Return the problems of values of queries, measured again from a sound run and the judgements."""
     if not queries:
         return []
     run, qrels = (_scores(path) for path in (run_path, qrels_path))
@@ -112,14 +80,7 @@ def is_finite(value: Any) -> bool:
 
 
 def doubts_about_run(path: Path) -> list[str]:
-    """Return the problems of a run.
-
-    Args:
-        path: Parquet file of the run.
-
-    Returns:
-        Sentences; none if queries stand in byte order, with ranks from 1, finite scores that never rise, and no document twice.
-    """
+    """Return the problems of a run: ids of queries in byte order, ranks from 1, finite scores that never rise, no id twice."""
     with open_parquet(path, str(path)) as file:
         if missing := sorted(set(COLUMNS) - set(file.schema_arrow.names)):
             return [f"the run has no column {', '.join(missing)}"]

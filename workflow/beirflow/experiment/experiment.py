@@ -6,7 +6,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from beirflow.catalogue.schema import Problems
+from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.schema import Problems, defaults
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
@@ -20,6 +21,7 @@ from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
+from beirflow.sources.forms import form_of
 
 MOST_THREADS = 8  # of a job that encodes or searches
 
@@ -42,7 +44,29 @@ class Experiment(Datasets):
 
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
         """Return the system that an entry of a manifest states."""
-        return make_system(name, entry)
+        settings = {key: value for key, value in entry["settings"].items() if key != "name"}
+        return make_system(name, {"family": entry["family"], **settings})
+
+    def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> "Experiment":
+        """Return the experiment that a manifest states, without places of datasets; ``documents`` are counted by corpus."""
+        stated, rows = manifest["configuration"], {**manifest.get(TUNED_ON, {}), **manifest["datasets"]}
+        config = {**defaults("config"), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}}
+        made = {
+            row: tuple(
+                Dataset(**{**corpus, "form": form_of(corpus["form"]), "documents": documents.get(corpus["name"]), "path": None})
+                for corpus in corpora
+            )
+            for row, corpora in rows.items()
+        }
+        systems = {name: self.system_as_stated(name, entry) for name, entry in manifest["systems"].items()}
+        every = {**self.catalogue.known_datasets, **made}
+        return Experiment(
+            config=config,
+            catalogue=self.catalogue,
+            systems=systems,
+            rows=every,
+            datasets={dataset.name: dataset for datasets in every.values() for dataset in datasets},
+        )
 
     def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
         """Return the systems of the catalogue and those that a configuration defines, if their families are known."""

@@ -35,8 +35,8 @@ from beirflow.jobs.job import job
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("entrance", "pandas")
-"""Entries of ``params`` that are read here."""
+OWN = ("entrance", "pandas", "results")
+"""Entries of ``params`` that are read here, or where the job begins."""
 
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")
 """Names of entries of ``params`` that only make a job run again."""
@@ -48,9 +48,14 @@ MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")
 def run_entrance(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
-        entrance = by_name(snakemake.params.entrance)
-        if (text := entrance(**Sources(snakemake, this).arguments(entrance))) is not None:
+        if (text := call_entrance(snakemake, this)) is not None:
             print(text)
+
+
+def call_entrance(snakemake: Any, this: Job) -> Any:
+    """Return the value of the entrance for Snakemake's object of that name, or one with the same attributes."""
+    entrance = by_name(snakemake.params.entrance)
+    return entrance(**Sources(snakemake, this).arguments(entrance))
 
 
 class Parameter(NamedTuple):

@@ -37,6 +37,7 @@ def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
     """
     log = Path(snakemake.log[0])
     logs, results = log.parents[len(snakemake.wildcards) :][:2]
+    results = Path(snakemake.params.get("results", results))  # the log of read-only results is elsewhere
     name = log.relative_to(logs).with_suffix("").as_posix()
 
     def alone() -> None:

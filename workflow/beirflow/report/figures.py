@@ -30,7 +30,7 @@ from beirflow.report.figure_style import (
     violin_panels,
     words_only,
 )
-from beirflow.report.figure_tables import FRONTS, FigureFiles, Results, pareto_table, read_results, write_figure_tables
+from beirflow.report.figure_tables import FRONTS, FigureFiles, Results, pareto_table, read_results
 from beirflow.report.registry import FIGURES
 
 SIGNIFICANT = 0.05
@@ -200,9 +200,6 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
     were recorded, or the font is missing.
     """
     results = read_results(files)
-    write_figure_tables(
-        means_paths=files.means_paths, costs_path=files.costs_path, folder=folder, main_measure=files.main_measure
-    )
     with house_style(**(style or {})):
         for name in FIGURES:
             save(FUNCTIONS[name](results), folder, name)

@@ -30,15 +30,7 @@ NOT_COMPRESSED = -1
 
 
 def check_arrow(path: Path, name: str) -> None:
-    """Make sure that a file can be read without filling memory.
-
-    Args:
-        path: The file.
-        name: What it is called in messages.
-
-    Raises:
-        RecordError: It is no such file, or promises more than a file of its size can hold.
-    """
+    """Raise RecordError if the file ``path``, called ``name``, is no Arrow file or promises more than its size can hold."""
     size = path.stat().st_size
     if not size:  # of a chunk without documents
         return

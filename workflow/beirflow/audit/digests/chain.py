@@ -5,13 +5,13 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 """
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.checks import EVERYTHING, UNREADABLE, Check, RecordError, Result, unreadable
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
 from beirflow.audit.digests.folder import Listing, list_folder
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.audit.digests.repairs import Repairs
@@ -125,18 +125,7 @@ class Chain:
         return [(names["system"], names["dataset"]) for names in found]
 
     def file(self, path: str) -> Path:
-        """A plain file of the results, which can be opened.
-
-        Args:
-            path: Its path below the results.
-
-        Returns:
-            The file.
-
-        Raises:
-            FileNotFoundError: There is none.
-            RecordError: It is a link, a pipe or something else, or is reached through a link.
-        """
+        """Return a plain file of the results; raise RecordError for a link or a pipe, FileNotFoundError for nothing."""
         if odd := self.listing.oddity(path):
             raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
         if path not in self.listing.files:
@@ -156,32 +145,39 @@ class Chain:
         """The command that moves files away."""
         return (self.repairs or Repairs(self.shown)).aside(paths)
 
-    def record(self, path: str) -> dict[str, Any]:
-        """A record that the chain leads to.
+    def affected(self, path: str) -> tuple[Result, ...]:
+        """Return the systems and datasets that depend on a file."""
+        return unique(self.results.get(path, ()))
 
-        Args:
-            path: Its path below the results.
+    def failed(self, name: str, path: str, found: str, expected: str, results: Iterable[Result] | None = None) -> Check:
+        """Return a failed check of a file, with the command that makes it again; ``results`` are what depends on it if None."""
+        affected = self.affected(path) if results is None else unique(results)
+        return Check(name, FAILED, found, expected, (path,), affected, self.repair_command(path))
 
-        Returns:
-            What it holds.
+    def unreadable(
+        self, name: str, path: str, error: Exception, results: Iterable[Result] | None = None, repair: str | None = None
+    ) -> Check:
+        """Return a check of a file that cannot be read: of the one that the error is about, unless a repair of ``path`` is given.
 
-        Raises:
-            RecordError: It could not be read.
+        It failed; it was not checked where the file is missing, since that is a failure of its own elsewhere.
         """
+        cause = path if repair is not None else str(getattr(error, "path", None) or path)
+        affected = self.affected(path) if results is None else unique(results)
+        repair = repair or self.repair_command(cause)
+        if isinstance(error, FileNotFoundError):
+            return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
+        found = str(error) if isinstance(error, (RecordError, DataError)) else f"{type(error).__name__}: {str(error)[:200]}"
+        return Check(name, FAILED, f"{cause}: {found}", "what beirflow writes", (cause,), affected, repair)
+
+    def record(self, path: str) -> dict[str, Any]:
+        """Return the content of a record that the chain leads to; raise RecordError if it could not be read."""
         found = self.records.get(path)
         if found is None:
             raise RecordError("could not be read", path)
         return found
 
     def note(self, path: str, key: str, found: Any, by: str) -> None:
-        """Remember that a fact was compared; of a mapping, every fact in it.
-
-        Args:
-            path: The file that states it.
-            key: Keys that lead to it, joined with slashes.
-            found: What the file says there.
-            by: What it was compared with.
-        """
+        """Remember that the fact ``key``, keys joined with slashes, was compared with ``by``; of a mapping, every fact in it."""
         if isinstance(found, Mapping) and found:
             for name, each in found.items():
                 self.note(path, f"{key}/{name}", each, by)
@@ -236,17 +232,7 @@ class Chain:
             self.evaluated[names["system"], names["dataset"]] = result[1]
 
     def read_whole(self, path: str) -> dict[str, Any]:
-        """A record that is the one of its path, of a format that is known, and as it was written.
-
-        Args:
-            path: Its path below the results.
-
-        Returns:
-            What it holds.
-
-        Raises:
-            RecordError: It is another.
-        """
+        """Read a record; raise RecordError unless it is that of its path, of a known format, and as it was written."""
         file = self.file(path)
         record: dict[str, Any] = read_record(file)
         if record.get("path") != path:
@@ -274,8 +260,7 @@ class Chain:
             self.note(path, key, None, "its place and content")
 
     def _problem(self, path: str, error: Exception, result: Result) -> None:
-        results = self.results.get(path, set()) | {result}
-        check = unreadable("records can be read", path, error, results, self.repair_command(path))
+        check = self.unreadable("records can be read", path, error, self.results.get(path, set()) | {result})
         if check not in self.problems:
             self.problems.append(check)
 

@@ -70,22 +70,3 @@ UNREADABLE = (
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:
     """Systems and datasets, each once, in order."""
     return tuple(sorted(set(results)))
-
-
-def unreadable(name: str, path: str, error: Exception, results: Iterable[Result], repair: str) -> Check:
-    """The check of a file that cannot be read, or does not hold what it should.
-
-    Args:
-        name: What was looked at.
-        path: The file, in the results.
-        error: What reading it raised.
-        results: What depends on it.
-        repair: What to do.
-
-    Returns:
-        A check that failed; "not checked" where a file is missing, since that is a failure of its own elsewhere.
-    """
-    if isinstance(error, FileNotFoundError):
-        return Check(name, NOT_CHECKED, f"{path}: {error.filename} is missing", "", (path,), unique(results), repair)
-    found = str(error) if isinstance(error, (RecordError, DataError)) else f"{type(error).__name__}: {str(error)[:200]}"
-    return Check(name, FAILED, f"{path}: {found}", "what beirflow writes", (path,), unique(results), repair)

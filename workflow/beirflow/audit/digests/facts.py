@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result
 
 RELATIVE = 1e-9
 """Relative tolerance between sums of the same numbers in different orders."""
@@ -30,22 +30,12 @@ class Comparison:
     checks: list[Check] = field(default_factory=list)
 
     def same(self, path: str, what: str, found: Any, expected: Any, by: str, key: str | None = None) -> None:
-        """Compare a fact with what it should be.
-
-        Args:
-            path: The file that says it.
-            what: What it is called there.
-            found: What the file says.
-            expected: What it should say.
-            by: What says so.
-            key: Keys that lead to it, joined with slashes; ``what``, where " / " joins them, if None.
-        """
+        """Compare what a file states with what it should, by ``by``; ``key`` is ``what`` with "/" for " / " if None."""
         self.compared += 1
         self.chain.note(path, what.replace(" / ", "/") if key is None else key, found, by)
         if not agree(found, expected):
             says = f"{path} says {what} {_shown(found)}"
-            results, repair = unique(self.chain.results.get(path, ())), self.chain.repair_command(path)
-            self.checks.append(Check(self.name, FAILED, says, f"{_shown(expected)}, by {by}", (path,), results, repair))
+            self.checks.append(self.chain.failed(self.name, path, says, f"{_shown(expected)}, by {by}"))
 
     def known(self, path: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str, under: str = "") -> None:
         """Compare those facts that both know, where neither is None; ``under`` is the key that leads to what was found."""
@@ -65,9 +55,7 @@ class Comparison:
             except UNREADABLE as error:
                 if self._is_known(error):
                     continue
-                cause = getattr(error, "path", None) or path
-                affected = {*self.chain.results.get(path, ()), *results}
-                self.checks.append(unreadable(self.name, cause, error, affected, self.chain.repair_command(cause)))
+                self.checks.append(self.chain.unreadable(self.name, path, error, {*self.chain.affected(path), *results}))
 
     def finished(self) -> list[Check]:
         """The checks, with one that says how many facts agree."""

@@ -41,14 +41,7 @@ class Listing:
 
 
 def list_folder(folder: Path) -> Listing:
-    """Everything below a folder.
-
-    Args:
-        folder: Where to look; it may itself be reached through a link.
-
-    Returns:
-        Paths below it. A name that is no UTF-8 has surrogates in place of its other bytes.
-    """
+    """List everything below a folder. A name that is no UTF-8 has surrogates in place of its other bytes."""
     found, waiting = Listing(), [""]
     while waiting:
         current = waiting.pop()
@@ -75,14 +68,7 @@ def list_folder(folder: Path) -> Listing:
 
 
 def printable(text: str) -> str:
-    """A text in which nothing moves a terminal's cursor, and everything can be written as UTF-8.
-
-    Args:
-        text: Any text, also one with the surrogates of :func:`list_folder`.
-
-    Returns:
-        The same with the others as escapes.
-    """
+    """Escape what moves a terminal's cursor or cannot be written as UTF-8, such as the surrogates of :func:`list_folder`."""
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 

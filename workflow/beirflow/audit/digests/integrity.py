@@ -12,14 +12,7 @@ SHOWN = 1000
 
 
 def check_digests(chain: Chain) -> list[Check]:
-    """Compare every file that the manifest leads to with every record that names it.
-
-    Args:
-        chain: Is followed from the manifest down.
-
-    Returns:
-        A check for every file that is not as recorded or is absent, and one for all that are.
-    """
+    """Follow the chain, and compare every file that the manifest leads to with every record that names it."""
     chain.follow()
     name, checks, good, size = "files are as they were recorded", list(chain.problems), 0, 0
     deleted: list[str] = []
@@ -38,8 +31,7 @@ def check_digests(chain: Chain) -> list[Check]:
         good, size = good + (not wrong), size + chain.listing.files[path]
         if wrong:
             expected = "; ".join(f"{claim.by} says {claim.sha256}" for claim in wrong)
-            found, results = f"{path} has the sha256 {digest}", unique(chain.results[path])
-            checks.append(Check(name, FAILED, found, expected, (path,), results, chain.repair_command(path)))
+            checks.append(chain.failed(name, path, f"{path} has the sha256 {digest}", expected))
     if deleted:
         found = f"{len(deleted)} files were deleted after their search, as keep_representations: false asks, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])
@@ -62,6 +54,4 @@ def _absent(chain: Chain, path: str) -> Check:
     if path.startswith(REPRESENTATIONS):
         problem = f"{path} is not here, perhaps deleted to save disk; {by} has its digest, and nothing was compared with it"
         return Check(REPRESENTED, NOT_CHECKED, problem, "", (path,), results, chain.repair_command(path))
-    return Check(
-        "no file is missing", FAILED, f"{path} is missing", f"{by} names it", (path,), results, chain.repair_command(path)
-    )
+    return chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")

@@ -28,14 +28,7 @@ UNFINISHED = ".partial-"
 
 
 def check_leftovers(chain: Chain) -> list[Check]:
-    """Find what belongs to none of the results.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        A check of what is no plain file, of files that no run wrote, of those of another configuration, and of what was left out.
-    """
+    """Find what is no plain file, files that no run wrote, those of another configuration, and what was left out."""
     others = _other_results(chain)
     archives = {corpus["archive"] for corpus in chain.corpora.values()}
     unknown: list[str] = []

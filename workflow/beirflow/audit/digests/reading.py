@@ -32,17 +32,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def read_record(path: Path) -> Any:
-    """Read a JSON object.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The object.
-
-    Raises:
-        ValueError: It is not JSON, not an object, too large, or has a key twice, which readers understand differently.
-    """
+    """Read a JSON object; raise ValueError if it is none, too large, or has a key twice, which readers understand differently."""
     if path.stat().st_size > RECORD_BYTES:
         raise ValueError(f"{path.stat().st_size:,} bytes, but a record has less than {RECORD_BYTES:,}")
     record = parse_json(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
@@ -64,19 +54,7 @@ def _no_number(name: str) -> Any:
 
 
 def part(record: Any, *keys: str, kind: type = object) -> Any:
-    """A field of a record.
-
-    Args:
-        record: The record.
-        *keys: From the outside to the inside.
-        kind: What it must be.
-
-    Returns:
-        The value.
-
-    Raises:
-        RecordError: There is none, or one of another kind.
-    """
+    """Return the field of a record that ``keys`` lead to; raise RecordError if there is none of this kind."""
     for key in keys:
         if not isinstance(record, dict) or key not in record:
             raise RecordError(f"has no {' / '.join(keys)}")
@@ -113,19 +91,7 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
 
 
 def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a Parquet file.
-
-    Args:
-        path: The file.
-        name: What it is called in messages.
-        columns: Names of columns.
-
-    Yields:
-        The values of these columns, row by row.
-
-    Raises:
-        RecordError: The file cannot be read, or lacks a column.
-    """
+    """Yield the values of some columns of a Parquet file, row by row; raise RecordError if they cannot be read."""
     try:
         with open_parquet(path, name) as file:
             for batch in file.iter_batches(columns=list(columns)):
@@ -137,19 +103,7 @@ def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[A
 
 
 def read_columns(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Columns of a Parquet file that is not larger than it looks.
-
-    Args:
-        path: The file.
-        name: What it is called in messages.
-        columns: Names of columns; all if None.
-
-    Returns:
-        The table.
-
-    Raises:
-        RecordError: The file cannot be read.
-    """
+    """Read columns, all if None, of a Parquet file; raise RecordError if it cannot be read or is larger than it looks."""
     try:
         with open_parquet(path, name) as file:
             return file.read(None if columns is None else list(columns))

@@ -63,28 +63,12 @@ class Repairs:
     stamp: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
 
     def make_again(self, present: Sequence[str], targets: Sequence[str], cores: int = 2) -> str:
-        """Move files aside and make files, those that were moved among them.
-
-        Args:
-            present: Paths below the results that are moved.
-            targets: Paths below the results that are made.
-            cores: For Snakemake.
-
-        Returns:
-            One command line.
-        """
+        """Return one command line that moves ``present`` aside and makes ``targets``, all paths below the results."""
         again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)], cores)
         return f"{self.aside(present)} && {again}" if present else again
 
     def aside(self, paths: Sequence[str]) -> str:
-        """Move files, links or folders to the same place below a folder next to the results.
-
-        Args:
-            paths: Paths below the results.
-
-        Returns:
-            One command line.
-        """
+        """Return one command line that moves files, links or folders to the same place below a folder next to the results."""
         results = Path(self.call.directory, self.folder)
         other = results.with_name(f"{results.name}-aside-{self.stamp}")
         by_folder: dict[str, list[str]] = {}
@@ -99,14 +83,7 @@ class Repairs:
 
 
 def quoted(word: str) -> str:
-    """A word for the shell, one line that every terminal shows as it is.
-
-    Args:
-        word: Any text, also one with the surrogates that stand for bytes which are no UTF-8.
-
-    Returns:
-        The word in quotes where it needs them; with escapes, as bash and zsh read them, where it has what cannot be shown.
-    """
+    """Quote a word for bash and zsh, in one line that every terminal shows as it is, with escapes for what it cannot show."""
     if word.isprintable():
         return shlex.quote(word)
     octets = word.encode("utf-8", "surrogateescape")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain, is_whole
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, unreadable
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
@@ -58,14 +58,7 @@ class Published:
 
 
 def check_manifest(chain: Chain) -> list[Check]:
-    """Read the root of all digests and compare it with its own.
-
-    Args:
-        chain: Gets the manifest; its manifest stays empty where it cannot be used.
-
-    Returns:
-        What was found.
-    """
+    """Read the root of all digests into the chain and compare it with its own; it stays empty where it cannot be used."""
     name, again = "the manifest is as it was written", chain.repair_command(MANIFEST, SUMMARY)
     try:
         file = chain.file(MANIFEST)
@@ -78,7 +71,7 @@ def check_manifest(chain: Chain) -> list[Check]:
         if part(manifest, "path") != MANIFEST:
             raise RecordError(f"is the record of {manifest['path']!r}")
     except UNREADABLE as error:
-        return [unreadable(name, MANIFEST, error, [EVERYTHING], again)]
+        return [chain.unreadable(name, MANIFEST, error, [EVERYTHING], repair=again)]
     chain.manifest = manifest
     if not is_whole(file):
         problem = f"its content is not that of its own {RECORD_DIGEST}, {manifest.get(RECORD_DIGEST)}"
@@ -112,15 +105,7 @@ def check_form(manifest: Mapping[str, Any]) -> None:
 
 
 def check_published_digest(chain: Chain, published: Published) -> list[Check]:
-    """Compare the manifest with what was published of it.
-
-    Args:
-        chain: Has the folder.
-        published: What is known from elsewhere.
-
-    Returns:
-        A check of the digest and one of the signature; "not checked" where neither is known.
-    """
+    """Compare the manifest with its published digest and signature; "not checked" where neither is known."""
     checks, file = [], chain.file(MANIFEST)
     digest, results = file_digest(file), (EVERYTHING,)
     if published.manifest_sha256 is not None:

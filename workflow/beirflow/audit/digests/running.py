@@ -11,15 +11,7 @@ READ_BYTES = 1 << 24
 
 
 def files_being_written(directory: Path, folder: Path) -> frozenset[str]:
-    """Return the files that a run of Snakemake that has not ended writes below the results.
-
-    Args:
-        directory: Where Snakemake works.
-        folder: The results.
-
-    Returns:
-        Paths below the results; none if no run is in progress.
-    """
+    """Return paths below the results that a run of Snakemake, which works in ``directory``, writes and has not ended."""
     found, results = set(), folder.resolve()
     for lock in sorted((directory / LOCKS).glob("*.output.lock")):
         if lock.is_symlink() or not lock.is_file():
@@ -34,17 +26,10 @@ def files_being_written(directory: Path, folder: Path) -> frozenset[str]:
 
 
 def excuse(check: Check, busy: frozenset[str]) -> Check:
-    """A failure that a run in progress may be the reason of is a warning.
+    """Turn a failure that a run in progress may be the reason of into a warning.
 
     The run of the audit itself, which may have other targets, is the reason of nothing but what it writes: otherwise whoever asks
     for the audit and the report in one command would be told of no forgery.
-
-    Args:
-        check: What was found.
-        busy: What that run writes.
-
-    Returns:
-        The check, or a warning in its place.
     """
     if check.status != FAILED or not busy or (is_of_a_run() and not (check.files and busy.issuperset(check.files))):
         return check

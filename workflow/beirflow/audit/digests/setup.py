@@ -51,6 +51,9 @@ class Setup(Protocol):
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
         """Return the system that an entry of a manifest states."""
 
+    def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> Any:
+        """Return the experiment that a manifest states; ``documents`` are the recorded numbers by corpus."""
+
     def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
         """Return the systems of the catalogue and those that a configuration defines, if their families are known."""
 

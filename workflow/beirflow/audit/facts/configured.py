@@ -33,15 +33,7 @@ BY_AUDITOR = "the configuration of the audit"
 
 
 def check_configured(chain: Chain, setup: Setup) -> list[Check]:
-    """Compare the manifest with its own configuration, with the catalogue, and with the configuration of who audits.
-
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits, and the catalogue.
-
-    Returns:
-        A check for every fact that does not agree.
-    """
+    """Compare the manifest with its own configuration, with the catalogue, and with the configuration of who audits."""
     facts = Comparison(chain, "the manifest is what its configuration asks for")
     facts.each([MANIFEST], lambda facts, path: _check_form(facts))
     facts.each([MANIFEST], lambda facts, path: _check_product(facts, setup))

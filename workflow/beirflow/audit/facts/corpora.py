@@ -68,17 +68,7 @@ class Corpora:
     read: dict[str, Prepared] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Prepared:
-        """The documents of a corpus.
-
-        Args:
-            name: Name of the corpus.
-
-        Returns:
-            What is needed of them.
-
-        Raises:
-            RecordError: They cannot be read.
-        """
+        """Return the documents of a corpus; raise RecordError if they cannot be read."""
         if name not in self.read:
             path = DOCUMENTS(dataset=name)
             try:
@@ -89,16 +79,7 @@ class Corpora:
 
 
 def check_corpora(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
-    """Compare the record of every corpus with its files.
-
-    Args:
-        chain: What records say.
-        setup: Has the catalogue, which says what the official data are.
-        corpora: Reads the documents.
-
-    Returns:
-        A check for every fact that does not agree.
-    """
+    """Compare the record of every corpus with its files, and with the official data of the catalogue."""
     facts = Comparison(chain, "corpora hold what their records say")
 
     def check(facts: Comparison, path: str) -> None:
@@ -112,16 +93,7 @@ def check_corpora(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
 
 
 def digests_of(ids: Iterable[str], texts: Iterable[str], title_bytes: Iterable[int]) -> np.ndarray:
-    """A digest of each document: of its id, its text, and how much of it is the title.
-
-    Args:
-        ids: Ids of n documents.
-        texts: Titles joined with texts.
-        title_bytes: Bytes of each that are the title.
-
-    Returns:
-        uint64 of shape (n, 2).
-    """
+    """Return a digest of each of n documents, its id, title and text, and how long the title is; uint64 of shape (n, 2)."""
     whole = b"".join(
         hashlib.blake2b(f"{len(doc_id)} {title} {doc_id}{text}".encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
         for doc_id, text, title in zip(ids, texts, title_bytes, strict=True)

@@ -9,35 +9,24 @@ from typing import Any
 import numpy as np
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
 from beirflow.audit.digests.reading import part, read_rows
 from beirflow.audit.digests.setup import Setup
 from beirflow.audit.facts.corpora import DIGEST, Corpora
-from beirflow.audit.facts.sources import MODELS, REPAIR
+from beirflow.audit.facts.sources import REPAIR, TODO, check_model
 from beirflow.expansions.files import COLUMNS
 from beirflow.expansions.given import given_values
 from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, EXPANSION, EXPANSION_MODEL, EXPANSION_RECORD, MANIFEST, SUMMARY
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 FILES = "expansions are those of their files"
-TODO = "name it under custom.systems to have it compared"
 
 
 def check_expansions(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
-    """Compare models and files with what was recorded of them.
-
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits, which says where they are.
-        corpora: Reads the documents.
-
-    Returns:
-        A check for every model, and for every file.
-    """
+    """Compare models and files of expansions, where they are here, with what was recorded of them."""
     here, said = _here(chain, setup), _said(chain)
     models = {path: found["expansion"] for path in sorted(chain.claims) if (found := EXPANSION_MODEL.names_in(path))}
     return [
@@ -52,21 +41,12 @@ def _said(chain: Chain) -> dict[str, Expansion]:
 
 
 def added_by(chain: Chain, name: str) -> Expansion | None:
-    """Return the addition of a system to documents, by the manifest.
-
-    Args:
-        chain: What records say.
-        name: The system.
-
-    Returns:
-        The expansion; None where nothing is added, or where the family is not known here.
-    """
+    """Return the addition of a system to documents, by the manifest; None without one or if the family is unknown."""
     recorded = part(chain.manifest, "systems", name, kind=dict)
     family = chain.setup.families.get(str(recorded.get("family")))
     if family is None:
         return None
-    stated = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
-    added: Expansion | None = family.added(chain.setup.system_as_stated(name, {"family": family.name, **stated}).settings)
+    added: Expansion | None = family.added(chain.setup.system_as_stated(name, recorded).settings)
     return added
 
 
@@ -82,21 +62,8 @@ def _here(chain: Chain, setup: Setup) -> dict[str, Expansion]:
 
 def _check_model(chain: Chain, path: str, name: str, here: dict[str, Expansion]) -> Check:
     """The files of a model are those that were used."""
-    results = unique(chain.results.get(path, ()))
-    if name not in here:
-        return Check(MODELS, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, TODO)
-    try:
-        recorded, found = part(chain.record(path), "files", kind=dict), expansion_digests(here[name])
-    except BeirflowError as error:
-        return Check(MODELS, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
-    except UNREADABLE as error:
-        return unreadable(MODELS, path, error, results, chain.repair_command(path))
-    wrong = [file for file in sorted({*found, *recorded}) if found.get(file) != recorded.get(file)]
-    if wrong:
-        differs = f"{', '.join(wrong)} of {here[name].model} is not what {path} names, so it cannot be made again with it"
-        expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
-        return Check(MODELS, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(SUMMARY)))
-    return Check(MODELS, PASSED, f"{name}: {len(found)} files of {here[name].model}", files=(path,))
+    added = here.get(name)
+    return check_model(chain, path, name, str(added.model) if added else None, lambda: expansion_digests(here[name]))
 
 
 def _check_files(
@@ -154,11 +121,10 @@ def _check_content(chain: Chain, name: str, dataset: str, kind: str, source: Pat
             for doc_id, *values in read_rows(chain.file(path), path, COLUMNS[kind].names):
                 if row >= len(ids) or doc_id != ids[row].as_py() or expected[row].tobytes() != _digest(values):
                     problem = f"{path} adds to {doc_id!r} what {source} does not"
-                    return Check(FILES, FAILED, problem, "what the file says", (path,), results, chain.repair_command(path))
+                    return chain.failed(FILES, path, problem, "what the file says", results)
                 row += 1
     except UNREADABLE as error:
-        cause = getattr(error, "path", None) or paths[0]
-        return unreadable(FILES, cause, error, results, chain.repair_command(cause))
+        return chain.unreadable(FILES, paths[0], error, results)
     if row != len(ids):
         return Check(FILES, FAILED, f"{row:,} documents of {name}", f"{len(ids):,}", paths, results, chain.repair_command(*paths))
     return Check(FILES, PASSED, f"{name}: what {source} adds to {row:,} documents of {dataset}", files=paths)

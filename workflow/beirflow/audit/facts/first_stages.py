@@ -19,33 +19,15 @@ MERGE = "merge"
 
 
 def first_stages(chain: Chain, system: str) -> list[str]:
-    """The systems whose runs a system is made from, by its settings.
-
-    Args:
-        chain: What records say.
-        system: Its name.
-
-    Returns:
-        Their names, in the order of the settings; none for one that makes its runs itself, or of a family that is not known.
-    """
+    """Return the systems whose runs a system is made from, in the order of its settings; none if its family is unknown."""
     family = chain.setup.families.get(str(chain.manifest["systems"].get(system, {}).get("family")))
     reads = family.reads(settings_of(chain, system)) if family else None
     return list(reads.systems.values()) if reads and not reads.compared else []
 
 
 def settings_of(chain: Chain, system: str) -> Any:
-    """The settings of a system, as the manifest says them.
-
-    Args:
-        chain: What records say.
-        system: Its name.
-
-    Returns:
-        The dataclass of its family, which must be known.
-    """
-    recorded = part(chain.manifest, "systems", system, kind=dict)
-    settings = {key: value for key, value in recorded["settings"].items() if key != "name"}
-    return chain.setup.system_as_stated(system, {"family": recorded["family"], **settings}).settings
+    """Return the settings of a system of a known family, as the manifest states them."""
+    return chain.setup.system_as_stated(system, part(chain.manifest, "systems", system, kind=dict)).settings
 
 
 def settings_on(chain: Chain, system: str, dataset: str) -> Any:
@@ -55,16 +37,7 @@ def settings_on(chain: Chain, system: str, dataset: str) -> Any:
 
 
 def check_first_stages(facts: Comparison, path: str, systems: list[str]) -> None:
-    """Compare the record of a run with those of the runs that it was made from, whose times and sizes it adds up.
-
-    Args:
-        facts: Takes what was compared.
-        path: The record of the run.
-        systems: The systems that made the others.
-
-    Raises:
-        RecordError: It was not made from these.
-    """
+    """Compare the record of a run with those of the runs of ``systems``, whose times and sizes it adds up."""
     chain, record, names = facts.chain, facts.chain.record(path), RUN_RECORD.names_in(path) or {}
     inputs, system, dataset = part(record, "inputs", kind=dict), names["system"], names["dataset"]
     facts.same(path, "first_stages", part(record, "first_stages"), systems, MANIFEST)

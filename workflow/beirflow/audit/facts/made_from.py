@@ -19,30 +19,15 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.expansions.settings import Expansion
-from beirflow.files.layout import (
-    CORPUS,
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_MODEL,
-    EXPANSION_RECORD,
-    MANIFEST,
-    METRICS,
-    MODEL,
-    PER_QUERY,
-    QRELS,
-    QUERIES,
-    RUN,
-    RUN_RECORD,
-    Pattern,
-    record_of,
-)
+from beirflow.files import layout
+from beirflow.files.layout import Pattern, record_of
 from beirflow.files.records import OF_EVERY_RECORD
 from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record, System
 
-OF_ALL = (CORPUS, RUN_RECORD, METRICS)
+OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)
 """Records that are the same whatever made a run."""
 
-ADDED = (EXPANSION, EXPANSION_RECORD)
+ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)
 """Of systems that add something to documents."""
 
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
@@ -55,14 +40,24 @@ OF_METRICS = ("seconds", "counts", "system", "dataset", "measures")
 OF_A_MODEL = ("query_model", "query_revision", "card", "made", "train", "training", "seconds", "bytes", "counts", "system")
 
 RECORDS = (
-    Record(CORPUS, (), (DOCUMENTS, QUERIES, QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES)),
-    Record(MODEL, (), (), ("model", "revision", "files"), OF_A_MODEL),
-    Record(EXPANSION_MODEL, (), (), ("model", "revision", "files")),
+    Record(layout.CORPUS, (), (layout.DOCUMENTS, layout.QUERIES, layout.QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES)),
+    Record(layout.MODEL, (), (), ("model", "revision", "files"), OF_A_MODEL),
+    Record(layout.EXPANSION_MODEL, (), (), ("model", "revision", "files")),
     Record(
-        EXPANSION_RECORD, (DOCUMENTS, EXPANSION_MODEL), (EXPANSION,), EXPANDED, ("made", "made_by", "expansion_source_sha256")
+        layout.EXPANSION_RECORD,
+        (layout.DOCUMENTS, layout.EXPANSION_MODEL),
+        (layout.EXPANSION,),
+        EXPANDED,
+        ("made", "made_by", "expansion_source_sha256"),
     ),
-    Record(RUN_RECORD, (DOCUMENTS, QUERIES, FIRST_STAGES), (RUN,), OF_A_RUN, OF_SOME_RUNS),
-    Record(METRICS, (RUN, RUN_RECORD, QRELS, CORPUS), (PER_QUERY,), OF_METRICS, ("assumed", "forums", "official_data", "split")),
+    Record(layout.RUN_RECORD, (layout.DOCUMENTS, layout.QUERIES, FIRST_STAGES), (layout.RUN,), OF_A_RUN, OF_SOME_RUNS),
+    Record(
+        layout.METRICS,
+        (layout.RUN, layout.RUN_RECORD, layout.QRELS, layout.CORPUS),
+        (layout.PER_QUERY,),
+        OF_METRICS,
+        ("assumed", "forums", "official_data", "split"),
+    ),
 )
 """Records that no family states."""
 
@@ -80,19 +75,12 @@ OF_THE_MANIFEST = (
 
 
 def check_made_from(chain: Chain) -> list[Check]:
-    """Look for files that records should name, and for facts that they should say.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        A check for every record that leaves something out.
-    """
+    """Look for files that records should name, and for facts that they should state."""
     facts, expected = Comparison(chain, "records leave nothing out"), _Expected(chain)
     averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
     facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
     facts.each([path for path in sorted(averages) if chain.records.get(path) is not None], _check_average)
-    facts.each([MANIFEST], _check_manifest)
+    facts.each([layout.MANIFEST], _check_manifest)
     return facts.finished()
 
 
@@ -194,12 +182,14 @@ class _Expected:
             if owner is None and kind.pattern not in OF_ALL:  # of a family that is not known here
                 continue
             inputs = [each for pattern in kind.inputs for each in self._paths(pattern, names, owner)]
-            if owner and kind.pattern == RUN_RECORD:
+            if owner and kind.pattern == layout.RUN_RECORD:
                 inputs += [*self._of_the_system(owner, names, record), *self._of_tuning(owner, record)]
             for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
                 lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
                 facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
-            _check_keys(facts, path, (*kind.keys, "jobs") if kind.pattern == RUN_RECORD and _has_jobs(owner) else kind.keys)
+            _check_keys(
+                facts, path, (*kind.keys, "jobs") if kind.pattern == layout.RUN_RECORD and _has_jobs(owner) else kind.keys
+            )
 
     def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
         """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""
@@ -209,13 +199,13 @@ class _Expected:
         if pattern == FIRST_STAGES:
             yield from self._of_first_stages(owner, names["dataset"]) if owner else ()
             return
-        if pattern in (*ADDED, EXPANSION_MODEL):
+        if pattern in (*ADDED, layout.EXPANSION_MODEL):
             added = owner and owner.added
-            if not added or (pattern == EXPANSION_MODEL and added.path is not None):
+            if not added or (pattern == layout.EXPANSION_MODEL and added.path is not None):
                 return
             names = {**names, "expansion": added.name}
         every = "{chunk}" in pattern and "chunk" not in names
-        chunks = part(self.chain.record(CORPUS(dataset=names["dataset"])), "chunks", kind=int) if every else 1
+        chunks = part(self.chain.record(layout.CORPUS(dataset=names["dataset"])), "chunks", kind=int) if every else 1
         for chunk in range(chunks):
             yield pattern(**({**names, "chunk": chunk} if every else names))
 
@@ -229,20 +219,23 @@ class _Expected:
     def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
         """The runs that a system reads, with their records."""
         systems = owner.family.reads(owner.settings).systems.values()
-        return [pattern(system=system, dataset=dataset) for system in systems for pattern in (RUN, RUN_RECORD)]
+        return [pattern(system=system, dataset=dataset) for system in systems for pattern in (layout.RUN, layout.RUN_RECORD)]
 
     def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
         """Return the files that settings were tuned with: queries and judgements of another corpus, and the runs on it."""
         if owner.family.tuned_on(owner.settings) is None:
             return []
         on = part(record, "tuned", "on", kind=str)
-        return [*(pattern(dataset=on) for pattern in (QUERIES, QRELS, CORPUS)), *self._of_first_stages(owner, on)]
+        return [
+            *(pattern(dataset=on) for pattern in (layout.QUERIES, layout.QRELS, layout.CORPUS)),
+            *self._of_first_stages(owner, on),
+        ]
 
     def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
         """Return the files of a family's own that a run is made from, each with its record."""
         yield from self._model(names, owner)
         searched = owner.family.searched(owner.settings)
-        with_added = [output for kind in owner.family.records if EXPANSION in kind.inputs for output in kind.outputs]
+        with_added = [output for kind in owner.family.records if layout.EXPANSION in kind.inputs for output in kind.outputs]
         if not set(with_added).isdisjoint(searched):
             yield from (path for pattern in ADDED for path in self._paths(pattern, names, owner))
         for pattern in (*searched, *owner.family.stored):

@@ -18,14 +18,7 @@ OF_A_RUN = ("torch", "transformers", "numpy", "pyarrow")
 
 
 def check_provenance(chain: Chain) -> list[Check]:
-    """Say what computed the results, and compare it with the code here where that is of the same commit.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        Checks of the commit, of the digests of code in the records, and of the versions of packages.
-    """
+    """Check commit, digests of code and versions of packages; the code is compared where the commit is that of this checkout."""
     return [_check_commit(chain), *_check_code(chain), *_check_versions(chain)]
 
 

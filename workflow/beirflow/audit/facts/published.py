@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result
 from beirflow.audit.digests.reading import part
 from beirflow.audit.digests.setup import Setup
 from beirflow.evaluation.summary import PUBLISHED
@@ -36,30 +36,13 @@ class Comparison(NamedTuple):
 
 
 def tolerance(decimals: int, precision: str) -> float:
-    """The difference that counts as a match.
-
-    Args:
-        decimals: Decimals of the fraction that the source prints.
-        precision: In which the run was made.
-
-    Returns:
-        At least half a unit of the last decimal.
-    """
+    """Return the difference from a score printed with some decimals that counts as a match, in the precision of the run."""
     rounding = next((value for least, value in TOLERANCES if decimals >= least), 0.001 + 0.5 * 10.0**-decimals)
     return rounding + (0.0 if precision == "float32" else LOWER_PRECISION)
 
 
 def check_published(chain: Chain, setup: Setup) -> list[Check]:
-    """Compare every result with every published score of its system.
-
-    Args:
-        chain: What records say.
-        setup: Has the catalogue.
-
-    Returns:
-        A check for every result and source. A result that differs fails where system and data are those of the catalogue, and is
-        a warning elsewhere.
-    """
+    """Compare every result with every published score; a difference fails if system and data are those of the catalogue."""
     checks = []
     for path, (system, dataset) in chain.means.items():
         try:
@@ -68,7 +51,7 @@ def check_published(chain: Chain, setup: Setup) -> list[Check]:
             found = list(_compare(chain, setup, record, (system, dataset)))
             checks += [_check(comparison, path, (system, dataset), certain=same) for comparison in found]
         except UNREADABLE as error:
-            checks.append(unreadable("published scores", path, error, [(system, dataset)], chain.repair_command(path)))
+            checks.append(chain.unreadable("published scores", path, error, [(system, dataset)], chain.repair_command(path)))
     return checks
 
 

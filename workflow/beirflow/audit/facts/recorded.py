@@ -17,18 +17,7 @@ from beirflow.audit.facts.representations import (
     check_what_is_added,
     configured_precision,
 )
-from beirflow.files.layout import (
-    CORPUS,
-    EXPANSION_MODEL,
-    EXPANSION_RECORD,
-    MANIFEST,
-    METRICS,
-    MODEL,
-    REPRESENTATIONS,
-    RUN_RECORD,
-    TRAINED_MODEL,
-    TRAINED_MODEL_RECORD,
-)
+from beirflow.files import layout
 from beirflow.files.records import assumed_in, together
 
 OF_THE_RUN = ("search", "merge")
@@ -40,28 +29,23 @@ NUMBERS = ("seconds", "bytes", "counts")
 
 
 def check_recorded(chain: Chain) -> list[Check]:
-    """Compare the records with each other, from models to metrics.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        A check for every fact that does not agree.
-    """
+    """Compare the records with each other, from models to metrics."""
     facts = Comparison(chain, "records say the same")
     records = [path for path, record in chain.records.items() if record is not None]
     facts.each(records, _check_numbers)
     facts.each(records, _check_job)
-    facts.each([path for path in records if MODEL.names_in(path)], _check_model)
-    facts.each([path for path in records if TRAINED_MODEL_RECORD.names_in(path)], _check_trained)
-    facts.each([path for path in records if path.startswith(REPRESENTATIONS)], check_representation)
-    facts.each([path for path in records if EXPANSION_RECORD.names_in(path)], check_what_is_added)
-    facts.each([path for path in records if EXPANSION_MODEL.names_in(path)], check_model_of_expansion)
-    facts.each([path for path in records if not METRICS.names_in(path) and not MODEL.names_in(path)], _check_settings)
+    facts.each([path for path in records if layout.MODEL.names_in(path)], _check_model)
+    facts.each([path for path in records if layout.TRAINED_MODEL_RECORD.names_in(path)], _check_trained)
+    facts.each([path for path in records if path.startswith(layout.REPRESENTATIONS)], check_representation)
+    facts.each([path for path in records if layout.EXPANSION_RECORD.names_in(path)], check_what_is_added)
+    facts.each([path for path in records if layout.EXPANSION_MODEL.names_in(path)], check_model_of_expansion)
+    facts.each(
+        [path for path in records if not layout.METRICS.names_in(path) and not layout.MODEL.names_in(path)], _check_settings
+    )
     for system, dataset in chain.runs:  # those of systems that only others need too
-        facts.each([RUN_RECORD(system=system, dataset=dataset)], _check_run)
+        facts.each([layout.RUN_RECORD(system=system, dataset=dataset)], _check_run)
     for (system, dataset), row in chain.evaluated.items():
-        facts.each([METRICS(system=system, dataset=dataset)], _check_metrics, [(system, row)])
+        facts.each([layout.METRICS(system=system, dataset=dataset)], _check_metrics, [(system, row)])
     facts.each([path for path, result in chain.means.items() if result not in chain.evaluated], _check_average)
     return facts.finished()
 
@@ -88,34 +72,34 @@ def _check_job(facts: Comparison, path: str) -> None:
 
 def _check_model(facts: Comparison, path: str) -> None:
     """A model is the one that its system names."""
-    record, name = facts.chain.record(path), (MODEL.names_in(path) or {})["system"]
+    record, name = facts.chain.record(path), (layout.MODEL.names_in(path) or {})["system"]
     settings = part(facts.chain.manifest, "systems", name, "settings", kind=dict)
     for key in ("model", "revision"):
-        facts.same(path, key, part(record, key), settings.get(key) or None, MANIFEST)
+        facts.same(path, key, part(record, key), settings.get(key) or None, layout.MANIFEST)
     for key in ("query_model", "query_revision"):
-        facts.same(path, key, record.get(key), settings.get(key), MANIFEST)
+        facts.same(path, key, record.get(key), settings.get(key), layout.MANIFEST)
     weights = settings.get("weights_sha256")
     if weights is not None:
         said = part(record, "files", kind=dict).get(settings["weights"])
-        facts.same(path, "files / weights", said, weights, MANIFEST, f"files/{settings['weights']}")
+        facts.same(path, "files / weights", said, weights, layout.MANIFEST, f"files/{settings['weights']}")
     _check_settings(facts, path, name)
 
 
 def _check_trained(facts: Comparison, path: str) -> None:
     """A model that was trained has the files, the settings and the pairs that its training says."""
-    chain, record, names = facts.chain, facts.chain.record(path), TRAINED_MODEL_RECORD.names_in(path) or {}
-    outputs, folder = part(record, "outputs", kind=dict), f"{TRAINED_MODEL(**names)}/"
+    chain, record, names = facts.chain, facts.chain.record(path), layout.TRAINED_MODEL_RECORD.names_in(path) or {}
+    outputs, folder = part(record, "outputs", kind=dict), f"{layout.TRAINED_MODEL(**names)}/"
     files = {name.removeprefix(folder): digest for name, digest in outputs.items()}
     facts.same(path, "files", part(record, "files", kind=dict), files, "its outputs")
     facts.same(path, "system", part(record, "system"), names["system"], "its path")
     settings = chain.manifest["systems"].get(names["system"], {}).get("settings", {})
     for key in ("model", "revision", "train") if settings else ():
-        facts.same(path, key, part(record, key), settings.get(key), MANIFEST)
+        facts.same(path, key, part(record, key), settings.get(key), layout.MANIFEST)
     train, counts = part(record, "train", kind=dict), part(record, "counts", kind=dict)
     pairs = train["epochs"] * counts["training_pairs"]
     used = train["batch"] * counts["training_steps"] + counts["pairs_left_out"]
     facts.same(path, "counts / training_pairs", pairs, used, "its batches")
-    written = [chain.records.get(name) for name in part(record, "inputs", kind=dict) if EXPANSION_RECORD.names_in(name)]
+    written = [chain.records.get(name) for name in part(record, "inputs", kind=dict) if layout.EXPANSION_RECORD.names_in(name)]
     if written and all(written):
         seconds = sum(sum(each["seconds"].values()) for each in written if each)
         facts.same(path, "seconds / expand", part(record, "seconds", "expand"), seconds, "the queries that were written")
@@ -129,33 +113,33 @@ def _check_settings(facts: Comparison, path: str, name: str = "") -> None:
     if settings is not None:
         for key, value in record.items():
             if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train", "arguments"):
-                facts.known(path, value, settings, MANIFEST, key)
+                facts.known(path, value, settings, layout.MANIFEST, key)
         # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
         others = {"name"} | {key for key in ("encoder",) if isinstance(record.get(key), dict)}
-        facts.known(path, record, {key: value for key, value in settings.items() if key not in others}, MANIFEST)
+        facts.known(path, record, {key: value for key, value in settings.items() if key not in others}, layout.MANIFEST)
 
 
 def _check_run(facts: Comparison, path: str) -> None:
     """A run says of its system, dataset, depth and precision what the manifest says, and sums up what it was made from."""
     chain, record = facts.chain, facts.chain.record(path)
-    names = RUN_RECORD.names_in(path) or {}
+    names = layout.RUN_RECORD.names_in(path) or {}
     configuration = chain.manifest["configuration"]
     facts.same(path, "system", part(record, "system"), names["system"], "its path")
     facts.same(path, "dataset", part(record, "dataset"), names["dataset"], "its path")
-    facts.same(path, "top_k", part(record, "top_k"), configuration["top_k"], MANIFEST)
-    chain.note(MANIFEST, "configuration/top_k", configuration["top_k"], path)
+    facts.same(path, "top_k", part(record, "top_k"), configuration["top_k"], layout.MANIFEST)
+    chain.note(layout.MANIFEST, "configuration/top_k", configuration["top_k"], path)
     precision, wanted = part(record, "made", kind=dict).get("precision"), configured_precision(chain, names["system"])
     if wanted and precision is not None:
-        facts.same(path, "precision", precision, wanted, MANIFEST, "made/precision")
-        chain.note(MANIFEST, "configuration/precision", wanted, path)
+        facts.same(path, "precision", precision, wanted, layout.MANIFEST, "made/precision")
+        chain.note(layout.MANIFEST, "configuration/precision", wanted, path)
     if "ties" in record:
         settings = chain.manifest["systems"].get(names["system"], {}).get("settings", {})
-        facts.same(path, "ties", record["ties"], settings.get("ties", "descending"), f"{MANIFEST} and the ranking rule")
+        facts.same(path, "ties", record["ties"], settings.get("ties", "descending"), f"{layout.MANIFEST} and the ranking rule")
     if systems := first_stages(chain, names["system"]):
         check_first_stages(facts, path, systems)
     else:
         if not chain.corpora[names["dataset"]]["drop_self_matches"]:
-            dropped, by = part(record, "counts", SELF_MATCHES), f"{MANIFEST}, which keeps them"
+            dropped, by = part(record, "counts", SELF_MATCHES), f"{layout.MANIFEST}, which keeps them"
             facts.same(path, SELF_MATCHES, dropped, 0, by, f"counts/{SELF_MATCHES}")
         _check_sums(facts, path, record)
 
@@ -163,8 +147,10 @@ def _check_run(facts: Comparison, path: str) -> None:
 def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None:
     """Seconds, bytes, counts and versions are those of the representations that were searched."""
     records = [name for name in part(record, "inputs", kind=dict) if name.endswith(".json")]
-    stored = [name for name in records if name.startswith(REPRESENTATIONS) and EXPANSION_MODEL.names_in(name) is None]
-    sources = [*stored, *(name for name in records if TRAINED_MODEL_RECORD.names_in(name))]
+    stored = [
+        name for name in records if name.startswith(layout.REPRESENTATIONS) and layout.EXPANSION_MODEL.names_in(name) is None
+    ]
+    sources = [*stored, *(name for name in records if layout.TRAINED_MODEL_RECORD.names_in(name))]
     read = [facts.chain.records.get(name) for name in sources]
     if not sources or any(each is None for each in read):
         why = "some are not here" if sources else "there are none"
@@ -199,8 +185,8 @@ def _check_sums(facts: Comparison, path: str, record: Mapping[str, Any]) -> None
 def _check_metrics(facts: Comparison, path: str) -> None:
     """Metrics repeat what the run and the corpus say."""
     chain, record = facts.chain, facts.chain.record(path)
-    names = METRICS.names_in(path) or {}
-    run_path, corpus_path = RUN_RECORD(**names), CORPUS(dataset=names["dataset"])
+    names = layout.METRICS.names_in(path) or {}
+    run_path, corpus_path = layout.RUN_RECORD(**names), layout.CORPUS(dataset=names["dataset"])
     run, corpus = chain.record(run_path), chain.record(corpus_path)
     counts, seconds = part(record, "counts", kind=dict), dict(part(record, "seconds", kind=dict))
     for key in ("documents", "queries", "judgements", "judgements_without_document"):
@@ -215,7 +201,7 @@ def _check_metrics(facts: Comparison, path: str) -> None:
         chain.note(run_path, kind, run[kind], path)
     facts.same(path, "assumed", record.get("assumed", []), assumed_in(run), run_path)
     facts.same(path, "split", part(record, "split"), part(corpus, "split"), corpus_path)
-    facts.same(corpus_path, "split", corpus["split"], chain.corpora[names["dataset"]]["split"], MANIFEST)
+    facts.same(corpus_path, "split", corpus["split"], chain.corpora[names["dataset"]]["split"], layout.MANIFEST)
     facts.same(path, "official_data", part(record, "official_data"), part(corpus, "official"), corpus_path)
 
 
@@ -225,7 +211,7 @@ def _check_average(facts: Comparison, path: str) -> None:
     forums = [facts.chain.record(forum) for forum in part(record, "inputs", kind=dict)]
     by = "its forums"
     named = [corpus["name"] for corpus in part(facts.chain.manifest, "datasets", row, kind=list)]
-    facts.same(path, "forums", part(record, "forums"), named, MANIFEST)
+    facts.same(path, "forums", part(record, "forums"), named, layout.MANIFEST)
     for kind in ("counts", "seconds"):
         total: Counter[str] = Counter()
         for forum in forums:

@@ -14,17 +14,7 @@ from beirflow.audit.digests.facts import Comparison, as_json
 from beirflow.audit.digests.reading import part
 from beirflow.audit.facts.expansions import added_by
 from beirflow.audit.facts.first_stages import settings_of
-from beirflow.files.layout import (
-    CHUNK_VECTORS,
-    CORPUS,
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_MODEL,
-    EXPANSION_RECORD,
-    MANIFEST,
-    QUERIES,
-    QUERY_VECTORS,
-)
+from beirflow.files import layout
 from beirflow.models.settings import ONNX
 
 PATH = re.compile(
@@ -34,15 +24,7 @@ PATH = re.compile(
 
 
 def check_representation(facts: Comparison, path: str) -> None:
-    """Compare a record with the files that it names.
-
-    Args:
-        facts: Takes what was compared.
-        path: The record.
-
-    Raises:
-        RecordError: It names no file, or a file is no array.
-    """
+    """Compare a record of a representation with the files that it names."""
     record, found = facts.chain.record(path), PATH.fullmatch(path)
     sizes = [facts.chain.listing.files[name] for name in part(record, "outputs", kind=dict) if name in facts.chain.listing.files]
     if len(sizes) == len(record["outputs"]) and "bytes" in record:
@@ -52,29 +34,31 @@ def check_representation(facts: Comparison, path: str) -> None:
             facts.same(path, key, record[key], found["owner"], "its path")
     precision, wanted = record.get("made", {}).get("precision"), configured_precision(facts.chain, record.get("system", ""))
     if wanted and precision is not None:
-        facts.same(path, "precision", precision, wanted, MANIFEST, "made/precision")
-        facts.chain.note(MANIFEST, "configuration/precision", wanted, path)
+        facts.same(path, "precision", precision, wanted, layout.MANIFEST, "made/precision")
+        facts.chain.note(layout.MANIFEST, "configuration/precision", wanted, path)
     if found and "statistics" in record:
-        _check_statistics(facts, path, record["statistics"], CORPUS(dataset=found["dataset"]))
+        _check_statistics(facts, path, record["statistics"], layout.CORPUS(dataset=found["dataset"]))
     if found and "rows" in record:
         facts.same(path, "rows", record["rows"], *_rows(facts, found))
     if found and found["chunk"] and "weighed" in record:
         _check_added(facts, path, record, found.groupdict())
     for name in record["outputs"]:
-        if name in facts.chain.listing.files and any(pattern.names_in(name) for pattern in (CHUNK_VECTORS, QUERY_VECTORS)):
+        if name in facts.chain.listing.files and any(
+            pattern.names_in(name) for pattern in (layout.CHUNK_VECTORS, layout.QUERY_VECTORS)
+        ):
             _check_array(facts, path, name, record)
 
 
 def _check_added(facts: Comparison, path: str, record: Mapping[str, Any], names: Mapping[str, Any]) -> None:
     """Documents were weighed with what their system adds to them, and with nothing where it adds nothing."""
-    system, patterns = part(record, "system", kind=str), (EXPANSION, EXPANSION_RECORD)
+    system, patterns = part(record, "system", kind=str), (layout.EXPANSION, layout.EXPANSION_RECORD)
     if system not in facts.chain.manifest["systems"]:
         return
     added = added_by(facts.chain, system)
     expected = [each(expansion=added.name, dataset=names["dataset"], chunk=names["chunk"]) for each in patterns] if added else []
     said = [name for name in part(record, "inputs", kind=dict) if any(each.names_in(name) for each in patterns)]
-    facts.same(path, "expansions among its inputs", sorted(said), sorted(expected), MANIFEST)
-    facts.same(path, "weighed / added", record["weighed"].get("added"), added.name if added else None, MANIFEST)
+    facts.same(path, "expansions among its inputs", sorted(said), sorted(expected), layout.MANIFEST)
+    facts.same(path, "weighed / added", record["weighed"].get("added"), added.name if added else None, layout.MANIFEST)
 
 
 def _check_statistics(facts: Comparison, path: str, statistics: Mapping[str, Any], corpus: str) -> None:
@@ -84,45 +68,29 @@ def _check_statistics(facts: Comparison, path: str, statistics: Mapping[str, Any
 
 
 def check_what_is_added(facts: Comparison, path: str) -> None:
-    """Compare the record of an expansion with the settings of the systems that add it.
-
-    Args:
-        facts: Takes what was compared.
-        path: The record.
-    """
-    record, names = facts.chain.record(path), EXPANSION_RECORD.names_in(path) or {}
+    """Compare the record of an expansion with the settings of the systems that add it."""
+    record, names = facts.chain.record(path), layout.EXPANSION_RECORD.names_in(path) or {}
     for added in map(partial(added_by, facts.chain), facts.chain.manifest["systems"]):
         if added and added.name == names["expansion"]:
-            facts.same(path, "kind", record.get("kind"), added.kind, MANIFEST)
+            facts.same(path, "kind", record.get("kind"), added.kind, layout.MANIFEST)
             if added.path is None:
-                facts.same(path, "made_by", record.get("made_by"), as_json(added.made_by), MANIFEST)
+                facts.same(path, "made_by", record.get("made_by"), as_json(added.made_by), layout.MANIFEST)
 
 
 def check_model_of_expansion(facts: Comparison, path: str) -> None:
-    """Compare the record of the model that makes an expansion with the settings of the systems that add it.
-
-    Args:
-        facts: Takes what was compared.
-        path: The record.
-    """
-    record, names = facts.chain.record(path), EXPANSION_MODEL.names_in(path) or {}
+    """Compare the record of the model of an expansion with the settings of the systems that add it."""
+    record, names = facts.chain.record(path), layout.EXPANSION_MODEL.names_in(path) or {}
     for added in map(partial(added_by, facts.chain), facts.chain.manifest["systems"]):
         if added and added.name == names["expansion"]:
             model = added.as_model()
-            facts.same(path, "model", record.get("model"), model.model, MANIFEST)
-            facts.same(path, "revision", record.get("revision"), model.revision, MANIFEST)
+            facts.same(path, "model", record.get("model"), model.model, layout.MANIFEST)
+            facts.same(path, "revision", record.get("revision"), model.revision, layout.MANIFEST)
 
 
 def configured_precision(chain: Chain, name: str) -> str | None:
-    """The precision that the configuration asks a system to compute in.
+    """Return the precision that the configuration asks of a system, or of the one whose vectors or runs it uses.
 
-    Args:
-        chain: What records say.
-        name: A system.
-
-    Returns:
-        Its name; None where it is chosen by the machine, or by what computes: an ONNX graph or a class of the user's own,
-        also that of a system whose vectors or runs this one uses.
+    None stands for what the machine, an ONNX graph or a class of the user's own decides.
     """
     configured = chain.manifest["configuration"]["precision"]
     return None if configured == "auto" or _has_own_precision(chain, name) else configured
@@ -140,9 +108,9 @@ def _has_own_precision(chain: Chain, name: str) -> bool:
 def _rows(facts: Comparison, found: "re.Match[str]") -> tuple[int, str]:
     """Return the number of rows of a representation of a chunk, or of queries, and its source."""
     if found["queries"]:
-        corpus = CORPUS(dataset=found["dataset"])
-        return part(facts.chain.record(corpus), "counts", "queries"), f"{corpus} and {QUERIES(dataset=found['dataset'])}"
-    documents = DOCUMENTS(dataset=found["dataset"])
+        corpus = layout.CORPUS(dataset=found["dataset"])
+        return part(facts.chain.record(corpus), "counts", "queries"), f"{corpus} and {layout.QUERIES(dataset=found['dataset'])}"
+    documents = layout.DOCUMENTS(dataset=found["dataset"])
     metadata = pq.read_metadata(facts.chain.file(documents))
     if int(found["chunk"]) >= metadata.num_row_groups:
         raise RecordError(f"is of chunk {found['chunk']}, but {documents} has {metadata.num_row_groups}")

@@ -3,7 +3,7 @@
 Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
 from beirflow.audit.digests.reading import part, read_columns
 from beirflow.audit.digests.setup import Setup
 from beirflow.audit.facts.corpora import Corpora, Prepared, digests_of
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
+from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import (
-    ARCHIVE,
-    CORPUS,
-    DOCUMENTS,
-    HUB_DATASET,
-    MODEL,
-    QRELS,
-    QUERIES,
-    RUN_RECORD,
-    SUMMARY,
-    TRAINED_MODEL_RECORD,
-)
 from beirflow.runs.family import Family
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
@@ -40,26 +29,19 @@ from beirflow.sources.source import DatasetSource
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
 
+TODO = "name it under custom.systems to have it compared"
+
 SOURCES, MODELS = "corpora are those of their source", "models are those that were used"
 """Names of the checks of sources and of models."""
 
 
 def check_sources(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
-    """Compare archives, datasets and models with what was recorded of them.
-
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits, which says where the files are.
-        corpora: Reads the prepared documents.
-
-    Returns:
-        A check for every archive, dataset and model, for every model that was trained, and for every run that was made elsewhere.
-    """
-    models = {path: names["system"] for path in sorted(chain.claims) if (names := MODEL.names_in(path))}
+    """Compare archives, datasets, models and runs from elsewhere, where they are here, with what was recorded of them."""
+    models = {path: names["system"] for path in sorted(chain.claims) if (names := layout.MODEL.names_in(path))}
     return [
         *_check_archives(chain, setup),
         *(_check_source(chain, setup, corpora, name) for name in chain.prepared),
-        *(_check_model(chain, setup, path, name) for path, name in models.items()),
+        *(_check_model_of_system(chain, setup, path, name) for path, name in models.items()),
         *_check_training(chain),
         *_check_runs(chain, setup),
     ]
@@ -74,7 +56,7 @@ def _check_archives(chain: Chain, setup: Setup) -> list[Check]:
     }
     checks = []
     for archive, (dataset, md5) in recorded.items():
-        path = ARCHIVE(archive=archive)
+        path = layout.ARCHIVE(archive=archive)
         if archive is None or path not in chain.listing.files:
             continue
         results = unique((system, dataset) for system, _ in chain.means.values())
@@ -98,13 +80,13 @@ def _check_archives(chain: Chain, setup: Setup) -> list[Check]:
 
 def _check_source(chain: Chain, setup: Setup, corpora: Corpora, name: str) -> Check:
     """The dataset that a corpus was made from is as it was, and gives the same documents, queries and judgements."""
-    what, path = SOURCES, CORPUS(dataset=name)
-    results = unique(chain.results.get(path, ()))
+    what, path = SOURCES, layout.CORPUS(dataset=name)
+    results = chain.affected(path)
     place = _place(chain, setup, name)
     if place is None:
         todo = "name it under data_dir or custom.datasets to have it compared"
         return Check(what, NOT_CHECKED, f"the source of {name} is not here", "", (path,), results, todo)
-    repair = REPAIR.format(again=chain.again(SUMMARY))
+    repair = REPAIR.format(again=chain.again(layout.SUMMARY))
     try:
         record = chain.record(path)
         expected = part(record, "source_sha256", kind=dict)
@@ -120,19 +102,16 @@ def _check_source(chain: Chain, setup: Setup, corpora: Corpora, name: str) -> Ch
             found = f"of {name}, {source.assumed} has to be assumed"
             return Check(what, FAILED, found, f"{path} says {record.get('assumed')}", (path,), results, repair)
         if different:
-            where = DOCUMENTS(dataset=name)
-            again = chain.repair_command(where)
-            return Check(what, FAILED, f"{where}: {different}", f"the documents of {source.path}", (where,), results, again)
-        for table, where in zip(tables, (QUERIES(dataset=name), QRELS(dataset=name)), strict=True):
+            where = layout.DOCUMENTS(dataset=name)
+            return chain.failed(what, where, f"{where}: {different}", f"the documents of {source.path}", results)
+        for table, where in zip(tables, (layout.QUERIES(dataset=name), layout.QRELS(dataset=name)), strict=True):
             if not table.equals(read_columns(chain.file(where), where).cast(table.schema)):
-                found, again = f"{where} is not what {source.path} holds", chain.repair_command(where)
-                return Check(what, FAILED, found, "the same rows", (where,), results, again)
+                return chain.failed(what, where, f"{where} is not what {source.path} holds", "the same rows", results)
     except pa.ArrowInvalid as error:
-        files = QUERIES(dataset=name), QRELS(dataset=name)
-        return unreadable(what, files[0].rpartition("/")[0], error, results, chain.repair_command(*files))
+        files = layout.QUERIES(dataset=name), layout.QRELS(dataset=name)
+        return chain.unreadable(what, files[0].rpartition("/")[0], error, results, chain.repair_command(*files))
     except (BeirflowError, *UNREADABLE) as error:
-        cause = getattr(error, "path", None)
-        return unreadable(what, cause or path, error, results, chain.repair_command(cause) if cause else repair)
+        return chain.unreadable(what, path, error, results, None if getattr(error, "path", None) else repair)
     same = f"{len(corpora[name].ids):,} documents, the queries and the judgements are the same"
     return Check(what, PASSED, f"{name}: {', '.join(expected)} in {source.path}; {same}", files=(path,))
 
@@ -177,69 +156,75 @@ def _place(chain: Chain, setup: Setup, name: str) -> str | None:
         return None
     form = setup.datasets[name].form
     if isinstance(form, HubForm):
-        record = chain.folder / HUB_DATASET(dataset=name)
+        record = chain.folder / layout.HUB_DATASET(dataset=name)
         return str(record) if is_here(record, form) else None
-    places = [setup.folder(name), str(chain.folder / ARCHIVE(archive=setup.datasets[name].archive or ""))]
+    places = [setup.folder(name), str(chain.folder / layout.ARCHIVE(archive=setup.datasets[name].archive or ""))]
     return next((place for place in places if place and Path(place).exists()), None)
 
 
-def _check_model(chain: Chain, setup: Setup, path: str, name: str) -> Check:
-    """The files of a model are those that were used."""
-    what, results = MODELS, unique(chain.results.get(path, ()))
+def _check_model_of_system(chain: Chain, setup: Setup, path: str, name: str) -> Check:
+    known = setup.systems.get(name)
+    if known is None or setup.families[known.family].model_record(known.settings) is None:
+        return check_model(chain, path, name, None, dict)
+    settings = known.settings
+    return check_model(chain, path, name, settings.source, lambda: setup.families[known.family].model_digests(settings))
+
+
+def check_model(chain: Chain, path: str, name: str, source: str | None, digests: Callable[[], Mapping[str, str]]) -> Check:
+    """Compare the files of the model at ``source``, None where that is not known, with those that its record names."""
+    results = chain.affected(path)
     try:
         recorded = part(chain.record(path), "files", kind=dict)
-        known = setup.systems.get(name)
-        family = setup.families[known.family] if known else None
-        if known is None or family is None or family.model_record(known.settings) is None:
-            todo = "name it under custom.systems to have it compared"
-            return Check(what, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, todo)
-        settings, found = known.settings, family.model_digests(known.settings)
+        if source is None:
+            return Check(MODELS, NOT_CHECKED, f"it is not known here where the model of {name} is", "", (path,), results, TODO)
+        found = digests()
     except BeirflowError as error:
-        return Check(what, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
+        return Check(MODELS, NOT_CHECKED, f"the model of {name} is not here: {error}", "", (path,), results)
     except UNREADABLE as error:
-        return unreadable(what, path, error, results, chain.repair_command(path))
-    chain.note(path, "files", recorded, settings.source)
+        return chain.unreadable(MODELS, path, error, results, chain.repair_command(path))
+    chain.note(path, "files", recorded, source)
     wrong = [file for file in sorted({*found, *recorded}) if found.get(file) != recorded.get(file)]
     if wrong:
-        differs = f"{', '.join(wrong)} of {settings.source} is not what {path} names, so the numbers cannot be made again with it"
+        differs = f"{', '.join(wrong)} of {source} is not what {path} names, so the numbers cannot be made again with it"
         expected = ", ".join(f"{file} {recorded.get(file)}" for file in wrong)
-        return Check(what, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(SUMMARY)))
-    return Check(what, PASSED, f"{name}: {len(found)} files of {settings.source}", files=(path,))
+        return Check(MODELS, FAILED, differs, expected, (path,), results, REPAIR.format(again=chain.again(layout.SUMMARY)))
+    return Check(MODELS, PASSED, f"{name}: {len(found)} files of {source}", files=(path,))
 
 
 def _check_training(chain: Chain) -> Iterator[Check]:
     """Note that the weights of a trained model are not checked against its training, which would take as long again."""
     for path in sorted(chain.claims):
-        if names := TRAINED_MODEL_RECORD.names_in(path):
+        if names := layout.TRAINED_MODEL_RECORD.names_in(path):
             problem = f"the training of {names['system']} on {names['dataset']} was not made again"
-            results = unique(chain.results[path])
-            yield Check("trained models are what their training gives", NOT_CHECKED, problem, "", (path,), results, "")
+            yield Check("trained models are what their training gives", NOT_CHECKED, problem, "", (path,), chain.affected(path))
 
 
 def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:
     """The files of runs that were made elsewhere are those that were read."""
     what = "runs of elsewhere are those that were read"
     for name, dataset in chain.runs:
-        path, family = RUN_RECORD(system=name, dataset=dataset), part(chain.manifest, "systems", name, kind=dict).get("family")
+        path, family = (
+            layout.RUN_RECORD(system=name, dataset=dataset),
+            part(chain.manifest, "systems", name, kind=dict).get("family"),
+        )
         recorded = (chain.records.get(path) or {}).get("source_sha256")
         known_family = setup.families.get(str(family))
         from_file = known_family is not None and type(known_family).source is not Family.source
         if recorded is None and not (from_file and chain.records.get(path)):
             continue
         if recorded is None:
-            results, again = unique(chain.results[path]), chain.repair_command(path)
-            yield Check(what, FAILED, f"{path} does not say which file was read", "its sha256", (path,), results, again)
+            yield chain.failed(what, path, f"{path} does not say which file was read", "its sha256")
             continue
         known = name in setup.systems and dataset in setup.datasets
         source = setup.run_file(name, dataset) if known else None
         if source is None or not Path(source).is_file():
-            todo = "name it under custom.systems to have it compared"
-            yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), todo)
+            yield Check(what, NOT_CHECKED, f"the file of {name} on {dataset} is not here", "", (path,), (), TODO)
             continue
         chain.note(path, "source_sha256", recorded, source)
-        found, results = file_digest(source), unique(chain.results[path])
+        found = file_digest(source)
         if found == recorded:
             yield Check(what, PASSED, f"{source} has the sha256 {found}", files=(path,))
         else:
-            repair = REPAIR.format(again=chain.again(SUMMARY))
-            yield Check(what, FAILED, f"{source} has the sha256 {found}", f"{path} says {recorded}", (path,), results, repair)
+            repair = REPAIR.format(again=chain.again(layout.SUMMARY))
+            says = f"{path} says {recorded}"
+            yield Check(what, FAILED, f"{source} has the sha256 {found}", says, (path,), chain.affected(path), repair)

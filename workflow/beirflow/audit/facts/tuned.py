@@ -12,14 +12,7 @@ KEY = "tuned"
 
 
 def check_tuned(chain: Chain) -> list[Check]:
-    """Compare what records say of tuning with the settings in the manifest.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        A check for every fact that does not agree; none where nothing is tuned.
-    """
+    """Compare what records say of tuning with the settings in the manifest."""
     facts = Comparison(chain, "systems are tuned on other queries")
     for system, dataset in chain.runs:
         entry = part(chain.manifest, "systems", kind=dict).get(system, {})

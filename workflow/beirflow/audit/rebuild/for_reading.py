@@ -3,25 +3,17 @@
 They are made in a folder of their own, in which links lead to the results.
 """
 
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
 from beirflow.audit.digests.reading import part, read_record
-from beirflow.audit.rebuild.made_again import link_results
-from beirflow.audit.rebuild.mteb_again import MtebAgain
-from beirflow.audit.rebuild.paper_again import LINKS, PaperAgain, Step
-from beirflow.audit.rebuild.report_again import LINKS as REPORT_LINKS
-from beirflow.audit.rebuild.report_again import ReportAgain
-from beirflow.audit.rebuild.tables_again import LINKS as TABLE_LINKS
-from beirflow.audit.rebuild.tables_again import OF_THE_TABLES, TablesAgain
+from beirflow.audit.rebuild.differences import difference
+from beirflow.audit.rebuild.rebuilds import Rebuilds, rebuilds, stated_intensity
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import BeirflowError
+from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.provenance import code_state
@@ -29,25 +21,16 @@ from beirflow.paper.facts import facts_digests
 
 NAME = "files for reading show the results"
 
-CRATES = (layout.CRATE, layout.CRATE_README, layout.CRATE_CONFIGURATION)
-
-Exports = Callable[[Chain, Path], Callable[[str], Step | None]]
-"""Makes exported files again, in a folder; by path, how, and how they are compared."""
+FORMS = (".html", ".tex", ".md", ".bib", ".gz")
+OF_A_FORM = (SYSTEMS, layout.CRATE, layout.CRATE_CONFIGURATION)
+"""Endings and paths of files whose form, not only their numbers, is that of the code."""
 
 RECORDS = {REPORT_RECORD: REPORT, layout.PAPER_RECORD: layout.PAPER}
 """Records of files for reading, and the page that each was written with."""
 
 
-def check_files_for_reading(chain: Chain, exports: Exports | None = None) -> list[Check]:
-    """Compare the files for reading with the record of the report, and with what the results give.
-
-    Args:
-        chain: What records say.
-        exports: Makes again what is exported for other tools, which the rooms behind this one do; not made again if None.
-
-    Returns:
-        Checks of the record, of every file that was made again, and of what was not compared.
-    """
+def check_files_for_reading(chain: Chain) -> list[Check]:
+    """Compare the files for reading with the records of pages, and with what the results give."""
     paths = [path for path in sorted(chain.listing.files) if layout.is_for_reading(path)]
     own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
     paths = [path for path in paths if path not in own]
@@ -57,9 +40,7 @@ def check_files_for_reading(chain: Chain, exports: Exports | None = None) -> lis
             named, found_there = _check_record(chain, record, page)
             recorded |= named
             checks += found_there
-    with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as scratch:
-        again = _Rebuilds(chain, Path(scratch), exports and exports(chain, Path(scratch)))
-        made = [check for path in paths for check in again.check(path)]
+    made = list(_rebuilt(chain, paths))
     checks += made
     compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
     if others := tuple(path for path in paths if path not in compared and path not in recorded):
@@ -83,7 +64,7 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
             problem = f"{page} was made from other results than these"
             checks.append(Check(f"{page} is of these results", WARNING, problem, "", (record_path,), (), again))
     except UNREADABLE as error:
-        return recorded, [unreadable(name, record_path, error, (), again)]
+        return recorded, [chain.unreadable(name, record_path, error, (), repair=again)]
     good = 0
     for path, expected in recorded.items():
         todo = chain.repair_command(path, goal=page) if layout.is_safe(path) else again
@@ -101,119 +82,78 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
     ]
 
 
-def _has_form(path: str) -> bool:
-    """Test whether the form of a file, not only its numbers, is that of the code."""
-    kinds = (layout.TABLE_TEX, layout.TABLE_MD, layout.OPEN_RUN)
-    return path in (*RECORDS.values(), SYSTEMS, layout.CITATIONS(), *CRATES) or any(kind.names_in(path) for kind in kinds)
+def _rebuilt(chain: Chain, paths: list[str]) -> Iterator[Check]:
+    """Make files again and compare each with the audited one; the rules are read once."""
+    if not paths:
+        return
+    try:
+        with rebuilds(chain) as rules:
+            for path in paths:
+                yield from _check_file(chain, rules, path)
+    except UNREADABLE as error:
+        problem = f"files for reading could not be made again: {type(error).__name__}: {str(error)[:200]}"
+        yield Check(NAME, NOT_CHECKED, problem, "", tuple(paths[:1000]))
 
 
-@dataclass
-class _Rebuilds:
-    """Makes files for reading again.
-
-    Attributes:
-        chain: What records say.
-        scratch: An empty folder.
-        exported: How to make again what is exported.
-        systems: Names of the systems.
-        rows: By dataset its corpora.
-    """
-
-    chain: Chain
-    scratch: Path
-    exported: Callable[[str], Step | None] | None = None
-    systems: list[str] = field(init=False)
-    rows: dict[str, list[str]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        chosen = part(self.chain.manifest, "configuration", "systems", kind=list)  # those that only others need have no row
-        self.systems = [name for name in self.chain.manifest["systems"] if name in chosen]
-        self.rows = {row: [corpus["name"] for corpus in corpora] for row, corpora in self.chain.manifest["datasets"].items()}
-
-    def check(self, path: str) -> Iterator[Check]:
-        """Make a file again and compare; nothing for one that takes long or needs what is not here."""
-        of_paper, of_mteb, of_tables = self._paper.steps(path), self._mteb.step(path), self._tables.step(path)
-        exported = self.exported(path) if self.exported else None
-        step = of_paper or of_mteb or of_tables or exported or self._report.step(path)
-        if step is None:
+def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
+    """Make a file again and compare; nothing for one that takes long or needs what is not here."""
+    repair = chain.repair_command(path, goal=path)
+    try:
+        rebuilt = rules.rebuild(path)
+        if rebuilt is None:
             return
-        make, compare = step
-        repair = self.chain.repair_command(path, goal=layout.PAPER if of_paper else path if of_mteb or exported else REPORT)
-        try:
-            link_results(self.chain, self.scratch, REPORT_LINKS)
-            if of_paper:
-                link_results(self.chain, self._paper.source, LINKS)
-            if of_mteb:
-                link_results(self.chain, self._mteb.source, ("corpora", "metrics", "mteb"))
-            if of_tables:
-                link_results(self.chain, self._tables.source, (*TABLE_LINKS, *OF_THE_TABLES))
-            make()
-            problem = compare(self.chain.file(path), (self._paper.target if of_paper else self.scratch) / path)
-        except BeirflowError as error:
-            yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
-        except UNREADABLE as error:
-            yield unreadable(NAME, path, error, (), repair)
-        else:
-            yield self._verdict(path, problem, repair)
+        made, code = rebuilt
+        problem = difference(path, chain.file(path), made)
+        if path == layout.COST and not problem:
+            _check_intensity(chain)
+    except BeirflowError as error:
+        yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
+    except UNREADABLE as error:
+        yield chain.unreadable(NAME, path, error, (), repair=repair)
+    else:
+        yield _verdict(chain, path, problem, code, repair)
 
-    def _verdict(self, path: str, problem: str, repair: str) -> Check:
-        """Return the verdict on a file that differs, or does not."""
-        if not problem:
-            return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
-        said, here = self._codes(path)
-        if _has_form(path) and said not in ("", here):
-            found = (
-                f"{path} is not what this beirflow writes: {problem}; it says that other code wrote it, {said}, so nobody knows "
-                f"who is right; the code here is {here}"
-            )
-            return Check(NAME, WARNING, found, "", (path,), (), repair)
-        if layout.PAPER_TABLE.names_in(path) and not self._same_facts():
-            found = f"{path}: {problem}; it was made with another catalogue than the one here"
-            return Check(NAME, WARNING, found, "", (path,), (), repair)
-        return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
 
-    def _codes(self, path: str) -> tuple[str, str]:
-        """Return the code that wrote a file, by the page's record or the results' manifest, and the code here."""
-        if path not in RECORDS.values():
-            said, here = self.chain.manifest["repository"].get("commit"), code_state()["commit"]
-            if said or here:
-                return f"commit {said}", f"commit {here}"
-            return str(self.chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
-        record, rule = (REPORT_RECORD, "write_report") if path == REPORT else (layout.PAPER_RECORD, "write_paper")
+def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> Check:
+    """Return the verdict on a file that differs, or does not; the code here is ``code``."""
+    if not problem:
+        return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
+    said, here = _codes(chain, path, code)
+    if (path.endswith(FORMS) or path in OF_A_FORM) and said not in ("", here):
+        found = (
+            f"{path} is not what this beirflow writes: {problem}; it says that other code wrote it, {said}, so nobody knows "
+            f"who is right; the code here is {here}"
+        )
+        return Check(NAME, WARNING, found, "", (path,), (), repair)
+    if layout.PAPER_TABLE.names_in(path) and not _same_facts(chain):
+        found = f"{path}: {problem}; it was made with another catalogue than the one here"
+        return Check(NAME, WARNING, found, "", (path,), (), repair)
+    return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
+
+
+def _codes(chain: Chain, path: str, code: str) -> tuple[str, str]:
+    """Return the code that wrote a file, by the page's record or the results' manifest, and the code here."""
+    if record := next((record for record, page in RECORDS.items() if page == path), None):
         try:
-            return str(read_record(self.chain.file(record)).get("code")), code_version(rule)
+            return str(read_record(chain.file(record)).get("code")), code
         except UNREADABLE:
-            return "which no record names", code_version(rule)
+            return "which no record names", code
+    said, here = chain.manifest["repository"].get("commit"), code_state()["commit"]
+    if said or here:
+        return f"commit {said}", f"commit {here}"
+    return str(chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
 
-    def _same_facts(self) -> bool:
-        """Test whether the facts that the paper prints are here those of its page."""
-        try:
-            return bool(read_record(self.chain.file(layout.PAPER_RECORD)).get("printed") == facts_digests())
-        except UNREADABLE:
-            return True
 
-    @property
-    def _report(self) -> ReportAgain:
-        """Makes the report again."""
-        return ReportAgain(self.chain, self.scratch, self.systems, self.rows, self._baseline)
+def _check_intensity(chain: Chain) -> None:
+    """Raise DataError if the carbon intensity of the costs is not the one of the manifest, which may be older."""
+    stated, configured = stated_intensity(chain), part(chain.manifest, "configuration").get("carbon_intensity")
+    if stated not in (None, configured):
+        raise DataError(f"its carbon_intensity is {stated:g}, the manifest's is {configured}; all else agrees")
 
-    @property
-    def _paper(self) -> PaperAgain:
-        """Makes tables of the paper again."""
-        return PaperAgain(self.scratch / "paper-source", self.scratch / "paper-made", self.systems, self.rows, self._baseline)
 
-    @property
-    def _tables(self) -> TablesAgain:
-        """Makes the tables of systems and for papers again."""
-        recorded = {name: self.chain.manifest["systems"][name] for name in self.systems}
-        systems = {name: {"family": each["family"], **each["settings"]} for name, each in recorded.items()}
-        return TablesAgain(self.scratch / "tables-source", self.scratch, systems, self.rows, self.chain.records, self._baseline)
-
-    @property
-    def _baseline(self) -> str:
-        return str(part(self.chain.manifest, "configuration", "baseline") or self.systems[0])
-
-    @property
-    def _mteb(self) -> MtebAgain:
-        """Makes results in the forms of MTEB again."""
-        return MtebAgain(self.scratch / "mteb-source", self.scratch, self.rows)
+def _same_facts(chain: Chain) -> bool:
+    """Test whether the facts that the paper prints are here those of its page."""
+    try:
+        return bool(read_record(chain.file(layout.PAPER_RECORD)).get("printed") == facts_digests())
+    except UNREADABLE:
+        return True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique, unreadable
+from beirflow.audit.digests.checks import PASSED, UNREADABLE, Check, RecordError, Result, unique
 from beirflow.audit.digests.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
@@ -22,15 +22,7 @@ RANKED = "runs follow the ranking rule"
 
 
 def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
-    """Compute metrics again and compare.
-
-    Args:
-        chain: What records say.
-        corpora: Reads the documents.
-
-    Returns:
-        Checks for every run, those that only other systems need too, and for every dataset of forums.
-    """
+    """Compute the metrics of every run and dataset of forums again, and check the ranking of all runs."""
     checks: list[Check] = []
     for (system, dataset), dataset_row in chain.evaluated.items():
         names = {"system": system, "dataset": dataset}
@@ -38,8 +30,7 @@ def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
         try:
             checks += _check_dataset(chain, corpora, system, dataset, result)
         except UNREADABLE as error:
-            cause = getattr(error, "path", None) or path
-            checks.append(unreadable("metrics are what the run gives", cause, error, [result], chain.repair_command(cause)))
+            checks.append(chain.unreadable("metrics are what the run gives", path, error, [result]))
         if TREC_RUN(**names) in chain.listing.files:
             checks.append(check_trec(chain, system, dataset, result))
     for system, dataset in chain.runs:
@@ -55,8 +46,7 @@ def _check_needed_run(chain: Chain, corpora: Corpora, system: str, dataset: str)
     try:
         return _check_ranking(chain, corpora, system, dataset, results, lambda query, ids: None)
     except UNREADABLE as error:
-        cause = getattr(error, "path", None) or path
-        return unreadable(RANKED, cause, error, results, chain.repair_command(cause))
+        return chain.unreadable(RANKED, path, error)
 
 
 def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, result: Result) -> Iterator[Check]:
@@ -105,7 +95,7 @@ def _check_ranking(
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
         expected = "score descending, then document id descending; each document of the corpus at most once"
-        return Check(RANKED, FAILED, found, expected, files, results, chain.repair_command(run_path))
+        return chain.failed(RANKED, run_path, found, expected, results)
     return Check(RANKED, PASSED, found, files=files)
 
 
@@ -138,7 +128,7 @@ def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str
     else:
         found = f"{file} has {table.num_rows} rows and {len(table.column_names) - 1} measures, or others"
         expected = f"{len(again)} queries in the order of their ids, and {len(expected_names) - 1} measures"
-    return Check(name, FAILED, found, expected, (file,), (result,), chain.repair_command(file))
+    return chain.failed(name, file, found, expected, [result])
 
 
 def _compare_means(
@@ -173,7 +163,7 @@ def _check_mean(chain: Chain, path: str, result: Result) -> Check:
         chain.note(path, "measures", expected, "its forums")
         return _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
     except UNREADABLE as error:
-        return unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))
+        return chain.unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))
 
 
 def _compare(
@@ -182,14 +172,10 @@ def _compare(
     name = "means are what they are means of"
     if set(recorded) != set(expected):
         wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} are on one side only"
-        return Check(
-            name, FAILED, f"{path}: {wrong}", f"those that {source} give", (path,), (result,), chain.repair_command(path)
-        )
+        return chain.failed(name, path, f"{path}: {wrong}", f"those that {source} give", [result])
     differ = [key for key, value in expected.items() if not abs(recorded[key] - value) <= TOLERANCE]
     if differ:
         found = ", ".join(f"{key} {recorded[key]!r}" for key in differ[:5])
         right = ", ".join(f"{key} {expected[key]!r}" for key in differ[:5])
-        return Check(
-            name, FAILED, f"{path} says {found}", f"{right}, by {source}", (path,), (result,), chain.repair_command(path)
-        )
+        return chain.failed(name, path, f"{path} says {found}", f"{right}, by {source}", [result])
     return Check(name, PASSED, f"{path}: {len(expected)} results are those of {source}", files=(path,))

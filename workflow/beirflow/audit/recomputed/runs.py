@@ -71,17 +71,7 @@ class RunRules:
 
 
 def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunRules:
-    """Return the conditions on a run.
-
-    Args:
-        chain: What records say.
-        corpora: Reads the documents.
-        system: Name of the system.
-        dataset: Name of the corpus.
-
-    Returns:
-        The rules.
-    """
+    """Return the conditions on a run."""
     path, ids = QUERIES(dataset=dataset), corpora[dataset].ids
     queries = read_columns(chain.file(path), path, ["query_id"])["query_id"]
     own = queries.filter(pc.is_in(queries.cast(pa.large_string()), value_set=ids))
@@ -108,18 +98,7 @@ def _candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
 
 
 def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
-    """The queries of a run, one at a time, in the order of the file.
-
-    Args:
-        chain: What records say.
-        path: The run.
-
-    Yields:
-        A query with its documents.
-
-    Raises:
-        RecordError: It has further columns, or ranks do not count from 1.
-    """
+    """Yield the queries of a run in the order of the file; raise RecordError for further columns or ranks not counted from 1."""
     columns = ("query_id", "doc_id", "score", "rank")
     with open_parquet(chain.file(path), path) as file:
         if further := sorted({*file.schema_arrow.names} - {*columns}):

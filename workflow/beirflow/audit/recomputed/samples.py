@@ -8,7 +8,7 @@ import numpy as np
 
 from beirflow.audit.digests.arrow_files import check_arrow
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique, unreadable
+from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique
 from beirflow.audit.digests.reading import open_parquet, part
 from beirflow.audit.digests.setup import Setup
 from beirflow.audit.facts.representations import configured_precision
@@ -81,8 +81,7 @@ def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Call
                 problem = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
                 checks.append(Check(WHAT, NOT_CHECKED, problem))
         except UNREADABLE as error:
-            cause = getattr(error, "path", None) or MANIFEST
-            checks.append(unreadable(WHAT, cause, error, _affected(chain, name, dataset), chain.repair_command(cause)))
+            checks.append(chain.unreadable(WHAT, MANIFEST, error, _affected(chain, name, dataset)))
     return checks
 
 
@@ -91,12 +90,11 @@ def _check_corpus(
 ) -> Iterator[Check]:
     recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
-    settings = {key: value for key, value in part(recorded, "settings", kind=dict).items() if key != "name"}
     corpus = chain.corpora[dataset]
     row, whole = chain.whole(dataset)
     subject = Subject(
         results=chain.folder,
-        system=setup.system_as_stated(name, {"family": recorded["family"], **settings}),
+        system=setup.system_as_stated(name, recorded),
         here=setup.systems.get(name),
         dataset=dataset,
         made=_made(chain, name, dataset),
@@ -158,7 +156,7 @@ def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:
     except (NotHereError, BeirflowError) as error:
         return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}")
     except UNREADABLE as error:
-        return unreadable(check.name, check.path, error, results, repair)
+        return chain.unreadable(check.name, check.path, error, results, repair=repair)
     if finding.passed:
         return Check(check.name, PASSED, finding.found, finding.expected)
     return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), results, repair)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, WARNING, Check, RecordError, Result, unique, unreadable
+from beirflow.audit.digests.checks import PASSED, UNREADABLE, WARNING, Check, RecordError, Result
 from beirflow.audit.digests.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
@@ -28,15 +28,7 @@ class Difference(NamedTuple):
 
 
 def check_summary(chain: Chain) -> list[Check]:
-    """Make the summary again and compare.
-
-    Args:
-        chain: What records say.
-
-    Returns:
-        One check; a warning if the published scores in it come from another catalogue than the one here.
-    """
-    again = chain.repair_command(SUMMARY)
+    """Make the summary again and compare; a warning if its published scores come from another catalogue."""
     try:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
@@ -49,12 +41,10 @@ def check_summary(chain: Chain) -> list[Check]:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")
         differs = _difference(written, made, () if same_catalogue else FROM_THE_CATALOGUE)
     except UNREADABLE as error:
-        results = unique(chain.results.get(SUMMARY, ()))
-        return [unreadable(NAME, getattr(error, "path", None) or SUMMARY, error, results, again)]
+        return [chain.unreadable(NAME, SUMMARY, error)]
     if differs:
         mine = [result for result in chain.means.values() if result == differs.result]
-        results = unique(mine or chain.results[SUMMARY])
-        return [Check(NAME, FAILED, f"{SUMMARY}: {differs.found}", differs.expected, (SUMMARY,), results, again)]
+        return [chain.failed(NAME, SUMMARY, f"{SUMMARY}: {differs.found}", differs.expected, mine or None)]
     rows = f"{made.count(chr(10)) - 1} rows"
     if not same_catalogue:
         problem = (

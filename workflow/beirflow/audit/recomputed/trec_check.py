@@ -3,23 +3,13 @@
 from itertools import zip_longest
 
 from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, Result, unreadable
+from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, Result
 from beirflow.audit.digests.reading import open_parquet, read_packed_lines
 from beirflow.files.layout import RUN, TREC_RUN
 
 
 def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check:
-    """Compare a run in TREC form with the Parquet file that it was written from.
-
-    Args:
-        chain: What records say.
-        system: Name of the system.
-        dataset: Name of the corpus.
-        result: The row of the summary that the run belongs to.
-
-    Returns:
-        One check; a difference affects no number, since none is computed from this file.
-    """
+    """Compare a run in TREC form, from which no number is computed, with the Parquet file that it was written from."""
     names = {"system": system, "dataset": dataset}
     name, path, source = "runs in TREC form say the same", TREC_RUN(**names), RUN(**names)
     again = chain.repair_command(path, goal=path)
@@ -33,5 +23,5 @@ def check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check
                     problem = f"{path}:{place}: {line and line[:200]!r}; no number is computed from this file"
                     return Check(name, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
     except UNREADABLE as error:
-        return unreadable(name, path, error, [result], again)
+        return chain.unreadable(name, path, error, [result], repair=again)
     return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))

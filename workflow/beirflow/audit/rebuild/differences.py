@@ -1,0 +1,88 @@
+"""Differences between files for reading and the same files made again."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from beirflow.audit.digests.reading import read_columns, read_packed_lines, read_record
+from beirflow.files import layout
+from beirflow.files.csv_files import NAMES, read_cells
+from beirflow.files.errors import DataError
+from beirflow.files.layout import SCORES
+from beirflow.files.records import RECORD_DIGEST
+from beirflow.paper.bias import EXTRA
+
+OF_THE_JOB = ("job", "code", "inputs", "outputs", RECORD_DIGEST)
+"""Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
+
+MEASURED = ("peak_memory_bytes", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
+"""The columns that come from benchmarks and from counted energy, which may be gone."""
+
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+
+RELATIVE = 1e-6
+"""Relative tolerance between numbers of a table; versions of packages round in other places."""
+
+
+def difference(path: str, here: Path, made: Path) -> str:
+    """Return the difference between a file for reading and the same file made again; raise DataError if cells had no source."""
+    if here.stat().st_size == made.stat().st_size and here.read_bytes() == made.read_bytes():
+        return ""
+    suffix = here.suffix
+    if suffix == ".csv":
+        return _other_table(here, made, EXTRA if layout.PAPER_TABLE.names_in(path) else MEASURED)
+    if suffix == ".parquet":
+        kind = SCORES if path == SCORES else here.name
+        return "" if read_columns(here, kind).equals(pq.read_table(made)) else "other values"
+    if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
+        return _other_record(read_record(here), record)
+    return _other_packed(here, made) if suffix == ".gz" else _other_page(here, made)
+
+
+def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
+    """Compare tables; cells of the columns ``given`` whose sources are gone are empty in the new table and not compared."""
+    (found_names, *found), (names, *expected) = (read_cells(path.read_bytes().decode("utf-8")) for path in (here, made))
+    if found_names != names or len(found) != len(expected):
+        return f"{len(found)} rows of {', '.join(found_names)}"
+    not_compared = set[str]()
+    for line, row in enumerate(zip(found, expected, strict=True), 2):
+        for column, one, other in zip(names, *row, strict=True):
+            if not other and one and column in given:
+                not_compared.add(column)
+            elif one != other and (column in NAMES or not _is_near(one, other)):
+                return f"line {line}: {column} is {one}, expected {other}"
+    if not_compared:
+        raise DataError(f"what its columns {', '.join(sorted(not_compared))} come from is not among the results")
+    return ""
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Test whether two cells are numbers that differ by rounding only."""
+    both = NUMBER.fullmatch(one) and NUMBER.fullmatch(other)
+    return bool(both) and math.isclose(float(one), float(other), rel_tol=RELATIVE, abs_tol=1e-12)
+
+
+def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and found.get(key) != expected.get(key)]
+    return f"other {', '.join(keys)}" if keys else ""
+
+
+def _other_page(here: Path, made: Path) -> str:
+    found, expected = (path.read_bytes().split(b"\n") for path in (here, made))
+    for number, (one, other) in enumerate(zip(found, expected, strict=False), 1):
+        if one != other:
+            place = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+            return f"line {number}: {one[max(0, place - 30) : place + 30]!r}, expected {other[max(0, place - 30) : place + 30]!r}"
+    return "" if len(found) == len(expected) else f"{len(found)} lines, expected {len(expected)}"
+
+
+def _other_packed(here: Path, made: Path) -> str:
+    for number, (one, other) in enumerate(zip_longest(read_packed_lines(here), read_packed_lines(made)), 1):
+        if one != other:
+            return f"line {number}: {one and one[:60]!r}, expected {other and other[:60]!r}"
+    return ""

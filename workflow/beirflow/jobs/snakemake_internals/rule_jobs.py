@@ -1,0 +1,105 @@
+"""Jobs of the rules for chosen files, without running Snakemake: rule files are read, nothing is planned or started."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from beirflow.jobs.snakemake_internals.workflow_run import check_version
+
+EXPERIMENT = "stated_experiment"
+"""Name under which ``common.smk`` takes an experiment that is not made from the configuration."""
+
+
+class RuleJobs:
+    """The rules of a Snakefile for an experiment.
+
+    Args:
+        workflow: Snakemake's object of that name, which has read the Snakefile.
+        results: Folder in which the rules place all results.
+    """
+
+    def __init__(self, workflow: Any, results: Path) -> None:
+        self._workflow, self._results = workflow, results
+
+    def job(self, path: str) -> SimpleNamespace | None:
+        """Return the job that makes a file, with what :class:`~beirflow.jobs.entrance.Sources` asks of Snakemake's object.
+
+        Args:
+            path: Path of the file below the results.
+
+        Returns:
+            The job; None if no rule makes the file.
+
+        Raises:
+            ValueError: The rule has no job for this file.
+        """
+        from snakemake.exceptions import WorkflowError
+        from snakemake.iocontainers import Wildcards
+
+        target = str(self._results / path)
+        rule = next((rule for rule in self._workflow.rules if rule.is_producer(target)), None)
+        if rule is None:
+            return None
+        try:
+            wildcards = Wildcards(fromdict=rule.get_wildcards(target))
+            inputs, output = rule.expand_input(wildcards)[0], rule.expand_output(wildcards)[0]
+            params = rule.expand_params(wildcards, inputs, output, None)[0]
+        except WorkflowError as error:
+            raise ValueError(f"the rule {rule.name} has no job that makes {path}: {error}") from error
+
+        return SimpleNamespace(
+            rule=rule.name,
+            input=inputs._plainstrings(),
+            output=output._plainstrings(),
+            params=params,
+            wildcards=wildcards,
+            threads=1,
+            config=self._workflow.config,
+        )
+
+
+@contextmanager
+def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
+    """Read a Snakefile for an experiment, whatever the configuration says.
+
+    Args:
+        snakefile: The Snakefile.
+        experiment: The experiment whose ``config`` is the configuration.
+        results: Folder in which the rules place all results; a path without braces.
+
+    Yields:
+        Its rules.
+
+    Raises:
+        ValueError: The rules do not fit the experiment.
+    """
+    from snakemake.api import Workflow  # before snakemake.workflow, which imports it in a circle
+    from snakemake.exceptions import WorkflowError
+    from snakemake.logging import LoggerManager, logger
+    from snakemake.settings import types
+
+    check_version("snakemake")
+    workflow = Workflow(
+        config_settings=types.ConfigSettings(config={**experiment.config, "pathvars": {"results": str(results)}}),
+        resource_settings=types.ResourceSettings(cores=1),
+        # As one of the jobs of a run: rule files take over neither terminal nor lock.
+        workflow_settings=types.WorkflowSettings(exec_mode=types.ExecMode.SUBPROCESS),
+        logger_manager=LoggerManager(logger, types.OutputSettings()),
+        storage_settings=types.StorageSettings(),
+        deployment_settings=types.DeploymentSettings(),
+        output_settings=types.OutputSettings(),
+        group_settings=types.GroupSettings(),
+        check_envvars=False,
+    )
+    workflow.globals[EXPERIMENT] = experiment
+    logger.disabled = True  # it would say that the configuration file is extended
+    try:
+        workflow.include(snakefile, overwrite_default_target=True)
+        yield RuleJobs(workflow, results)
+    except WorkflowError as error:
+        raise ValueError(f"the rules do not fit these results: {error}") from error
+    finally:
+        logger.disabled = False
+        workflow.tear_down()
