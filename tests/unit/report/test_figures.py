@@ -167,6 +167,7 @@ def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: R
     assert [label.get_text() for label in plain.get_yticklabels()] == ["all documents", "relevant", "x", "y"]
     median = plain.lines[-2].get_xdata()[0]
     assert 25 <= median <= 32
+    assert plain.lines[-2].get_ydata()[0] == 3  # the row of y
 
 
 def test_no_line_ends_inside_a_value_of_the_test_of_ranks() -> None:
