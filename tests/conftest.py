@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 # Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -104,28 +103,21 @@ def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Workf
 @pytest.fixture
 def finished_lexical(lexical_once: Workflow, tmp_path: Path) -> Workflow:
     """A copy of that run that a test may change."""
-    shutil.copytree(lexical_once.folder, tmp_path / "finished")
-    return Workflow(tmp_path / "finished", dict(lexical_once.config))
+    return lexical_once.copied(tmp_path / "finished")
 
 
 @pytest.fixture
 def finished(finished_once: tuple[Workflow, str], tmp_path: Path) -> Workflow:
     """A copy of the finished run that a test may change."""
-    original, _ = finished_once
-    shutil.copytree(original.folder, tmp_path / "finished")
-    return Workflow(tmp_path / "finished", dict(original.config))
+    return finished_once[0].copied(tmp_path / "finished")
 
 
 def _lexical(folder: Path, dataset: Path) -> Workflow:
-    return _with_system(folder, {"family": "lexical"}, dataset)
+    return Workflow(folder, config_of({"tiny": {"family": "lexical"}}, dataset))
 
 
 def _workflow(folder: Path, model: Path, dataset: Path) -> Workflow:
-    return _with_system(folder, tiny_system(model), dataset)
-
-
-def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> Workflow:
-    return Workflow(folder, config_of({"tiny": system}, dataset))
+    return Workflow(folder, config_of({"tiny": tiny_system(model)}, dataset))
 
 
 @pytest.fixture(scope="session")
