@@ -46,30 +46,13 @@ def missing() -> str:
 
 
 def index(corpus: Path, output: Path, collection: str, threads: int = 1) -> None:
-    """Index the files of a folder, with what a search needs and no more: scores do not depend on what else is stored.
-
-    Args:
-        corpus: Folder that holds corpus.jsonl and nothing else.
-        output: Folder of the index.
-        collection: :data:`FLAT` or :data:`MULTIFIELD`.
-        threads: Threads to index with.
-    """
+    """Index corpus.jsonl of a folder, with what a search needs and no more: scores do not depend on what else is stored."""
     options = {"collection": collection, "generator": "DefaultLuceneDocumentGenerator", "input": corpus, "index": output}
     _java("io.anserini.index.IndexCollection", {**options, "threads": threads}, _FIELDS[collection][0])
 
 
 def search(index_folder: Path, topics: Path, output: Path, collection: str, k: int, threads: int = 1, k1: float = 0.9) -> None:
-    """Search with BM25, and write a run in TREC's form.
-
-    Args:
-        index_folder: What :func:`index` wrote.
-        topics: Id, tabulator and text of each query.
-        output: The run to write.
-        collection: That of the index.
-        k: Hits of each query.
-        threads: Queries that are searched at once.
-        k1: Of BM25; b is 0.4.
-    """
+    """Search the topics, lines of id and text, with BM25, b 0.4, and write a run in TREC's form."""
     options = {"index": index_folder, "topics": topics, "topicReader": "TsvString", "output": output, "hits": k}
     flags = ["-bm25", "-removeQuery", *_FIELDS[collection][1]]
     _java("io.anserini.search.SearchCollection", {**options, "bm25.k1": k1, "bm25.b": 0.4, "threads": threads}, flags)

@@ -13,18 +13,7 @@ from lexical_results import Row
 
 
 def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int, **on: Any) -> list[Row]:
-    """The answers of the first system to all queries, as rows of a run.
-
-    Args:
-        results: The folder of all results.
-        dataset: Name of the corpus.
-        systems: The system, and those that it is made from.
-        top_k: Documents of an answer.
-        **on: Where and how to compute; on a CPU in float32 if nothing is said.
-
-    Returns:
-        Query, document, score and rank, as a run is sorted.
-    """
+    """The answers of the first system to all queries, as rows of a run; the others are those that it is made from."""
     asking = Asking({each.name: _entry(each) for each in systems}, dataset, Job(results), threads=1)
     how = {"device": "cpu", "precision": "float32", "token_budget": "auto", **on}
     opened = asking.opener(how, top_k)(systems[0].name)

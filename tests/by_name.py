@@ -7,15 +7,7 @@ from typing import Any, get_origin
 
 
 def call(function: Callable[..., Any], **named: Any) -> Any:
-    """Call a function; a parameter that is a dataclass is made of the arguments that have the names of its fields.
-
-    Args:
-        function: The function.
-        **named: Its arguments, and fields of those that are not among them; each has to be used.
-
-    Returns:
-        What it returns.
-    """
+    """Call a function; a parameter that is a dataclass is made of the arguments that have the names of its fields."""
     unused = set(named)
     arguments = _arguments(function, named, unused)
     assert not unused, f"{function.__name__} takes no {sorted(unused)}"

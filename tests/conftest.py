@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -114,36 +114,25 @@ def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> "Work
 @pytest.fixture
 def finished_lexical(lexical_once: "Workflow", tmp_path: Path) -> "Workflow":
     """A copy of that run that a test may change."""
-    return _copy(lexical_once, tmp_path / "finished")
+    return lexical_once.copied(tmp_path / "finished")
 
 
 @pytest.fixture
 def finished(finished_once: "tuple[Workflow, str]", tmp_path: Path) -> "Workflow":
     """A copy of the finished run that a test may change."""
-    return _copy(finished_once[0], tmp_path / "finished")
-
-
-def _copy(original: "Workflow", folder: Path) -> "Workflow":
-    from workflow_runs import Workflow
-
-    shutil.copytree(original.folder, folder)
-    return Workflow(folder, dict(original.config))
+    return finished_once[0].copied(tmp_path / "finished")
 
 
 def _lexical(folder: Path, dataset: Path) -> "Workflow":
-    return _with_system(folder, {"family": "lexical"}, dataset)
+    from workflow_runs import Workflow, config_of
+
+    return Workflow(folder, config_of({"tiny": {"family": "lexical"}}, dataset))
 
 
 def _workflow(folder: Path, model: Path, dataset: Path) -> "Workflow":
-    from workflow_runs import tiny_system
+    from workflow_runs import Workflow, config_of, tiny_system
 
-    return _with_system(folder, tiny_system(model), dataset)
-
-
-def _with_system(folder: Path, system: dict[str, Any], dataset: Path) -> "Workflow":
-    from workflow_runs import Workflow, config_of
-
-    return Workflow(folder, config_of({"tiny": system}, dataset))
+    return Workflow(folder, config_of({"tiny": tiny_system(model)}, dataset))
 
 
 @pytest.fixture(scope="session")

@@ -15,23 +15,14 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Answer:
-    """How one request is answered; by default as a good server does.
+    """How one request is answered; by default as a good server does."""
 
-    Attributes:
-        status: Anything but 200 is sent as it is, without a file.
-        ranges: Whether a Range header is honoured.
-        cut_after: Bytes of the body after which the connection is closed, although more were announced.
-        content_range: Sent with status 206 in place of the true one.
-        announced: Sent as Content-Length in place of the true one; nothing announces none, and the end of the connection ends it.
-        headers: Sent too.
-    """
-
-    status: int = 200
-    ranges: bool = True
-    cut_after: int | None = None
-    content_range: str | None = None
-    announced: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200  # anything but 200 is sent as it is, without a file
+    ranges: bool = True  # whether a Range header is honoured
+    cut_after: int | None = None  # bytes of the body after which the connection is closed, although more were announced
+    content_range: str | None = None  # sent with status 206 in place of the true one
+    announced: str | None = None  # sent as Content-Length in place of the true one; empty: none is sent
+    headers: Mapping[str, str] = field(default_factory=dict)  # sent too
 
 
 class Asked(NamedTuple):

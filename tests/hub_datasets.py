@@ -105,13 +105,7 @@ def languages(folder: Path) -> Path:
 
 
 class Hub(FileServer):
-    """A hub for this process.
-
-    Args:
-        datasets: Folders by id.
-        monkeypatch: Points the library of the hub to this one; it reads its environment when it is imported.
-        cache: Where the library keeps what it fetched.
-    """
+    """A hub of datasets, folders by id, to which ``monkeypatch`` points the library of the hub for this process."""
 
     def __init__(self, datasets: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
         served: dict[str, bytes] = {}

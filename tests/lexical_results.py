@@ -44,15 +44,7 @@ Row = tuple[str, str, float, int]
 
 
 class LexicalResults:
-    """A corpus of one dataset in a folder of results, prepared; each step is a method.
-
-    Args:
-        folder: Where source and results are written.
-        corpus: The documents, in the order of the file.
-        queries: Texts by id; each has a judgement, of the first document unless others are given.
-        size: Most documents of a chunk.
-        judgements: Grades by query and document.
-    """
+    """A prepared corpus in chunks of so many documents; each step is a method. By default the first document is relevant."""
 
     def __init__(
         self,

@@ -20,14 +20,7 @@ ALWAYS = ""
 
 
 def needed_modules(rule: str) -> set[str]:
-    """Return the modules of the package with a name that the functions of a rule need, directly or through other names.
-
-    Args:
-        rule: Name of the rule.
-
-    Returns:
-        Names below the package, without those of ``NO_INFLUENCE``.
-    """
+    """Return the modules of the package with a name that the functions of a rule need, directly or through other names."""
     named = (function.removeprefix(f"{PACKAGE.name}.").partition(":") for function in entrances()[rule])
     waiting = [(module, name) for module, _, name in named]
     seen: set[tuple[str, str]] = set()

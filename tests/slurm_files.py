@@ -82,16 +82,7 @@ StorageLoc=slurm_accounts
 
 
 def write_files(folder: Path, host: str, *, accounting: bool) -> Mapping[str, int]:
-    """Write what the daemons read.
-
-    Args:
-        folder: Of the cluster.
-        host: Name of this machine.
-        accounting: Whether there is accounting.
-
-    Returns:
-        The ports of slurmctld, slurmdbd, MariaDB and every node.
-    """
+    """Write the files of the daemons; gives the ports of slurmctld, slurmdbd, MariaDB and every node."""
     for name in ("state", "bin", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir()
     # The plugin calls srun without SLURM_CONF; on a cluster that is set up for good, /etc/slurm/slurm.conf is there.

@@ -36,16 +36,7 @@ SYSTEM = "trained"
 
 
 class TrainingResults(LexicalResults):
-    """A prepared corpus, for whose documents queries are written, on which an encoder is trained.
-
-    Args:
-        folder: Where source and results are written.
-        corpus: The documents.
-        base: Folder of the encoder that it begins as.
-        training: How it is trained.
-        size: Most documents of a chunk.
-        settings: Settings of the encoder.
-    """
+    """A prepared corpus, for whose documents queries are written, on which an encoder is trained."""
 
     def __init__(
         self, folder: Path, corpus: list[Document], base: Path, training: Training, size: int = 1000, **settings: Any

@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import shlex
 import signal
 import socket
@@ -47,11 +48,7 @@ LONGEST_REQUEST = 1 << 20
 
 
 def import_libraries(package: Path) -> None:
-    """Import what jobs import, and all of beirflow, which jobs of other copies of the workflow forget.
-
-    Args:
-        package: The folder that beirflow is in.
-    """
+    """Import what jobs import, and all of beirflow, which jobs of other copies of the workflow forget."""
     for name in LIBRARIES:
         importlib.import_module(name)
     sys.path.append(str(package))
@@ -65,8 +62,11 @@ def import_libraries(package: Path) -> None:
         if not is_room:
             importlib.import_module(name)
     from beirflow.experiment.load import load_experiment
+    from beirflow.jobs.code_version import code_version, entrances
 
     load_experiment({})  # reads catalogue and schemas, which are kept
+    for rule in entrances():
+        code_version(rule)  # kept too: a quarter of the time of a plan
     sys.path.remove(str(package))
     gc.freeze()
 
@@ -144,28 +144,31 @@ class WarmJob:
 
 
 def _serve(requests: socket.socket) -> NoReturn:
-    """Start jobs until Snakemake ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the processes that wait for jobs
+    """Start jobs, and say how each ended, until Snakemake ends; as their parent, since a fork takes as long as a short job."""
+    running: dict[int, tuple[int, socket.socket]] = {}
     while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
-        if not message:
-            os._exit(0)
-        with socket.socket(fileno=descriptors[0]) as answers:
-            if os.fork() == 0:
+        for ready in select.select([requests, *running], [], [])[0]:
+            if ready is not requests:
+                job, answers = running.pop(ready)
+                os.close(ready)
+                with answers:
+                    answers.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])}\n".encode())
+                continue
+            message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
+            if not message:
+                os._exit(0)
+            answers = socket.socket(fileno=descriptors[0])
+            job = os.fork()
+            if job == 0:
                 requests.close()
-                _watch(answers, json.loads(message))
+                answers.close()
+                _run(json.loads(message))
+            answers.sendall(f"{job}\n".encode())
+            running[os.pidfd_open(job)] = job, answers
 
 
-def _watch(answers: socket.socket, request: Mapping[str, Any]) -> NoReturn:
-    """Run a job in a process of its own, as its parent, which alone is told how it ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    job = os.fork()
-    if job:
-        answers.sendall(f"{job}\n".encode())
-        _, status = os.waitpid(job, 0)
-        answers.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-        os._exit(0)
-    answers.close()
+def _run(request: Mapping[str, Any]) -> NoReturn:
+    """Run a job in this process."""
     os.environ.clear()
     os.environ.update(request["environment"])
     os.environ[request["starter"]] = str(os.getppid())

@@ -28,17 +28,7 @@ class WarmSnakemake:
     def run(
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
     ) -> tuple[int, str]:
-        """Run Snakemake to its end.
-
-        Args:
-            arguments: Of its command line.
-            folder: Where to run it.
-            environment: All of its environment.
-            warm_jobs: Whether its jobs are forked too; not where what they import reads something else in the environment.
-
-        Returns:
-            Its exit status, and what it printed.
-        """
+        """Run Snakemake to its end, with all of this environment; gives its exit status, and what it printed."""
         process, self._process = self._process or self._start(), None
         assert process.stdin is not None
         assert process.stdout is not None
@@ -87,7 +77,8 @@ def serve() -> None:
         become(request)
         if str(repository / "Snakefile") not in request["arguments"]:
             forget_beirflow()
-        if request["warm_jobs"] and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
+        runs_jobs = request["warm_jobs"] and "--dry-run" not in request["arguments"]
+        if runs_jobs and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
             fork_jobs()
         run_to_the_end(snakemake.cli.main)
 

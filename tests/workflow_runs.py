@@ -2,15 +2,18 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 from beir_writer import write_beir
+from beirflow.files.records import read_json
 from tiny_bert import WORDS
 from warm_snakemake import WarmSnakemake
 
@@ -78,6 +81,15 @@ class Workflow:
     def result(self, path: str) -> Path:
         """A file under results/."""
         return self.folder / "results" / path
+
+    def read(self, path: str) -> Any:
+        """The content of a JSON file under results/."""
+        return read_json(self.result(path))
+
+    def copied(self, folder: Path) -> "Workflow":
+        """A copy of the folder and its configuration, which a test may change."""
+        shutil.copytree(self.folder, folder)
+        return Workflow(folder, deepcopy(self.config))
 
 
 def config_of(own: Mapping[str, Mapping[str, Any]], dataset: Path, **changes: Any) -> dict[str, Any]:

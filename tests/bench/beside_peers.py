@@ -325,7 +325,7 @@ def plan(settings: Settings, folder: Path, name: str, chunk_documents: int, seco
         clock="process",
         rounds=settings.rounds(full=3, quick=1),
         inputs=settings.own("plan.inputs", config.parent, chunk_documents),
-        sides=[Side("ours", [*command, "--dry-run", "--cores", str(settings.cores)], folder / "ours")],
+        sides=[Side("ours", [*command, "--dry-run", "--cores", str(settings.cores), "results/summary.csv"], folder / "ours")],
         check=settings.peer("plan.check", folder / "ours.out", chunk_documents),
         targets=[Target("seconds", "ours", seconds)],
     )

@@ -28,19 +28,12 @@ class ChildFailedError(Exception):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run of one side.
+    """One run of one side."""
 
-    Attributes:
-        wall: Seconds from start to end of the process.
-        cpu: Seconds of processor time, all cores and descendants together.
-        peak: Largest resident set of the process, or of the largest of its descendants, in bytes.
-        report: What the child itself said, e.g. ``seconds`` of the call and ``growth``, bytes above those of its imports.
-    """
-
-    wall: float
-    cpu: float
-    peak: int
-    report: Mapping[str, Any]
+    wall: float  # seconds from start to end of the process
+    cpu: float  # seconds of processor time, all cores and descendants together
+    peak: int  # largest resident set of the process, or of the largest of its descendants, in bytes
+    report: Mapping[str, Any]  # said by the child itself, e.g. ``seconds`` of the call and ``growth``, bytes above its imports
 
     def value(self, quantity: Quantity, clock: Clock) -> float:
         """One of the quantities that are compared."""
@@ -57,27 +50,16 @@ Runs = Mapping[str, Sequence[Measurement]]
 
 @dataclass(frozen=True)
 class Row:
-    """One target and its values.
+    """One target and its values."""
 
-    Attributes:
-        stage: Name of the row.
-        compared: What is compared, in words.
-        unit: ``×`` for a ratio, else ``s`` or ``GB``.
-        values: One value a round, in that unit.
-        at_most: The target.
-        met: Whether the median keeps to it.
-        seconds: Median times of the side and of the one it is compared with, if there is one.
-        memory: Median peaks of both, in bytes.
-    """
-
-    stage: str
-    compared: str
-    unit: str
-    values: Sequence[float]
-    at_most: float
-    met: bool
-    seconds: Sequence[float]
-    memory: Sequence[float]
+    stage: str  # name of the row
+    compared: str  # what is compared, in words
+    unit: str  # ``×`` for a ratio, else ``s`` or ``GB``
+    values: Sequence[float]  # one value a round, in that unit
+    at_most: float  # the target
+    met: bool  # whether the median keeps to it
+    seconds: Sequence[float]  # median times of the side and of the one it is compared with, if there is one
+    memory: Sequence[float]  # median peaks of both, in bytes
 
     @property
     def median(self) -> float:
@@ -87,25 +69,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a stage.
+    """What came of a stage."""
 
-    Attributes:
-        name: Name of the stage.
-        stage: The stage; None if it was not run.
-        runs: What was measured.
-        rows: The targets, judged.
-        agreement: What the check compared.
-        not_run: Rows, or the whole stage, that were not run, with the reason.
-        failure: What went wrong, or empty.
-    """
-
-    name: str
-    stage: Stage | None = None
-    runs: Runs = field(default_factory=dict)
-    rows: tuple[Row, ...] = ()
-    agreement: str = ""
-    not_run: tuple[tuple[str, str], ...] = ()
-    failure: str = ""
+    name: str  # name of the stage
+    stage: Stage | None = None  # the stage; None if it was not run
+    runs: Runs = field(default_factory=dict)  # what was measured
+    rows: tuple[Row, ...] = ()  # the targets, judged
+    agreement: str = ""  # what the check compared
+    not_run: tuple[tuple[str, str], ...] = ()  # rows, or the whole stage, that were not run, with the reason
+    failure: str = ""  # what went wrong, or empty
 
 
 def run_stage(name: str, maker: Maker, settings: Settings) -> Outcome:

@@ -21,90 +21,52 @@ class CannotRunError(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One way to do the work, as a command that is run in a fresh process.
+    """One way to do the work, as a command that is run in a fresh process."""
 
-    Attributes:
-        name: Its name in the table; it begins with ``ours`` where it is ours.
-        command: Program and arguments.
-        output: Folder for what it writes; emptied before every run.
-        runs: Most runs, where fewer than the rounds of the stage are enough.
-    """
-
-    name: str
+    name: str  # in the table; it begins with ``ours`` where it is ours
     command: Sequence[str]
-    output: Path
-    runs: int | None = None
+    output: Path  # folder for what it writes; emptied before every run
+    runs: int | None = None  # most runs, where fewer than the rounds of the stage are enough
 
 
 @dataclass(frozen=True)
 class Target:
-    """A quantity of one side, or its ratio to that of another side, that should be at most a number.
-
-    Attributes:
-        quantity: What is compared.
-        side: Name of a side.
-        at_most: A ratio, or seconds or bytes where there is no other side.
-        over: Name of the side that is divided by; None for a plain quantity.
-        row: Name of the row in the table, where it is not that of the stage.
-        clock: The clock, where it is not that of the stage.
-    """
+    """A quantity of one side, or its ratio to that of another side, that should be at most a number."""
 
     quantity: Quantity
     side: str
-    at_most: float
-    over: str | None = None
-    row: str | None = None
+    at_most: float  # a ratio, or seconds or bytes where there is no other side
+    over: str | None = None  # name of the side that is divided by; None for a plain quantity
+    row: str | None = None  # name in the table, where it is not that of the stage
     clock: Clock | None = None
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One comparison.
-
-    Attributes:
-        name: Its name.
-        input: What all sides are given, in a sentence.
-        clock: Which times are compared.
-        rounds: How often every side is run; in a round each side has its turn.
-        inputs: Command that makes the input; not timed.
-        sides: What is run, ours first.
-        check: Command that compares what the sides wrote, prints what it compared, and fails where they disagree.
-        targets: What should hold.
-        left_out: Rows that are not run here, with the reason.
-    """
+    """One comparison."""
 
     name: str
-    input: str
+    input: str  # what all sides are given, in a sentence
     clock: Clock
-    rounds: int
-    inputs: Sequence[str]
-    sides: Sequence[Side]
-    check: Sequence[str]
+    rounds: int  # how often every side is run; in a round each side has its turn
+    inputs: Sequence[str]  # command that makes the input; not timed
+    sides: Sequence[Side]  # what is run, ours first
+    check: Sequence[str]  # command that compares what the sides wrote, prints what it compared, and fails where they disagree
     targets: Sequence[Target]
-    left_out: Sequence[tuple[str, str]] = ()
+    left_out: Sequence[tuple[str, str]] = ()  # rows that are not run here, with the reason
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Choices of the command line.
+    """Choices of the command line."""
 
-    Attributes:
-        quick: Whether inputs are small and rounds few.
-        repeats: Rounds of every stage; None for each stage's own number.
-        own_python: Interpreter of beirflow's environment, in which our sides run.
-        peer_python: Interpreter of the environment that also has the peers' packages.
-        nfcorpus: The official archive of NFCorpus; None if nobody named one.
-        cores: Processor cores that every side may use.
-        device: ``auto``, or ``cpu`` to hide GPUs from all sides.
-    """
-
-    quick: bool
-    repeats: int | None
-    own_python: str
-    peer_python: str
-    nfcorpus: Path | None
-    cores: int
-    device: str
+    quick: bool  # whether inputs are small and rounds few
+    repeats: int | None  # rounds of every stage; None for each stage's own number
+    own_python: str  # interpreter of beirflow's environment, in which our sides run
+    peer_python: str  # interpreter of the environment that also has the peers' packages
+    nfcorpus: Path | None  # the official archive of NFCorpus; None if nobody named one
+    cores: int  # processor cores that every side may use
+    device: str  # ``auto``, or ``cpu`` to hide GPUs from all sides
 
     def own(self, function: str, *arguments: object) -> list[str]:
         """Command that calls ``bench.stages.<function>`` in beirflow's environment."""

@@ -64,7 +64,7 @@ def test_another_source_of_the_same_name_and_size_is_noticed_however_old_it_is(
     date(own / name, time.time() - 1000 * DAY)
     assert (own / name).stat().st_size == len(text)
     workflow.run(CORPUS)
-    assert json.loads(workflow.result("corpora/small/corpus.json").read_text())["source_sha256"][name] == file_digest(own / name)
+    assert workflow.read("corpora/small/corpus.json")["source_sha256"][name] == file_digest(own / name)
 
 
 def test_other_weights_under_the_same_path_are_noticed_however_old_they_are_and_encode_again(workflow: Workflow) -> None:
@@ -77,6 +77,6 @@ def test_other_weights_under_the_same_path_are_noticed_however_old_they_are_and_
     for path in model.iterdir():
         date(path, time.time() - 1000 * DAY)
     workflow.run(str(target))
-    recorded = json.loads(workflow.result("models/tiny.json").read_text())["files"]
+    recorded = workflow.read("models/tiny.json")["files"]
     assert recorded["model.safetensors"] == file_digest(model / "model.safetensors")
     assert vectors.read_bytes() != before

@@ -88,18 +88,14 @@ for size in (300_000_000, 1):
     assert large - small == pytest.approx(300e6, rel=0.1)
 
 
-def test_what_a_child_reports_is_its_last_line(tmp_path: Path) -> None:
-    done = measure(python("print('progress'); print('{\"seconds\": 0.5}')"), os.environ, tmp_path / "log")
-    assert done.report == {"seconds": 0.5}
-    assert done.value("seconds", "call") == 0.5
-    assert done.value("seconds", "process") == done.wall
-
-
-def test_time_is_from_start_to_end_of_the_child(tmp_path: Path) -> None:
+def test_time_is_from_start_to_end_of_a_child_or_what_its_last_line_reports(tmp_path: Path) -> None:
     start = time.monotonic()
-    done = measure(python("import time; time.sleep(0.3)"), os.environ, tmp_path / "log")
+    code = "import time; time.sleep(0.3); print('progress'); print('{\"seconds\": 0.5}')"
+    done = measure(python(code), os.environ, tmp_path / "log")
     assert 0.3 <= done.wall <= time.monotonic() - start
     assert done.cpu < done.wall
+    assert done.report == {"seconds": 0.5}
+    assert (done.value("seconds", "call"), done.value("seconds", "process")) == (0.5, done.wall)
 
 
 def test_a_child_that_fails_is_an_error_with_its_words(tmp_path: Path) -> None:
@@ -127,13 +123,9 @@ def test_targets_are_judged_by_the_median(tmp_path: Path, target: Target, unit: 
     assert (row.unit, row.median, row.met) == (unit, pytest.approx(value), met)
 
 
-def test_a_process_clock_takes_the_whole_process(tmp_path: Path) -> None:
-    runs = {"ours": [Measurement(9, 9, 1, {"seconds": 2})]}
-    assert make_row(stage(tmp_path, clock="process"), Target("seconds", "ours", 20), runs).median == 9
-
-
-def test_a_target_may_have_a_clock_of_its_own(tmp_path: Path) -> None:
+def test_a_process_clock_takes_the_whole_process_and_a_target_may_have_a_clock_of_its_own(tmp_path: Path) -> None:
     runs = {"ours": [Measurement(9, 9, 1, {"seconds": 2})], "peer": [Measurement(3, 3, 1, {"seconds": 1})]}
+    assert make_row(stage(tmp_path, clock="process"), Target("seconds", "ours", 20), runs).median == 9
     row = make_row(stage(tmp_path, clock="call"), Target("seconds", "ours", 1, over="peer", clock="process"), runs)
     assert (row.compared, row.median, row.seconds) == ("time of the process: ours / peer", 3, [9, 3])
 

@@ -295,7 +295,7 @@ def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_re
 
 def check_traces(name: str, text: str) -> None:
     """Check the paths of log and benchmark of one rule."""
-    traces = dict(re.findall(r'^    (log|benchmark):\n        "(.*)",?$', text, re.MULTILINE))
+    traces = dict(re.findall(r'^    (log|benchmark):\n        "(.*?)"', text, re.MULTILINE))
     assert set(traces) == ({"log"} if name in LOOKING else {"log", "benchmark"})
     results, folder, *parts = traces["log"].removesuffix(".log").split("/")
     assert (results, folder, parts[0]) == ("<results>", "logs", name)

@@ -17,7 +17,7 @@ def test_a_copied_folder_is_audited_without_configuration_sources_and_models(fin
     before = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
     output = elsewhere.run("audit", cores=1)
     assert "The audit of results passed" in output
-    report = read_json(elsewhere.result("audit.json"))
+    report = elsewhere.read("audit.json")
     assert (report["verdict"], report["counts"]["failed"]) == ("passed", 0)
     after = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
     new = {path.relative_to(elsewhere.result("")).as_posix() for path in after.keys() - before.keys()}
@@ -49,7 +49,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     output = finished.run("audit", cores=1, ok=False)
     assert "Numbers of the summary that are affected: tiny on small." in output
     assert path.read_bytes() == content[:-1] + b"?"
-    checks = read_json(finished.result("audit.json"))["sections"]["integrity"]
+    checks = finished.read("audit.json")["sections"]["integrity"]
     (found,) = [check for check in checks if check["status"] == "failed"]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-c", found["repair"]], cwd=tmp_path, env=environment, check=True, capture_output=True)
@@ -61,7 +61,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     assert "The audit of results passed" in output
     assert "4 of    4" in output
     assert "seconds/index in runs/{system}/{dataset}.json: compared at" in output
-    sections = read_json(finished.result("audit.json"))["sections"]
+    sections = finished.read("audit.json")["sections"]
     assert [check["status"] for check in sections["sample"]] == ["passed"] * 3
     assert finished.planned("results/summary.csv") == {}
 

@@ -3,14 +3,12 @@
 import csv
 import json
 import shutil
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
-from beirflow.files.records import read_json
 from beirflow.lexical.settings import LexicalSettings
 from faults_at_work import result_files
 from forger import Forger, named
@@ -60,8 +58,7 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
 @pytest.fixture
 def changeable(expanded_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -> Workflow:
     """A copy of that run that a test may change."""
-    shutil.copytree(expanded_once[0].folder, tmp_path / "copy")
-    return Workflow(tmp_path / "copy", deepcopy(expanded_once[0].config))
+    return expanded_once[0].copied(tmp_path / "copy")
 
 
 def test_a_whole_run(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
@@ -71,7 +68,7 @@ def test_a_whole_run(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
     assert planned == {**once, **dict.fromkeys(twice, 2)}
     assert len(list(workflow.result("expansions").iterdir())) == 3
     assert not list(workflow.result("expansions").rglob("*.jsonl"))
-    assert read_json(workflow.result("metrics/appended/small.json"))["seconds"]["expand"] > 0
+    assert workflow.read("metrics/appended/small.json")["seconds"]["expand"] > 0
 
 
 def test_what_is_added_is_shared_and_made_again_where_it_changes(changeable: Workflow) -> None:

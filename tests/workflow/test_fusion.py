@@ -3,14 +3,11 @@
 import csv
 import gzip
 import os
-import shutil
-from copy import deepcopy
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
 from workflow_runs import Workflow, config_of
 
 SUMMARY = "results/summary.csv"
@@ -50,8 +47,7 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tupl
 @pytest.fixture
 def changeable(finished_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -> Workflow:
     """A copy of that run that a test may change."""
-    shutil.copytree(finished_once[0].folder, tmp_path / "copy")
-    return Workflow(tmp_path / "copy", deepcopy(finished_once[0].config))
+    return finished_once[0].copied(tmp_path / "copy")
 
 
 def test_what_others_need_runs_once_and_has_no_row(finished_once: tuple[Workflow, dict[str, int]]) -> None:
@@ -70,7 +66,7 @@ def test_what_others_need_runs_once_and_has_no_row(finished_once: tuple[Workflow
     rows = csv.DictReader(workflow.result("summary.csv").open(encoding="utf-8"))
     assert [row["system"] for row in rows] == ["deeper", "theirs"]
     assert sorted(path.name for path in workflow.result("metrics").iterdir()) == ["deeper", "theirs"]
-    assert list(read_json(workflow.result("manifest.json"))["systems"]) == ["deeper", "theirs", "fused", "bm25", "mine"]
+    assert list(workflow.read("manifest.json")["systems"]) == ["deeper", "theirs", "fused", "bm25", "mine"]
     assert workflow.planned(SUMMARY) == {}
     run = pq.read_table(workflow.result("runs/theirs/small.parquet")).to_pylist()
     assert [f"{row['query_id']} Q0 {row['doc_id']} {row['rank']} {row['score']:.0f} them" for row in run] == LINES
@@ -82,7 +78,7 @@ def test_a_run_that_was_exchanged_is_read_again_even_if_it_is_older(changeable: 
     again = {"import_run": 1, "fuse_runs": 1, "evaluate_run": 2, "summarize": 1}
     assert changeable.planned(SUMMARY) == again
     changeable.run(SUMMARY)
-    assert read_json(changeable.result("runs/theirs/small.json"))["source_sha256"] == file_digest(path)
+    assert changeable.read("runs/theirs/small.json")["source_sha256"] == file_digest(path)
     assert changeable.planned(SUMMARY) == {}
 
 
@@ -115,7 +111,7 @@ def test_the_audit_makes_samples_of_hidden_systems_again_and_compares_the_file_o
     changeable.run("results/report.html")
     output = changeable.run("audit", cores=1)
     assert "The audit of results passed" in output
-    sections = read_json(changeable.result("audit.json"))["sections"]
+    sections = changeable.read("audit.json")["sections"]
     looked_at = {(check["name"], check["found"].partition(":")[0]) for check in sections["sample"]}
     assert {found for _, found in looked_at} == {f"{name} on small" for name in ("deeper", "theirs", "fused", "bm25", "mine")}
     assert {check["status"] for check in sections["sample"]} == {"passed"}

@@ -1,7 +1,6 @@
 """A model from a hub at its pinned revision, a dataset from a mirror; nothing after these two rules needs a network."""
 
 import hashlib
-import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,9 +63,9 @@ def test_only_the_local_rules_need_a_network(
     assert f"/somebody/tiny/resolve/{REVISION}/model.safetensors" in paths
     assert all(REVISION in path for path in paths)
     assert [asked.path for asked in mirror.asked] == ["/official.zip"]
-    record = json.loads(workflow.result("models/tiny.json").read_text())
+    record = workflow.read("models/tiny.json")
     weights = hashlib.sha256((tiny_bert / "model.safetensors").read_bytes()).hexdigest()
     assert (record["revision"], record["files"]["model.safetensors"]) == (REVISION, weights)
     assert workflow.result("summary.csv").is_file()
-    corpus = json.loads(workflow.result("corpora/nano/corpus.json").read_text())
+    corpus = workflow.read("corpora/nano/corpus.json")
     assert (corpus["counts"]["documents"], list(corpus["inputs"])) == (3, ["data/nano.json"])

@@ -1,17 +1,14 @@
 """BM25 through Snakemake: what is shared, what runs again, what a kill leaves, and everything that follows the run."""
 
 import csv
-import json
 import os
 import shutil
 import signal
 import sys
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from beir_writer import write_beir
-from beirflow.files.records import read_json
 from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, config_of, dataset_config, words
 
@@ -49,8 +46,7 @@ def two_variants(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> tuple
 @pytest.fixture
 def changeable(two_variants: tuple[Workflow, dict[str, int]], tmp_path: Path) -> Workflow:
     """A copy of that run that a test may change."""
-    shutil.copytree(two_variants[0].folder, tmp_path / "copy")
-    return Workflow(tmp_path / "copy", deepcopy(two_variants[0].config))
+    return two_variants[0].copied(tmp_path / "copy")
 
 
 def times(folder: Path) -> dict[str, int]:
@@ -73,7 +69,7 @@ def test_two_variants_share_one_analysis(two_variants: tuple[Workflow, dict[str,
     )
     assert [path.name for path in workflow.result("postings").iterdir()] == ["lucene-english"]
     assert not list(workflow.result("candidates").rglob("*.npz"))
-    runs = [json.loads(workflow.result(f"runs/{system}/small.json").read_text()) for system in ("bm25", "mine")]
+    runs = [workflow.read(f"runs/{system}/small.json") for system in ("bm25", "mine")]
     assert runs[0]["inputs"] == runs[1]["inputs"]
     assert runs[0]["outputs"] != runs[1]["outputs"]
     assert workflow.planned(SUMMARY) == {}
@@ -91,7 +87,7 @@ def test_no_job_needs_torch_and_the_number_of_chunks_changes_no_byte_of_the_run(
     changeable.run(SUMMARY)
     run = "runs/bm25/small.parquet"
     assert changeable.result(run).read_bytes() == two_variants[0].result(run).read_bytes()
-    assert len(read_json(changeable.result("runs/bm25/small.json"))["inputs"]) == 2 + 4  # one chunk, with its statistics
+    assert len(changeable.read("runs/bm25/small.json")["inputs"]) == 2 + 4  # one chunk, with its statistics
 
 
 def test_a_change_of_k1_searches_again_and_analyses_nothing(changeable: Workflow) -> None:
@@ -140,7 +136,7 @@ def test_everything_that_follows_a_run_serves_bm25_alone(changeable: Workflow) -
         shutil.rmtree(workflow.result(f"{folder}/mine"))
     workflow.run(SUMMARY, "results/report.html")
     (row,) = csv.DictReader(workflow.result("summary.csv").open(encoding="utf-8"))
-    metrics = read_json(workflow.result("metrics/bm25/small.json"))
+    metrics = workflow.read("metrics/bm25/small.json")
     assert (row["system"], row["dataset"]) == ("bm25", "small")
     assert float(row["NDCG@10"]) == metrics["measures"]["NDCG@10"] > 0
     counts = {name: metrics["counts"][name] for name in ("documents", "queries", "queries_without_results")}
@@ -153,13 +149,13 @@ def test_everything_that_follows_a_run_serves_bm25_alone(changeable: Workflow) -
     workflow.config |= {"audit_sample": 1000}
     output = workflow.run("audit", cores=1)
     assert "The audit of results passed" in output
-    sections = read_json(workflow.result("audit.json"))["sections"]
+    sections = workflow.read("audit.json")["sections"]
     assert [(check["status"], check["found"].partition(":")[0]) for check in sections["sample"]] == [
         ("passed", "bm25 on small")
     ] * 3
     shutil.rmtree(workflow.result("postings"))
     workflow.run("audit", cores=1)
-    sections = read_json(workflow.result("audit.json"))["sections"]
+    sections = workflow.read("audit.json")["sections"]
     assert {check["status"] for check in sections["sample"]} == {"not checked"}
     assert all("is not here" in check["found"] for check in sections["sample"])
 
@@ -170,7 +166,7 @@ def test_other_postings_are_found_by_the_sample_and_by_the_digests(changeable: W
     changeable.config |= {"audit_sample": 1000}
     output = changeable.run("audit", cores=1, ok=False)
     assert "Numbers of the summary that are affected: bm25 on small, mine on small." in output
-    sections = read_json(changeable.result("audit.json"))["sections"]
+    sections = changeable.read("audit.json")["sections"]
     assert {check["name"] for check in sections["sample"] if check["status"] == "failed"} == {
         "documents analysed again have the stored postings",
         "statistics added up again are those of the postings",

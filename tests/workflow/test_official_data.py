@@ -52,7 +52,7 @@ TABLE = Path(__file__).parents[1] / "data/official.yaml"
 
 
 def measures(workflow: Workflow, dataset: str, system: str = SYSTEM) -> tuple[float, float]:
-    found = json.loads(workflow.result(f"metrics/{system}/{dataset}.json").read_text())
+    found = workflow.read(f"metrics/{system}/{dataset}.json")
     assert found["official_data"] is True
     return found["measures"]["NDCG@10"], found["measures"]["Recall@100"]
 
@@ -145,7 +145,7 @@ def test_other_tools_compute_the_summary_from_exported_runs(bm25: Workflow, syst
 
 @pytest.mark.parametrize("dataset", CHECKSUMS)
 def test_terms_and_documents_are_counted_as_anserini_does(bm25: Workflow, dataset: str) -> None:
-    counted = json.loads(bm25.result(f"postings/lucene-english/{dataset}/statistics.json").read_text())["statistics"]
+    counted = bm25.read(f"postings/lucene-english/{dataset}/statistics.json")["statistics"]
     documents, in_contents, in_texts = CHECKSUMS[dataset]
     assert (counted["documents"], counted["without_contents"], counted["without_text"]) == (documents, 0, 0)
     assert counted["fields"]["contents"] == {"documents": documents, "terms": in_contents}
@@ -162,7 +162,7 @@ def test_the_summary_and_the_audit_name_the_published_scores_of_bm25(bm25: Workf
             assert abs(float(rows[key][f"difference_{measure}"])) < BY_TIES[key[1]]
     bm25.config["audit_sample"] = 20
     assert "The audit of results passed" in bm25.run("audit", cores=1)
-    sections = json.loads(bm25.result("audit.json").read_text())["sections"]
+    sections = bm25.read("audit.json")["sections"]
     assert [check["status"] for check in sections["sample"]] == ["passed"] * (2 * 2 * 3)
     published = sections["published scores"]
     # Two measures of each, by Pyserini, one of which the order of ties moves; and NDCG@10 of the variant with two fields, by the

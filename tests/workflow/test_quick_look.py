@@ -1,6 +1,5 @@
 """A quick look on a sample of documents and queries, which keeps no representation: one run of BM25 for all tests."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +32,7 @@ def test_tables_and_records_say_that_it_is_a_sample(looked: tuple[Workflow, str]
     assert list(summary["dataset"]) == [SAMPLE]
     assert list(summary["queries"]) == [2]
     assert SAMPLE in printed
-    record = json.loads(workflow.result(f"corpora/{SAMPLE}/corpus.json").read_text())
+    record = workflow.read(f"corpora/{SAMPLE}/corpus.json")
     assert record["document_sample"] == {"documents": 20, "seed": 0, "of": 30}
     assert record["sample"] == {"queries": 2, "seed": 0, "of": 4}
     assert record["official"] is False
@@ -56,7 +55,7 @@ def test_cost_and_audit_need_no_postings(looked: tuple[Workflow, str]) -> None:
     (row,) = pd.read_csv(workflow.result("cost.csv")).to_dict("records")
     assert row["index_bytes"] > 0
     workflow.run("audit")
-    audit = json.loads(workflow.result("audit.json").read_text())
+    audit = workflow.read("audit.json")
     assert audit["verdict"] == "passed"
     checks = [check for section in audit["sections"].values() for check in section]
     (deleted,) = [check for check in checks if "keep_representations: false" in check["found"]]

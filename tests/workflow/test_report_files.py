@@ -1,12 +1,17 @@
-"""The files that the report is made of, through Snakemake."""
+"""The files for reading, through Snakemake: the report, the BEIR paper, and a crate whose instructions make its results again."""
 
-import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
 from workflow_runs import Workflow
 
 TARGETS = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
@@ -19,10 +24,10 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     own += ("tabulate_figures", "export_tables", "write_report")
     assert finished.planned(*TARGETS) == dict.fromkeys(own, 1)
     finished.run(*TARGETS)
-    means = json.loads(finished.result("metrics/tiny/small.json").read_text())["measures"]
+    means = finished.read("metrics/tiny/small.json")["measures"]
     scores = pd.read_parquet(finished.result("scores.parquet"))
     assert scores.groupby("measure", observed=True)["value"].mean().to_dict() == pytest.approx(means, abs=1e-12)
-    inspection = json.loads(finished.result("inspection/small.json").read_text())
+    inspection = finished.read("inspection/small.json")
     assert inspection["sample"]["how"] == "all queries"
     assert inspection["lengths"]["all"]["n"] == 30
     costs = pd.read_csv(finished.result("cost.csv"))
@@ -32,7 +37,7 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     page = finished.result("report.html").read_text(encoding="utf-8")
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 8
-    recorded = read_json(finished.result("report.json"))["outputs"]
+    recorded = finished.read("report.json")["outputs"]
     assert len(recorded) == 2 * 8 + 2 + 2 * 9 + 1 + len(
         ("report.html", "scores.parquet", "significance.csv", "cost.csv", "systems.csv", "inspection/small.json")
     )
@@ -44,3 +49,52 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     with zipfile.ZipFile(report) as archive:
         names = {name.rpartition("/")[2] for name in archive.namelist()}
     assert {"report.html", "summary.csv", "cost.svg", "ndcg_difference.svg"} <= names
+
+
+PAGE = "results/paper/index.html"
+COUNTED = ("compare_systems", "collect_costs", "inspect_dataset")
+OWN = (
+    *("tabulate_paper", "count_corpus", "describe_corpora", "check_claims", "compare_with_baseline"),
+    *("measure_overlap", "tabulate_lengths", "measure_bias", "draw_paper", "write_paper"),
+    *("measure_latency", "tabulate_efficiency"),
+)
+
+
+def test_a_part_is_a_target_of_its_own_and_nothing_before_it_is_made_again(finished_lexical: Workflow) -> None:
+    assert finished_lexical.planned("results/paper/overlap.csv") == {"count_corpus": 1, "measure_overlap": 1}
+    assert finished_lexical.planned(PAGE) == dict.fromkeys((*COUNTED, *OWN), 1)
+
+
+@pytest.mark.long
+def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow) -> None:
+    finished_lexical.run(PAGE)
+    recorded = finished_lexical.read("paper/index.json")["outputs"]
+    assert len(recorded) == 12 + 2 * 5 + 2 + 1 + 1
+    assert all(file_digest(finished_lexical.result(name)) == digest for name, digest in recorded.items())
+    table = pd.read_csv(finished_lexical.result("paper/table-2.csv")).set_index("dataset")
+    means = finished_lexical.read("metrics/tiny/small.json")["measures"]
+    assert table.loc["small", "here tiny"] == pytest.approx(means["NDCG@10"], abs=1e-15)
+    statistics = pd.read_csv(finished_lexical.result("paper/table-1.csv")).set_index("dataset")
+    assert statistics.loc["small", "documents"] == 30
+    efficiency = pd.read_csv(finished_lexical.result("paper/efficiency.csv")).set_index("system")
+    assert 0 < efficiency.loc["tiny", "cpu_ms"] <= efficiency.loc["tiny", "cpu_p95_ms"]
+    assert (efficiency.loc["tiny", "documents"], efficiency.loc["tiny", "threads"]) == (30, 2)
+    claims = pd.read_csv(finished_lexical.result("paper/claims.csv"))
+    assert set(claims.query("source == 'here'")["verdict"]) == {"not enough systems", "not enough datasets"}
+    assert finished_lexical.planned(PAGE) == {}
+
+
+@pytest.mark.long
+def test_a_copy_of_a_crate_makes_its_results_again(finished_lexical: Workflow, tmp_path: Path) -> None:
+    finished_lexical.run("results/ro-crate-metadata.json")
+    crate = Path(shutil.copytree(finished_lexical.result(""), tmp_path / "crate"))
+    (command,) = re.findall(r"^ {4}(snakemake .*)$", (crate / "README.md").read_text(), re.MULTILINE)
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(
+        words, cwd=crate, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    made = [pd.read_csv(folder / "summary.csv") for folder in (crate, crate / "again/results")]
+    measures = [name for name in made[0].columns if "@" in name]
+    assert {"NDCG@10", "MRR@10"} <= set(measures)
+    pd.testing.assert_frame_equal(made[0][measures], made[1][measures], check_exact=True)

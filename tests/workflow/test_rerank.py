@@ -1,12 +1,9 @@
 """A reranker through Snakemake: what it needs runs too, what is kept, and what an audit says."""
 
 import csv
-import shutil
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from beirflow.files.records import read_json
 from tiny_cross_encoder import save_cross_encoder
 from workflow_runs import Workflow, config_of
 
@@ -47,8 +44,7 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
         "summarize": 1,
     }
     assert [row["system"] for row in csv.DictReader(once.result("summary.csv").open())] == ["fused", "crossed"]
-    shutil.copytree(once.folder, tmp_path / "copy")
-    workflow = Workflow(tmp_path / "copy", deepcopy(once.config))
+    workflow = once.copied(tmp_path / "copy")
     assert workflow.planned(SUMMARY) == {}
     crossed = workflow.config["custom"]["systems"]["crossed"]
     crossed["below"] = "keep"
@@ -59,13 +55,13 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     workflow.config |= {"audit_sample": 100}
     assert f"Assumed, since the files of a model do not say it:\n  - {ASSUMED}\n" in workflow.run(SUMMARY, "results/cost.csv")
     assert {row["assumed"] for row in csv.DictReader(workflow.result("summary.csv").open())} == {ASSUMED}
-    counts = read_json(workflow.result("pairs/crossed/small/block-0.json"))["counts"]
+    counts = workflow.read("pairs/crossed/small/block-0.json")["counts"]
     assert (counts["pairs"], counts["pairs_reused"]) == (20, 12)
     costs = {row["system"]: row for row in csv.DictReader(workflow.result("cost.csv").open())}
     assert float(costs["crossed"]["rerank_seconds"]) > 0
     assert float(costs["fused"]["index_seconds"]) == float(costs["crossed"]["index_seconds"]) > 0
     assert "The audit of results passed" in workflow.run("audit", cores=1)
-    checks = read_json(workflow.result("audit.json"))["sections"]["sample"]
+    checks = workflow.read("audit.json")["sections"]["sample"]
     assert {check["status"] for check in checks} == {"passed"}
     assert [check["name"] for check in checks if "crossed on small" in check["found"]] == [
         "pairs scored again have the stored scores",

@@ -1,9 +1,7 @@
 """Two datasets of nearly the same texts: together the shared ones are encoded once, alone each is as ever."""
 
-import copy
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +41,7 @@ def alone_once(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.Tem
 @pytest.fixture(scope="session")
 def together_once(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.TempPathFactory, more: Path) -> Workflow:
     """Both, ``more`` after ``small``; not to be changed."""
-    folder = tmp_path_factory.mktemp("together") / "both"
-    shutil.copytree(finished_once[0].folder, folder)
-    workflow = configure(Workflow(folder, dict(finished_once[0].config)), more, "small", "more")
+    workflow = configure(finished_once[0].copied(tmp_path_factory.mktemp("together") / "both"), more, "small", "more")
     workflow.run(SUMMARY)
     return workflow
 
@@ -53,8 +49,7 @@ def together_once(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.
 @pytest.fixture
 def together(together_once: Workflow, tmp_path: Path) -> Workflow:
     """A copy of the finished run that a test may change."""
-    shutil.copytree(together_once.folder, tmp_path / "together")
-    return Workflow(tmp_path / "together", copy.deepcopy(together_once.config))
+    return together_once.copied(tmp_path / "together")
 
 
 def records(workflow: Workflow, dataset: str, chunks: int) -> list[dict[str, Any]]:
@@ -86,7 +81,7 @@ def test_only_the_texts_that_differ_are_encoded(together_once: Workflow, alone_o
     # The chunks without a text of their own have loaded no model.
     assert [record["seconds"]["load"] > 0 for record in shared] == [record["distinct_texts"] > 0 for record in shared]
     assert not all(record["distinct_texts"] for record in shared)
-    run = json.loads(together_once.result("runs/tiny/more.json").read_text())
+    run = together_once.read("runs/tiny/more.json")
     assert run["counts"]["documents_reused"] == 30
     log = together_once.result("logs/match_texts/more.log").read_text()
     assert "small has the texts of 30 of the 33 documents of more" in log
@@ -144,8 +139,7 @@ def test_the_official_pair_is_downloaded_and_encoded_together_or_each_alone(work
 
 
 def test_adding_the_other_dataset_later_makes_the_chunks_again(alone_once: Workflow, more: Path, tmp_path: Path) -> None:
-    shutil.copytree(alone_once.folder, tmp_path / "alone")
-    workflow = configure(Workflow(tmp_path / "alone", dict(alone_once.config)), more, "small", "more")
+    workflow = configure(alone_once.copied(tmp_path / "alone"), more, "small", "more")
     jobs = workflow.planned(SUMMARY)
     assert (jobs["match_texts"], jobs["encode_chunk"]) == (1, 3 + CHUNKS)
     assert jobs["prepare_corpus"] == jobs["encode_queries"] == 1

@@ -5,7 +5,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from beirflow.files.records import read_json
 from faults_at_work import result_files
 from tiny_colbert import save_colbert
 from tiny_sparse import save_masked_lm
@@ -51,7 +50,7 @@ def test_a_whole_run(both_once: tuple[Workflow, dict[str, int]]) -> None:
         assert found == sorted(f"{name}.{kind}" for name in names for kind in ("arrow", "json"))
     assert not list(workflow.result("candidates").rglob("*.npz"))
     assert workflow.planned(SUMMARY) == {}
-    assert read_json(workflow.result("runs/splade/small.json"))["counts"]["terms_of_documents"] > 0
+    assert workflow.read("runs/splade/small.json")["counts"]["terms_of_documents"] > 0
     for cost in csv.DictReader(workflow.result("cost.csv").open()):
         assert float(cost["index_bytes"]) > 0
         assert float(cost["search_seconds"]) > 0
@@ -92,10 +91,10 @@ def test_the_report_says_what_hits_match(both_once: tuple[Workflow, dict[str, in
     assert workflow.planned(report)["match_hits"] == 2
     workflow.run(report)
     page = workflow.result("report.html").read_text()
-    hits = {query["id"]: query["hits"] for query in read_json(workflow.result("inspection/small.json"))["queries"]}
+    hits = {query["id"]: query["hits"] for query in workflow.read("inspection/small.json")["queries"]}
     for system in ("splade", "colbert"):
         assert f'data-matches="{system}/small"' in page
-        found = read_json(workflow.result(f"matches/{system}/small.json"))
+        found = workflow.read(f"matches/{system}/small.json")
         assert {query: list(of) for query, of in found["queries"].items()} == {
             query: [hit["doc_id"] for hit in of[system]] for query, of in hits.items()
         }

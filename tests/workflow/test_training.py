@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
-from beirflow.files.records import read_json
 from faults_at_work import result_files
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5
@@ -60,8 +59,8 @@ def test_a_whole_run(trained: Workflow) -> None:
     trained.config["systems"].append("shorter")
     trained.run(SUMMARY, "results/report.html")
     for dataset in DATASETS:
-        record = read_json(trained.result(f"models/genq/{dataset}.json"))
-        run = read_json(trained.result(f"runs/genq/{dataset}.json"))
+        record = trained.read(f"models/genq/{dataset}.json")
+        run = trained.read(f"runs/genq/{dataset}.json")
         assert run["seconds"]["train"] == record["seconds"]["train"] > 0
         assert run["counts"]["training_steps"] == record["counts"]["training_steps"]
         assert f"models/genq/{dataset}.json" in run["inputs"]

@@ -1,7 +1,6 @@
 """Variants of a system: its vectors, encoded once, are compressed, searched, priced and audited."""
 
-import json
-import shutil
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +19,9 @@ GOALS = ("results/summary.csv", "results/cost.csv")
 @pytest.fixture(scope="module")
 def varied(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     """The finished run, with variants of its system; not to be changed."""
-    folder = tmp_path_factory.mktemp("varied") / "varied"
-    shutil.copytree(finished_once[0].folder, folder)
-    config = dict(finished_once[0].config)
-    custom = {**config["custom"], "systems": config["custom"]["systems"] | VARIANTS}
-    workflow = Workflow(folder, config | {"systems": ["tiny", *VARIANTS], "custom": custom})
+    workflow = finished_once[0].copied(tmp_path_factory.mktemp("varied") / "varied")
+    workflow.config["custom"]["systems"] |= VARIANTS
+    workflow.config["systems"] = ["tiny", *VARIANTS]
     assert workflow.planned(*GOALS).keys() & {"encode_chunk", "encode_queries", "fetch_model"} == set()
     assert workflow.planned(*GOALS)["find_ranges"] == 1
     workflow.run(*GOALS)
@@ -66,7 +63,7 @@ def test_the_cost_of_a_variant_is_that_of_what_it_stores(varied: Workflow) -> No
 
 def test_an_audit_makes_variants_again(varied: Workflow) -> None:
     varied.run("audit", "--config", "audit_sample=10", cores=1)
-    report = json.loads(varied.result("audit.json").read_text())
+    report = varied.read("audit.json")
     checks = [check for section in report["sections"].values() for check in section]
     ranks = [check for check in checks if check["name"] == "queries searched again have the recorded ranks"]
     assert len(ranks) == 1 + len(VARIANTS)
@@ -75,7 +72,6 @@ def test_an_audit_makes_variants_again(varied: Workflow) -> None:
 
 
 def test_another_compression_searches_again_and_encodes_nothing(varied: Workflow) -> None:
-    systems = varied.config["custom"]["systems"]
-    changed = {**systems, "bits": {**systems["bits"], "dimensions": 16}}
-    other = Workflow(varied.folder, varied.config | {"custom": {**varied.config["custom"], "systems": changed}})
+    other = Workflow(varied.folder, deepcopy(varied.config))
+    other.config["custom"]["systems"]["bits"]["dimensions"] = 16
     assert other.planned("results/runs/bits/small.parquet") == {"search_chunk": 3, "merge_chunks": 1}

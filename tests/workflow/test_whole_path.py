@@ -1,7 +1,6 @@
 """From JSONL files to summary.csv."""
 
 import gzip
-import json
 import resource
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,7 +17,7 @@ T = TypeVar("T")
 def test_a_run_makes_the_summary_and_a_second_run_has_nothing_to_do(finished_once: tuple[Workflow, str]) -> None:
     workflow, output = finished_once
     summary = pd.read_csv(workflow.result("summary.csv"))
-    metrics = json.loads(workflow.result("metrics/tiny/small.json").read_text())
+    metrics = workflow.read("metrics/tiny/small.json")
     assert list(summary["dataset"]) == ["small"]
     assert summary["documents"][0] == 30
     assert summary["queries"][0] == 4
@@ -56,12 +55,12 @@ def test_an_archive_of_several_forums_gives_the_macro_mean(lexical: Workflow) ->
     }
     workflow.run("results/summary.csv")
     summary = pd.read_csv(workflow.result("summary.csv"))
-    metrics = [json.loads(workflow.result(f"metrics/tiny/stack-{forum}.json").read_text()) for forum in ("android", "tex")]
+    metrics = [workflow.read(f"metrics/tiny/stack-{forum}.json") for forum in ("android", "tex")]
     android, tex = (part["measures"]["NDCG@10"] for part in metrics)
     assert list(summary["dataset"]) == ["stack"]
     assert summary["documents"][0] == 12 + 25
     assert android != tex
-    stack = json.loads(workflow.result("metrics/tiny/stack.json").read_text())
+    stack = workflow.read("metrics/tiny/stack.json")
     assert stack["measures"]["NDCG@10"] == summary["NDCG@10"][0]
     assert summary["NDCG@10"][0] == pytest.approx((android + tex) / 2, abs=1e-12)
 
@@ -72,7 +71,7 @@ def test_one_query_and_one_document_and_a_top_k_above_the_corpus(finished: Workf
     finished.config |= {"top_k": 1000, "cutoffs": [1, 10, 1000]}
     assert "encode_chunk" not in finished.planned("results/metrics/tiny/small.json")
     finished.run("results/summary.csv")
-    single, small = (json.loads(finished.result(f"metrics/tiny/{name}.json").read_text()) for name in ("one", "small"))
+    single, small = (finished.read(f"metrics/tiny/{name}.json") for name in ("one", "small"))
     assert single["measures"]["NDCG@10"] == 1.0
     assert single["counts"]["retrieved"] == 1
     assert small["counts"]["retrieved"] == 4 * 30

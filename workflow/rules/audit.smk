@@ -36,7 +36,7 @@ is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
 
 rule audit:
     log:
-        ".snakemake/audit/audit.log" if is_read_only else "<results>/logs/audit.log",
+        "<results>/logs/audit.log" if not is_read_only else ".snakemake/audit/audit.log",
     localrule: True
     conda:
         "../../envs/audit.yaml"

@@ -29,21 +29,13 @@ BLOCK = 8192
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a BERT; the defaults are those of bert-base, and of contriever.
+    """Sizes of a BERT; the defaults are those of bert-base, and of contriever."""
 
-    Attributes:
-        layers: Number of layers.
-        dim: Width of the hidden states; a layer's inner width is four times this.
-        heads: Heads of the attention.
-        vocabulary: Number of tokens.
-        positions: Tokens of the longest text.
-    """
-
-    layers: int = 12
-    dim: int = 768
-    heads: int = 12
-    vocabulary: int = 30_522
-    positions: int = LONGEST
+    layers: int = 12  # number of layers
+    dim: int = 768  # width of the hidden states; a layer's inner width is four times this
+    heads: int = 12  # heads of the attention
+    vocabulary: int = 30_522  # number of tokens
+    positions: int = LONGEST  # tokens of the longest text
 
     @property
     def pieces(self) -> list[str]:
@@ -127,29 +119,17 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """Choices of the command line, the texts and the model.
+    """Choices of the command line, the texts and the model."""
 
-    Attributes:
-        device: Where to compute.
-        precision: ``bfloat16``, ``float16`` or ``float32``.
-        shape: Sizes of the model.
-        folder: The folder of the model.
-        texts: Longest first.
-        seconds: Seconds of a timed pass, about.
-        passes: Timed passes of each side.
-        matrix: Rows and columns of the matrices whose product is timed.
-        queries: Queries of the search.
-    """
-
-    device: torch.device
-    precision: str
-    shape: Shape
-    folder: Path
-    texts: list[str]
-    seconds: float
-    passes: int
-    matrix: int
-    queries: int
+    device: torch.device  # where to compute
+    precision: str  # ``bfloat16``, ``float16`` or ``float32``
+    shape: Shape  # sizes of the model
+    folder: Path  # the folder of the model
+    texts: list[str]  # longest first
+    seconds: float  # seconds of a timed pass, about
+    passes: int  # timed passes of each side
+    matrix: int  # rows and columns of the matrices whose product is timed
+    queries: int  # queries of the search
 
     def encoder(self) -> TransformersEncoder:
         """An encoder as a job would make it."""
