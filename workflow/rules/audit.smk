@@ -36,7 +36,9 @@ is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
 
 rule audit:
     log:
-        "<results>/logs/audit.log" if not is_read_only else ".snakemake/audit/audit.log",
+        "<results>/logs/audit.log"
+        if not is_read_only
+        else ".snakemake/audits-of-read-only-results/logs/audit.log",
     localrule: True
     conda:
         "../../envs/audit.yaml"
