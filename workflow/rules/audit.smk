@@ -29,6 +29,8 @@ STEPS
 import os
 from pathlib import Path
 
+from beirflow.jobs.snakemake_internals.names import NOTES
+
 # Read-only results are audited, too; the log is then beside Snakemake's own.
 audited = this_run.path(layout.RESULTS)
 is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
@@ -36,9 +38,7 @@ is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
 
 rule audit:
     log:
-        "<results>/logs/audit.log"
-        if not is_read_only
-        else ".snakemake/audits-of-read-only-results/logs/audit.log",
+        "<results>/logs/audit.log" if not is_read_only else f"{NOTES}/logs/audit.log",
     localrule: True
     conda:
         "../../envs/audit.yaml"

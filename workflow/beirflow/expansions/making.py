@@ -1,5 +1,6 @@
 """Make the expansion of a chunk with a model, and record how."""
 
+import json
 import logging
 import time
 from collections import Counter
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from beirflow.computing.made import made_with
@@ -62,7 +62,7 @@ class ExpansionLog(ResumeFile):
         return self
 
     def _batch(self, place: int) -> dict[str, Any]:
-        batch: dict[str, Any] = orjson.loads(self.read(place).readline())
+        batch: dict[str, Any] = json.loads(self.read(place).readline())
         return batch
 
     def _count(self, batch: Mapping[str, Any], place: int) -> None:
@@ -74,7 +74,7 @@ class ExpansionLog(ResumeFile):
         """Add a batch: rows of its documents, the addition to each, counts and seconds."""
         batch = {"rows": list(rows), "values": list(values), "counts": dict(counts), "seconds": seconds}
         with self.record() as stream:
-            stream.write(orjson.dumps(batch) + b"\n")
+            stream.write(json.dumps(batch).encode() + b"\n")
         self._count(batch, self.places[-1])
 
     def values_of(self, rows: range) -> list[Any]:
