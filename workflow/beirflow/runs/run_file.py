@@ -186,9 +186,9 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
 def write_predictions(*, system: str, depth: int, run_path: str, record_path: str, queries_path: str, output_path: str) -> None:
     """Write the first ``depth`` documents of each query as JSON in MTEB's form, ``{query: {document: score}}``, best first.
 
-    Scores are float32 at full precision. A judged query for which the system found nothing has an empty object, so that programs that
-    average over the queries of the file count it as 0. Raise DataError if the run or the queries were changed after they were
-    written, or the run is of other queries.
+    Scores are float32 at full precision. A judged query for which the system found nothing has an empty object, so that a
+    program that averages over the queries of the file counts it as 0. Raise DataError if the run or the queries were changed
+    after they were written, or the run is of other queries.
     """
     missing = _check_export(run_path, record_path, queries_path, output_path, system=system)
     run = pq.read_table(run_path)
