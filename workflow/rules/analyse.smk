@@ -105,11 +105,7 @@ rule describe_systems:
     params:
         entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
-        systems={
-            name: {"family": experiment.systems[name].family}
-            | experiment.settings(name)
-            for name in experiment.chosen_systems
-        },
+        systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
     script:

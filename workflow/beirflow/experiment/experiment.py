@@ -18,7 +18,7 @@ from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
-from beirflow.files.layout import CORPUS, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
 from beirflow.sources.forms import form_of
@@ -172,6 +172,26 @@ class Experiment(Datasets):
         ``unused`` do not change the result of the rule, so that a change of them reruns nothing.
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
+
+    def described(self, system: str) -> dict[str, Any]:
+        """Return the family and the settings of a system, as they are described."""
+        return {"family": self.systems[system].family, **self.settings(system)}
+
+    @property
+    def published_results(self) -> dict[str, str]:
+        """Return the page that explains each configured result with a published score, by ``<system>/<dataset>``."""
+        return {
+            f"{system}/{dataset}": EXPLANATION.below(RESULTS).format(system=system, dataset=dataset)
+            for system in self.chosen_systems
+            for dataset in self.chosen_datasets
+            if any(dataset in source["scores"] for source in self.catalogue.published.get(system, ()))
+        }
+
+    @property
+    def explanations(self) -> list[str]:
+        """Return the page of the result that ``of`` names, or all of these."""
+        pages = self.published_results
+        return [pages[self.config["of"]]] if self.config["of"] else list(pages.values())
 
     def _family(self, system: str) -> Family:
         return FAMILIES[self.systems[system].family]
