@@ -8,6 +8,7 @@ REQUIRED INPUTS
 OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
+  uncertainty = <results>/uncertainty.csv              every mean and rank with its interval, groups, detectable differences
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
@@ -49,6 +50,7 @@ rule compare_systems:
         per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
         comparison=at(layout.SIGNIFICANCE),
+        uncertainty=at(layout.UNCERTAINTY),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -60,6 +62,7 @@ rule compare_systems:
         code=code_version("compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
+        averages=experiment.averages,
     message:
         "compare every two systems"
     script:

@@ -103,6 +103,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     check_tuning(runs, experiment.systems, experiment.rows, problems)
     _check_systems(experiment, used, problems)
     _check_own_candidates(experiment, problems)
+    _check_training_data(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -160,6 +161,16 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
         for wrong in family.problems_on(system.settings, dict.fromkeys(corpus.whole_row for corpus in corpora)):
             problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
+
+
+def _check_training_data(experiment: Experiment, problems: Problems) -> None:
+    """Check that the training data of the user's own systems are known datasets."""
+    known = [row for row, corpora in experiment.rows.items() if corpora[0].part_of is None]
+    for name, system in experiment.systems.items():
+        for dataset in system.trained_on.datasets or ():
+            if dataset not in known:
+                allowed = f"allowed are {', '.join(known)}{nearest(dataset, known)}; name other training data in `source`"
+                problems.add(f"custom.systems.{name}.trained_on.datasets.{dataset}", dataset, allowed)
 
 
 def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:

@@ -9,7 +9,7 @@ from beirflow.catalogue.catalogue import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
-from beirflow.runs.family import System
+from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
@@ -29,12 +29,19 @@ def catalogue_systems() -> Mapping[str, System]:
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
     """Return a system, with the settings of its family, from an entry that its schema has checked."""
+    trained_on = _trained_on(entry)
+    entry = {key: value for key, value in entry.items() if key != "trained_on"}
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
     if entry.get("encoder") and family.name == DEFAULT:
         entry = {**entry, "tasks": _tasks()}
-    return family.system(name, entry)
+    return replace(family.system(name, entry), trained_on=trained_on)
+
+
+def _trained_on(entry: Mapping[str, Any], other: TrainedOn | None = None) -> TrainedOn:
+    """Return the training data that an entry states, else those of another system, else that they are not stated."""
+    return TrainedOn(**entry["trained_on"]) if "trained_on" in entry else other or TrainedOn()
 
 
 @cache
@@ -82,8 +89,9 @@ def make_systems(
     for name, entry in trained.items():
         base = entry["base"]
         if isinstance(base, Mapping) or base in possible:
-            settings = make_system(name, base).settings if isinstance(base, Mapping) else possible[base].settings
-            systems[name] = System(name, DEFAULT, replace(settings, name=name, train=Training(**entry["train"])))
+            begun = make_system(name, base) if isinstance(base, Mapping) else possible[base]
+            settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
+            systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
             allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
             problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
@@ -93,7 +101,8 @@ def make_systems(
         if other in possible:
             names = {"dimensions": "stored_dimensions"}
             given = {names.get(key, key): value for key, value in entry.items() if key != "family"}
-            systems[name] = System(name, DEFAULT, replace(possible[other].settings, name=name, **given))
+            settings = replace(possible[other].settings, name=name, **given)
+            systems[name] = System(name, DEFAULT, settings, possible[other].trained_on)
         else:
             allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
@@ -126,10 +135,11 @@ def with_scorers(
             allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
             problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
             continue
-        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model", "trained_on"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
             problems.add(f"{key}.{setting}", entries[name][setting], wrong)
-        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+        trained_on = _trained_on(entries[name], other.trained_on)
+        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer), trained_on=trained_on)
     return scored
 
 

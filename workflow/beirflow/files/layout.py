@@ -128,6 +128,7 @@ MANIFEST = Pattern("manifest.json")
 
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
+UNCERTAINTY = Pattern("uncertainty.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
@@ -188,7 +189,20 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, MATCHES, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
+    *(
+        SCORES,
+        SIGNIFICANCE,
+        UNCERTAINTY,
+        COST,
+        SYSTEMS,
+        INSPECTION,
+        MATCHES,
+        FIGURE_PDF,
+        FIGURE_SVG,
+        FIGURE_DATA,
+        TABLE_TEX,
+        TABLE_MD,
+    ),
     *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
