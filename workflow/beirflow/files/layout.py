@@ -127,6 +127,7 @@ MANIFEST = Pattern("manifest.json")
 
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
+CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
@@ -192,7 +193,7 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    PREDICTIONS,
+    *(PREDICTIONS, CONFUSION),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
