@@ -129,6 +129,7 @@ MANIFEST = Pattern("manifest.json")
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
 UNCERTAINTY = Pattern("uncertainty.csv")
+CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
@@ -207,7 +208,7 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    *(PREDICTIONS, EXPLANATION),
+    *(PREDICTIONS, EXPLANATION, CONFUSION),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
