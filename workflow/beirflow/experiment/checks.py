@@ -9,7 +9,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.schema import Problems, nearest
+from beirflow.catalogue.schema import Problems, choices, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
@@ -45,8 +45,7 @@ def check_names(
     known_systems = [*catalogue_systems(), *systems]
     for i, name in enumerate(config["systems"]):
         if name not in known_systems:
-            allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
-            problems.add(f"systems.{i}", name, allowed)
+            problems.add(f"systems.{i}", name, f"{choices(name, known_systems)}; or define it under custom.systems")
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
@@ -62,7 +61,7 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str
         return f"{whole} is evaluated on {usual.split}; " + (
             f"its other splits are {others}" if others else "it has no other splits"
         )
-    return f"allowed are {', '.join(rows)}, or define it under custom.datasets{nearest(name, rows)}"
+    return f"{choices(name, rows)}; or define it under custom.datasets"
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
