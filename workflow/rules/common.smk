@@ -19,9 +19,8 @@ check_version("snakemake")
 this_run = WorkflowRun(workflow)
 try:
     # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
-    experiment = globals().get("stated_experiment") or load_experiment(
-        config, this_run.configfiles
-    )
+    stated, files = globals().get("stated_experiment"), this_run.configfiles
+    experiment = stated or load_experiment(config, files)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
