@@ -357,6 +357,46 @@ def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_down
     assert experiment.folder("scifact") == str(folder)
 
 
+def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "my.own")
+    names = ["my.own", "my.own.sample-1", "scifact"]
+    experiment = load_experiment({"datasets": names, "data_dir": str(tmp_path)})
+    assert list(experiment.chosen_rows) == names
+    assert {experiment.folder(name) for name in names[:2]} == {str(folder)}
+    assert load_experiment(experiment.config).config == experiment.config  # as its jobs read it
+    assert "found 'my'" in only_problem({"datasets": "my", "data_dir": str(tmp_path)})
+    (folder / "queries.jsonl").unlink()
+    only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "custom.datasets.my.own.path", "queries.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (
+            {"datasets": "mine", "sample_queries": 5000},
+            "datasets: found 'mine.sample-5000'; the dataset has fewer judged queries, 1; choose",
+        ),
+        (
+            {"datasets": ["scifact.sample-301", "nfcorpus"]},
+            "datasets: found 'scifact.sample-301'; the dataset has fewer judged queries, 300",
+        ),
+        (
+            {"datasets": "mine.documents-900"},
+            "datasets: found 'mine.documents-900'; mine has fewer documents, 3; choose a smaller sample",
+        ),
+        ({"datasets": "empty"}, "the corpus is empty; expected at least one document"),
+    ],
+)
+def test_a_sample_that_is_too_large_and_an_empty_corpus_are_found_at_once(
+    config: dict[str, Any], expected: str, mine: Path
+) -> None:
+    empty = write_dataset(mine.with_name("empty"))
+    (empty / "corpus.jsonl").write_text("\n")
+    only_problem({**config, "data_dir": str(mine.parent)}, expected)
+    # Of several datasets, one may be smaller than a sample of all.
+    load_experiment({"datasets": ["trec-covid", "scifact"], "sample_queries": 100})
+
+
 def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, tmp_path: Path) -> None:
     archive = zip_folder(mine, tmp_path / "packed.zip")
     write_dataset(tmp_path / "forums" / "f")

@@ -93,6 +93,11 @@ class Problems:
             self.lines.append(line)
             self.keys.append(key)
 
+    def extend(self, others: "Problems") -> None:
+        """Add problems that were noted elsewhere."""
+        self.lines += others.lines
+        self.keys += others.keys
+
     def raise_if_any(self, where: str) -> None:
         """Raise all the problems at once as a ConfigError; ``where`` is what was checked, for the first line of its message."""
         if self.lines:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,9 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, value):
             if problem := _source_problem(experiment, dataset):
                 problems.add(key, value, problem)
+            else:
+                _check_size(experiment, dataset, key, problems)
+    _check_samples(experiment, problems)
 
 
 def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
@@ -170,6 +173,31 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
             allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
             problems.add(f"systems.{name}", system.family, allowed)
+
+
+def _check_size(experiment: Experiment, dataset: Dataset, key: str, problems: Problems) -> None:
+    """Check that a corpus on this machine has documents, and no fewer than its sample."""
+    documents, sample = experiment.source_documents(dataset.name), dataset.sample_documents
+    if documents == 0:
+        problems.add(key, dataset.path, "the corpus is empty; expected at least one document")
+    elif documents and sample and sample > documents:
+        problems.add("datasets", dataset.row, f"{dataset.whole_name} has fewer documents, {documents:,}; choose a smaller sample")
+
+
+def _check_samples(experiment: Experiment, problems: Problems) -> None:
+    """Check that samples of queries are not larger than all datasets of which they are drawn, as far as these are known."""
+    small, sampled = dict[str, int](), 0
+    for row, names in experiment.chosen_rows.items():
+        sample = experiment.datasets[names[0]].sample_queries
+        if sample is not None:
+            sampled += 1
+            with suppress(ConfigError, OSError):  # of a source that was said to be unreadable
+                counts = [experiment.judged_queries(name) for name in names]
+                if all(count is not None and count < sample for count in counts):
+                    small[row] = max(filter(None, counts))
+    # Of many datasets, some may have fewer queries than a sample of all.
+    for row, most in small.items() if len(small) == sampled else ():
+        problems.add("datasets", row, f"the dataset has fewer judged queries, {most:,}; choose a smaller sample")
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
