@@ -189,7 +189,8 @@ rule pool_unjudged:
             at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
         ),
     output:
-        pool=at(layout.POOL),
+        # A person writes into it, so Snakemake must not delete it before the pool is made again.
+        pool=update(at(layout.POOL)),
         record=at(layout.POOL_RECORD),
     log:
         "<results>/logs/pool_unjudged/{dataset}.log",

@@ -134,6 +134,12 @@ INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
 POOL = Pattern("pool/{dataset}.jsonl")
 POOL_RECORD = Pattern("pool/{dataset}.json")
+JUDGED = Pattern("judge/{dataset}.jsonl")
+JUDGED_RECORD = Pattern("judge/{dataset}.json")
+JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")
+"""Pairs that people judged, which the judge grades too."""
+
+JUDGE_PAGE = Pattern("judge/{dataset}.html")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -193,7 +199,7 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    *(PREDICTIONS, CONFUSION),
+    *(PREDICTIONS, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
