@@ -10,7 +10,7 @@ OUTPUTS
   judged  = <results>/judge/<dataset>.jsonl           the pool with the judge's grades
   record  = <results>/judge/<dataset>.json            prompt, model, tokens and cost
   page    = <results>/judge/<dataset>.html            agreement with people, and the systems under both
-  answers = <results>/judge/<dataset>.answers         not declared: answers of an interrupted job
+  answers = <results>/judge/<dataset>.answers         not declared: all answers; none is asked for twice
 
 STEPS
   - ask the model for a sample of judged pairs, then for the pool

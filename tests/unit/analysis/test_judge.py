@@ -156,7 +156,11 @@ def test_no_answer_is_asked_twice_though_the_job_ended_in_between(made: Judged, 
     service.fails_after = 1000
     made.judge(service.url)
     assert len(service.asked) == 5 + 3 + 1
-    assert sorted(path.name for path in (made.folder / "judge").iterdir()) == ["small-sample.jsonl", "small.json", "small.jsonl"]
+    before = made.lines("judged")
+    made.judge(service.url)
+    assert (len(service.asked), made.lines("judged")) == (5 + 3 + 1, before)
+    made.judge(service.url, parameters={"temperature": 1})  # another judge, so to speak
+    assert len(service.asked) == 2 * (5 + 3) + 1
 
 
 def test_the_page_shows_agreement_with_people_and_the_systems_under_both(made: Judged, service: Service) -> None:

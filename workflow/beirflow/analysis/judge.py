@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import document_text
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_digest
+from beirflow.files.layout import JUDGE_ANSWERS
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.resume import ResumeFile
@@ -103,10 +103,10 @@ def judge_pool(
 ) -> str:
     """Let the judge grade a sample of judged pairs and then the pairs of the pool without a grade; return the counts in words.
 
-    Answers are kept beside the outputs until all are there, so that none is asked, and paid for, twice. Raise ModelError if the
+    Answers stay in a file beside the outputs, so that none is asked for, and paid, twice. Raise ModelError if the
     server fails, DataError if a line of the pool is none.
     """
-    answers_path = Path(judged_path).with_suffix(".answers")
+    answers_path = job.results / JUDGE_ANSWERS(dataset=dataset)
     qrels = read_table(corpus.qrels_path)
     grades = sorted({0, *pc.unique(qrels["score"]).to_pylist()})
     sampled = _sample(corpus, qrels.to_pylist(), judge.sample)
@@ -143,7 +143,6 @@ def judge_pool(
         cost=sum(count * price for count, price in zip(*known, strict=True)) / 1e6 if known else None,
         counts={"sample": len(sampled), "pool": len(pooled), "unreadable": unreadable},
     )
-    answers_path.unlink()
     judged = f"{judge.model} judged {len(sampled):,} pairs of people and {len(pooled):,} of the pool"
     return f"{judged}; {unreadable:,} answers have no grade"
 

@@ -139,6 +139,9 @@ JUDGED_RECORD = Pattern("judge/{dataset}.json")
 JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")
 """Pairs that people judged, which the judge grades too."""
 
+JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
+"""All answers of the judge, which no job asks for again."""
+
 JUDGE_PAGE = Pattern("judge/{dataset}.html")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
@@ -206,7 +209,8 @@ FOR_READING = (
 
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
-    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
+    kept = (*FOR_READING, JUDGE_ANSWERS)
+    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in kept)
 
 
 def is_trace(path: str) -> bool:
