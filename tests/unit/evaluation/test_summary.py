@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import for_terminal, summarize
+from beirflow.evaluation.summary import for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 
@@ -144,18 +144,25 @@ def test_a_published_score_stands_beside_ours_with_its_source(results: Results) 
         assert float(row[f"difference_{measure}"]) == pytest.approx(0.75 - value, abs=1e-15)
 
 
+def test_a_published_score_has_the_tolerance_of_the_precision_in_which_ours_was_made(results: Results) -> None:
+    for system, precisions, expected in (("contriever", ["bfloat16"], 0.00385), ("bm25", [], 0.00035)):
+        results.add(system, "scifact", precisions=precisions)
+        assert float(results.summary()[system, "scifact"]["tolerance_NDCG@10"]) == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(results: Results) -> None:
     results.add("contriever", "msmarco")  # for columns at all
     for system, dataset, measure, official in (
         ("tas-b", "scifact", "Recall@100", None),  # the paper is silent
         ("my-system", "scifact", "NDCG@10", True),
+        ("deepct", "scifact", "NDCG@10", True),  # called as in the paper, with whatever settings
         ("contriever", "my-corpus", "NDCG@10", None),
         ("contriever", "scifact", "NDCG@10", False),
         ("contriever", "cqadupstack", "NDCG@10", False),
     ):
         results.add(system, dataset, official_data=official)
         row = results.summary()[system, dataset]
-        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "source")] == ["", "", ""]
+        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "tolerance", "source")] == [""] * 4
 
 
 def test_systems_do_not_mix(results: Results) -> None:
@@ -218,3 +225,23 @@ def test_the_terminal_leaves_the_table_as_it_is() -> None:
     names = ["mean of 2 (a, b)", "mean of 2 (b, c)"]
     lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25]})).splitlines()
     assert [line.rpartition(" ")[0].strip() for line in lines[1:]] == names
+
+
+def test_training_data_are_shown_by_pair_and_a_zero_shot_mean_leaves_out_what_anybody_was_trained_on(results: Results) -> None:
+    for system in ("seen", "unseen", "secret"):
+        for place, name in enumerate(("nq", "scifact", "fiqa")):
+            results.add(system, name, ndcg=place / 4)
+    trained_on = {"seen": {"nq": "train"}, "unseen": {}, "secret": None}
+    paths = list(results.paths.values())
+    table = summary_table(paths, trained_on=trained_on)
+    assert list(table.columns[:4]) == ["system", "dataset", "split", "trained_on"]
+    of = {(row["system"], row["dataset"]): row for row in table.to_dict("records")}
+    every, unseen = "mean of 3 (nq, scifact, fiqa)", "zero-shot mean of 2 (scifact, fiqa)"
+    assert [of["seen", name]["trained_on"] for name in ("nq", "scifact", every, unseen)] == ["train", "no", "1 of 3", "0 of 2"]
+    assert [of["unseen", name]["trained_on"] for name in ("nq", every, unseen)] == ["no", "0 of 3", "0 of 2"]
+    assert [of["secret", name]["trained_on"] for name in ("nq", every, unseen)] == ["not stated"] * 3
+    assert [of["unseen", name]["NDCG@10"] for name in (every, unseen)] == [0.25, 0.375]
+    # Nothing is said where nothing is known, and no mean is named twice where nobody was trained on anything.
+    assert "trained_on" not in summary_table(paths)
+    assert not [name for _, name in results.summary() if "zero-shot" in name]
+    assert "zero-shot mean of 2: scifact, fiqa" in for_terminal(table)

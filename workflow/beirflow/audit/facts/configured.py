@@ -108,6 +108,9 @@ def _compare_system(
     said = part(found, "settings", kind=dict)
     facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
     facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
+    if "trained_on" in found:  # absent from manifests of earlier versions
+        stated = as_json(asdict(expected.trained_on))
+        facts.same(MANIFEST, f"training data of {name}", found["trained_on"], stated, by, f"systems/{name}/trained_on")
     settings = as_json(asdict(expected.settings))
     for key in dict.fromkeys([*settings, *said]):
         if key not in but:
