@@ -1,7 +1,7 @@
 """The power of the tests for drift: the smallest rise of NDCG@10 that a sample of 100 finds with 95 %.
 
-``pytest -m long -s tests/unit/runs/test_power.py`` prints the table of docs/audit.md. Scores of 200 queries and 2000 documents are
-drawn, two of each query's first 20 are relevant, and rounded twice, by what each family and precision was measured to round.
+``pytest -m long -s tests/audit/test_power.py`` prints the table of docs/audit.md. Scores of 200 queries and 2000 documents
+are drawn, two of each query's first 20 are relevant, and rounded twice, by what each family and precision was measured to round.
 """
 
 from collections.abc import Callable
