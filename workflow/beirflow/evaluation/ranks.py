@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import factorial, prod
 
 import numpy as np
+import pandas as pd
 import scipy  # scipy.stats is imported where ranks are compared: it takes as long as pandas
 
 LEVEL = 0.05
@@ -44,7 +45,7 @@ class Friedman:
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:
     """Return the mean over datasets of the ranks of systems, from 1, the best, for scores of shape (systems, datasets)."""
-    ranks: np.ndarray = scipy.stats.rankdata(-scores, axis=0).mean(axis=1)
+    ranks: np.ndarray = pd.DataFrame(-scores).rank().to_numpy().mean(axis=1)
     return ranks
 
 
