@@ -33,7 +33,7 @@ def rules() -> dict[str, str]:
     return dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
 
 
-LOOKING = ("audit", "compare", "gate", "clean_representations", "estimate")
+LOOKING = ("audit", "compare", "leaderboard", "gate", "clean_representations", "estimate")
 """Rules that look at results as they lie there."""
 
 

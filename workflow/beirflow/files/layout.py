@@ -114,6 +114,8 @@ TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
 OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
 """The same with a header that says where the run comes from."""
 
+LEADERBOARD = Pattern("leaderboard/index.html")
+LEADERBOARD_TABLE = Pattern("leaderboard/summary.csv")
 EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
 PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
 """The first documents of a run in MTEB's form."""
@@ -217,7 +219,7 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    *(PREDICTIONS, EXPLANATION, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
+    *(PREDICTIONS, EXPLANATION, LEADERBOARD, LEADERBOARD_TABLE, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
