@@ -35,7 +35,7 @@ def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original:
     ]
     words = collect(tmp_path / "here", load_experiment(original.config), *folders).splitlines()
     assert words[0] == "honest: verified"
-    assert words[1].startswith("<forged>: in part; ")
+    assert words[1].startswith("<forged>: marked; ")
     assert words[2].startswith("other: refused; the manifest is the one that was published: ")
     assert words[3].startswith("nowhere: refused; ")
     table = pd.read_csv(tmp_path / "here" / LEADERBOARD_TABLE)
@@ -62,7 +62,7 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     words = collect(tmp_path, load_experiment(original.config), honest, str(other)).splitlines()
     assert words[0] == "honest: verified"
     left_out = "is left out: small has other judgements there: corpora/small/qrels.parquet differs"
-    assert words[1] == f"other: in part; tiny on small {left_out}; second on small {left_out}"
+    assert words[1] == f"other: marked; tiny on small {left_out}; second on small {left_out}"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
     assert set(table[(table["folder"] == "other") & table["split"].notna()]["dataset"]) == {"more", "stack"}
 

@@ -28,6 +28,9 @@ from beirflow.report.pages import Cell, Column, Table, write_page
 SHOWN = 3
 """Failed checks that are named of a folder."""
 
+LONGEST = 200
+"""Characters of each; ``snakemake -- audit`` says everything."""
+
 
 @dataclass(frozen=True)
 class ResultsFolder:
@@ -60,7 +63,7 @@ class Verified:
         written: When the results were written, as they say; empty if unknown.
         line: The steps of the audit.
         identity: Who signed the manifest, or how its digest was checked.
-        problems: Why the folder or a result is left out.
+        problems: Findings, and why the folder or a result is left out.
         side: Its results; None if it is refused.
         affected: Systems and datasets that failed checks are about.
     """
@@ -75,8 +78,8 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """``refused``, ``in part`` or ``verified``."""
-        return "refused" if self.side is None else "in part" if self.problems else "verified"
+        """``refused``, ``marked`` where something was found, or ``verified``."""
+        return "refused" if self.side is None else "marked" if self.problems else "verified"
 
 
 def collect_folders(
@@ -152,7 +155,8 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int | N
 
 
 def _said(check: Check) -> str:
-    return f"{check.name}: {check.found}{f'; expected: {check.expected}' if check.expected else ''}"
+    found = f"{check.name}: {check.found}{f'; expected: {check.expected}' if check.expected else ''}"
+    return found if len(found) <= LONGEST else f"{found[:LONGEST]}…"
 
 
 def _identity(sections: Sections) -> str:
@@ -193,7 +197,7 @@ def _has(side: Side, corpus: str) -> bool:
 
 
 def _folders_table(verified: Sequence[Verified]) -> Table:
-    labels = ("Folder", "Verdict", "Written", "Identity", "Audit", "Left out")
+    labels = ("Folder", "Verdict", "Written", "Identity", "Audit", "Found")
     columns = [Column(label, number=False, classes="prose" if place > 2 else "") for place, label in enumerate(labels)]
     rows = [
         [
