@@ -26,6 +26,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
 from beirflow.files.records import RECORD_DIGEST, write_json
 from results_maker import Made, average, evaluate
+from warm_snakemake import parse_each_rule_file_once
 
 Edit = Callable[[dict[str, Any]], None]
 """Changes what a record holds."""
@@ -57,7 +58,8 @@ class Forger:
 
     @classmethod
     def of(cls, made: Made, folder: Path) -> "Forger":
-        """Results that a test may forge."""
+        """Results that a test may forge, audited with rule files that are parsed once."""
+        parse_each_rule_file_once()
         shutil.copytree(made.results, folder / "results", copy_function=_link)
         return cls(folder / "results", load_experiment(made.config))
 
