@@ -179,17 +179,25 @@ def make_paper(results: Path, experiment: Experiment) -> None:
 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str]) -> None:
-    """Make files by the entrances of their rules, each job once, in the order of the paths."""
+    """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
     done = set()
     with rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
-        for path in paths:
+
+        def make(path: str) -> None:
             job = rules.job(path)
             assert job, path
-            if tuple(job.output) not in done:
-                done.add(tuple(job.output))
-                for output in job.output:
-                    Path(output).parent.mkdir(parents=True, exist_ok=True)
-                call_entrance(job, Job(results))
+            if tuple(job.output) in done:
+                return
+            done.add(tuple(job.output))
+            for name in (name.removeprefix(f"{results}/") for name in job.input if not Path(name).exists()):
+                make(name)
+            for output in job.output:
+                Path(output).parent.mkdir(parents=True, exist_ok=True)
+            names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
+            call_entrance(job, Job(results, "/".join([job.rule, *names]), job.params.code))
+
+        for path in paths:
+            make(path)
 
 
 def _inspect(results: Path, experiment: Experiment, name: str) -> None:
