@@ -108,12 +108,7 @@ rule describe_systems:
     params:
         entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
-        systems={
-            name: {"family": experiment.systems[name].family}
-            | experiment.settings(name)
-            | experiment.training_data(name)
-            for name in experiment.chosen_systems
-        },
+        systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
     script:

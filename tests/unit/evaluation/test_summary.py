@@ -144,18 +144,25 @@ def test_a_published_score_stands_beside_ours_with_its_source(results: Results) 
         assert float(row[f"difference_{measure}"]) == pytest.approx(0.75 - value, abs=1e-15)
 
 
+def test_a_published_score_has_the_tolerance_of_the_precision_in_which_ours_was_made(results: Results) -> None:
+    for system, precisions, expected in (("contriever", ["bfloat16"], 0.00385), ("bm25", [], 0.00035)):
+        results.add(system, "scifact", precisions=precisions)
+        assert float(results.summary()[system, "scifact"]["tolerance_NDCG@10"]) == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(results: Results) -> None:
     results.add("contriever", "msmarco")  # for columns at all
     for system, dataset, measure, official in (
         ("tas-b", "scifact", "Recall@100", None),  # the paper is silent
         ("my-system", "scifact", "NDCG@10", True),
+        ("deepct", "scifact", "NDCG@10", True),  # called as in the paper, with whatever settings
         ("contriever", "my-corpus", "NDCG@10", None),
         ("contriever", "scifact", "NDCG@10", False),
         ("contriever", "cqadupstack", "NDCG@10", False),
     ):
         results.add(system, dataset, official_data=official)
         row = results.summary()[system, dataset]
-        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "source")] == ["", "", ""]
+        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "tolerance", "source")] == [""] * 4
 
 
 def test_systems_do_not_mix(results: Results) -> None:

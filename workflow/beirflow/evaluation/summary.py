@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue, tolerance
 from beirflow.evaluation.averages import averages
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
@@ -20,6 +20,9 @@ SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "
 PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
+
+COMPARED = ("published_", "difference_", "tolerance_", "source_")
+"""Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
@@ -76,6 +79,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
+        row[f"tolerance_{name}"] = tolerance(reference.decimals, means.get("precisions", ())) if reference else None
         row[f"source_{name}"] = reference.source if reference else None
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
@@ -106,7 +110,7 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
         splits = [row[TRAINED_ON] for row in rows]
         average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    measures = [key for key in rows[0] if "@" in key and not key.startswith(("published_", "difference_", "source_"))]
+    measures = [key for key in rows[0] if "@" in key and not key.startswith(COMPARED)]
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
     if assumed := assumptions(row.get(ASSUMED) for row in rows):
         average[ASSUMED] = BETWEEN.join(assumed)
@@ -122,7 +126,9 @@ def assumptions(cells: Iterable[Any]) -> list[str]:
 def for_terminal(table: pd.DataFrame) -> str:
     """Return ``summary.csv`` in aligned columns, without those for programs; below, the datasets of means and all assumptions."""
     assumed = assumptions(table.get(ASSUMED, ()))
-    left_out = [name for name in table.columns if name.startswith("source_") or name.endswith("sha256") or name == ASSUMED]
+    left_out = [
+        name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256") or name == ASSUMED
+    ]
     table = table.drop(columns=left_out)
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}

@@ -67,6 +67,8 @@ class ExpansionCheck:
         again = self._make(ids, texts)
         of_queries = self.added.kind == "queries"
         finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, again)
+        every = getattr(self.added, "documents", None) or self.subject.number_of_documents
+        finding = finding._replace(drawn=(len(ids), min(every, self.subject.number_of_documents)))
         changes = _other_queries(stored, again) if of_queries else _as_changes(stored, again)
         least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
         return unless_moved(finding, self._drift(ids, changes, least))

@@ -94,6 +94,9 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             problems.add("cutoffs", cutoff, allowed)
     _check_extra_judgements(experiment, problems)
     _check_gate(experiment, problems)
+    if config["of"] not in (None, *(results := experiment.published_results)):
+        with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
+        problems.add("of", config["of"], f"allowed are null and {with_scores}{nearest(config['of'], results)}")
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]

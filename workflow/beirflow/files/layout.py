@@ -114,6 +114,10 @@ TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
 OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
 """The same with a header that says where the run comes from."""
 
+EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
+PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
+"""The first documents of a run in MTEB's form."""
+
 METRICS = Pattern("metrics/{system}/{dataset}.json")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")
 """The same of a dataset of forums, which has no run of its own."""
@@ -203,6 +207,7 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
+    *(PREDICTIONS, EXPLANATION),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

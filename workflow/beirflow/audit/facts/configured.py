@@ -72,12 +72,12 @@ def _check_product(facts: Comparison, setup: Setup) -> None:
 
 
 def _check_precision(facts: Comparison, setup: Setup) -> None:
-    """The results have the precision that the person who audits configured; it decides how near samples must be."""
+    """The results have the precision that the person who audits configured."""
     said, asked = part(facts.chain.manifest, "configuration", "precision"), setup.config["precision"]
     if asked not in ("auto", said):
         facts.not_compared(
-            f"precision: these results were configured with {said}, the audit with {asked}; samples are compared within the "
-            f"tolerance of the results' precision, so whether they could be as near as in {asked} is not known",
+            f"precision: these results were configured with {said}, the audit with {asked}; samples are made again in the more "
+            f"precise of both and compared within its tolerance",
             MANIFEST,
         )
 
