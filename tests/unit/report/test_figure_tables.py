@@ -68,7 +68,7 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
     assert list(zip(front.get_xdata(), front.get_ydata(), strict=True)) == [(100.0, 0.3), (6000.0, 0.5)]
     assert [line.get_xdata()[0] for line in systems] == [100.0, 6000.0, 7000.0]
     assert seconds.get_xscale() == "log"
-    assert size.get_xlabel() == "index on disk, kB,\nnot known of 1"
+    assert size.get_xlabel() == "index on disk, kB\n(1 not known)"
     assert len(size.lines) == 3
 
 

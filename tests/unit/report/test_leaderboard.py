@@ -2,10 +2,9 @@
 
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks, uncertainty_table
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
-from beirflow.report.uncertainty_tables import uncertainty_table
 
 DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
 SUMMARY = pd.DataFrame(

@@ -197,7 +197,7 @@ def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_it
     dense, lexical = seen(systems_table(settings(ENCODER, LEXICAL)))
     how = "pooling cls (its files say mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
-    prompts = ["“query: ” (its files say ask: )", "nothing"]
+    prompts = ["“query: ” (its files say ask: )", "none"]
     assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
     every = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}

@@ -21,6 +21,7 @@ from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, TRAINED_M
 from beirflow.files.records import read_json
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
+from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
@@ -49,7 +50,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     checks that write queries again.
     """
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
-    return [*expansion_checks(subject, sample, random), *VectorCheck(subject, settings, sample, random).checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *VectorCheck(subject, settings, sample, random).checks()]
 
 
 class VectorCheck(RepresentationCheck[np.ndarray]):

@@ -208,7 +208,7 @@ class Experiment(Datasets):
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
 
     def described(self, system: str) -> dict[str, Any]:
-        """Return the family and the settings of a system, as they are described."""
+        """Return the family, the settings and the training data of a system, as they are described."""
         return {"family": self.systems[system].family, **self.settings(system), **self.training_data(system)}
 
     @property

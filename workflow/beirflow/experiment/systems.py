@@ -1,14 +1,15 @@
 """Systems, from the catalogue or the configuration; some inherit the settings of another system."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 from beirflow.catalogue.catalogue import mteb_tasks
-from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
+from beirflow.catalogue.schema import CATALOGUE, Problems, choices, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
+from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 
@@ -21,10 +22,42 @@ def catalogue_systems() -> Mapping[str, System]:
 
     Raise ConfigError if the file does not follow its schema, or a system names another that it cannot be made from.
     """
-    path, problems = CATALOGUE / "systems.yaml", Problems()
-    systems = make_systems(read_catalogue(path, "systems"), {}, "systems", problems)
-    problems.raise_if_any(f"catalogue file {path}")
+    problems = Problems()
+    systems = make_systems(_catalogue_entries(), {}, "systems", problems)
+    problems.raise_if_any(f"catalogue file {CATALOGUE / 'systems.yaml'}")
     return systems
+
+
+@cache
+def _catalogue_entries() -> Mapping[str, Mapping[str, Any]]:
+    entries: Mapping[str, Mapping[str, Any]] = read_catalogue(CATALOGUE / "systems.yaml", "systems")
+    return entries
+
+
+def with_bases(entries: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return entries of ``custom.systems`` in which one that names a base has the settings of that system, and its own.
+
+    An entry that is trained keeps its base, the encoder that the training begins with; malformed entries stay as they are.
+    """
+    return {name: _with_base(name, entry, entries, problems) for name, entry in entries.items()}
+
+
+def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Problems, above: tuple[str, ...] = ()) -> Any:
+    """Return an entry with the settings of its base, which may have a base too; ``above`` are the entries that lead here."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("base"), str) or "train" in entry:
+        return entry
+    base, known = entry["base"], {**_catalogue_entries(), **entries}
+    above = (*above, name)
+    found = known.get(base)
+    if base in above or not isinstance(found, Mapping):
+        names = [each for each in known if each not in above]
+        problems.add(f"custom.systems.{above[0]}.base", base, choices(base, names))
+        return _catalogue_entries()["bm25"]  # from which no other problem follows
+    found = _with_base(base, found, entries, problems, above)
+    changes = {key: value for key, value in entry.items() if key != "base"}
+    # Revision, digests and training data are those of the model of the base.
+    dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
+    return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:

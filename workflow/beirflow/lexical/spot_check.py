@@ -30,7 +30,7 @@ from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a lexical system on one corpus: of its postings, its run, and what a model added to documents."""
     postings = PostingsCheck(subject, subject.system.settings, sample, random)
-    return [*expansion_checks(subject, sample, random), *postings.checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *postings.checks()]
 
 
 class PostingsCheck(SearchCheck):

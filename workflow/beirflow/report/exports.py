@@ -12,11 +12,10 @@ from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks, uncertainty_table
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
-from beirflow.report.uncertainty_tables import uncertainty_table
 
 ABSENT = "these results have no such table"
 

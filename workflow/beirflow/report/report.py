@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from beirflow.catalogue.choice import DOCUMENTS, SAMPLE
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks, uncertainty_table
 from beirflow.report.pages import TEMPLATES, counted, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES
 from beirflow.report.system_tables import settings_table, systems_table
@@ -28,7 +29,8 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
-from beirflow.report.uncertainty_tables import uncertainty_table
+
+MOST_NAMED = 4  # systems that the first sentence names
 
 SIGNIFICANCE = (
     "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
@@ -72,12 +74,13 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
+    results = [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures]
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
-        "results": [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures],
+        "results": results,
         "notes": notes(summary, any(marks.values()), baseline, uncertainty),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
@@ -93,7 +96,13 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "energy": energy_table(costs),
         "energy_note": energy_note(costs),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
-        "index": {"systems": systems, "datasets": datasets},
+        "index": {
+            "systems": systems,
+            "ranked": [row[0].text for row in results[0].rows],
+            "baseline": baseline,
+            "measure": measures[0].partition("@")[0],
+            "datasets": datasets,
+        },
         "inspections": [(Path(path).stem, _packed(path)) for path in files.inspection_paths],
         "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in files.matches_paths],
         "facts": _facts(manifest, files.manifest_path),
@@ -125,7 +134,10 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{counted(documents, 'document')} and {counted(queries, 'judged query', 'judged queries')}"
     data = f"{counted(len(corpora), 'corpus', 'corpora')} with {size}"
-    return f"How well {listed(systems)} retrieve from {data}. Written {manifest['written'].partition('T')[0]}."
+    named = listed(systems) if len(systems) <= MOST_NAMED else counted(len(systems), "system")
+    parts = [entry["name"] for entry in corpora if DOCUMENTS.fullmatch(entry["name"]) or SAMPLE.fullmatch(entry["name"])]
+    sampled = f" Samples, not whole datasets: {listed(parts)}." if parts else ""
+    return f"How well {named} retrieve from {data}.{sampled} Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:

@@ -170,20 +170,27 @@ class Subject:
         rows = [_rows_among(doc_ids, ids) for doc_ids in every]
         return pa.concat_arrays([doc_ids.take(pa.array(here)) for doc_ids, here in zip(every, rows, strict=True)]), rows
 
-    def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
+    def draw_documents(self, sample: int, random: np.random.Generator, relevant: int | None = None) -> list[np.ndarray]:
         """Draw documents, half of them where forging pays: relevant ones, and their rivals in the run.
 
-        Returns of each chunk the drawn rows, ascending, each once; in all at most ``sample``.
+        Args:
+            sample: Number of documents.
+            random: Draws them.
+            relevant: Number of relevant documents; by default a sixth of all, beside which a third are rivals.
+
+        Returns:
+            Of each chunk the drawn rows, ascending, each once.
         """
         run = self.run().sort_by([("query_id", "ascending"), ("rank", "ascending")])
         queries = run["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-        relevant = self.are_relevant(run)
+        are_relevant = self.are_relevant(run)
         ids = pc.unique(self.judged()["doc_id"].combine_chunks())
-        rivals = pc.unique(run["doc_id"].combine_chunks().take(pa.array(rivals_of(queries, relevant, np.flatnonzero(relevant)))))
+        beside = rivals_of(queries, are_relevant, np.flatnonzero(are_relevant))
+        rivals = pc.unique(run["doc_id"].combine_chunks().take(pa.array(beside)))
         chunks = [self.doc_ids(chunk) for chunk in range(self.chunks)]
         starts = np.cumsum([0, *map(len, chunks)])
         chosen = np.zeros(0, np.int64)
-        for those, number in ((ids, sample // 6), (rivals, sample // 2)):
+        for those, number in ((ids, sample // 6 if relevant is None else relevant), (rivals, sample // 2)):
             placed = zip(chunks, starts[:-1], strict=True)
             rows = np.concatenate([_rows_among(doc_ids, those) + start for doc_ids, start in placed])
             rows = np.setdiff1d(rows, chosen)

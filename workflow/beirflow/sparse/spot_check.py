@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS, Pattern
+from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.drift import LEAST_DRIFT
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
@@ -34,7 +35,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     A fourth checks what a model has added to the documents.
     """
     weights = TermWeightCheck(subject, subject.system.settings, sample, random)
-    return [*expansion_checks(subject, sample, random), *weights.checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *weights.checks()]
 
 
 class TermWeightCheck(RepresentationCheck[Rows]):
