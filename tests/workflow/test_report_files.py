@@ -38,7 +38,7 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 8
     recorded = finished.read("report.json")["outputs"]
-    assert len(recorded) == 2 * 8 + 2 + 2 * 10 + 1 + len(
+    assert len(recorded) == 2 * 8 + 2 + 2 * 11 + 1 + len(
         (
             "report.html",
             "scores.parquet",

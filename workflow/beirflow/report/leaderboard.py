@@ -19,21 +19,17 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
+QUERIES = "queries"  # drawn again, in ``uncertainty.csv``
 RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
-"""Columns of a leaderboard; a single system has the first alone."""
+"""Columns of a table of ranks; a single system has the first alone."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
-def leaderboard(
-    summary: pd.DataFrame, measure: str, marks: Marks | None = None, uncertainty: pd.DataFrame | None = None
-) -> Table:
-    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
-
-    With ``uncertainty.csv``, the first of these columns is followed by its interval and the ranks of the systems by it.
-    """
+def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first."""
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
@@ -46,8 +42,7 @@ def leaderboard(
         ]
         for row in table.rows
     ]
-    table = replace(table, rows=rows)
-    return table if uncertainty is None else _with_ranks(table, uncertainty, measure, next(iter(labels)))
+    return replace(table, rows=rows)
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
@@ -191,24 +186,26 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     return sentences
 
 
-def _with_ranks(table: Table, uncertainty: pd.DataFrame, measure: str, dataset: str) -> Table:
-    """Return a leaderboard with the uncertainty of the column of a dataset, or of a mean over some, behind that column.
+def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
+    """Return the uncertainty of the first column of a leaderboard, the best system first; None if the measure was not tested.
 
-    That is its first column of numbers. Of several kinds of draws, it is the first: of queries.
+    That is the first mean over datasets, or a single dataset. Of several kinds of draws, it is the first: of queries.
     """
-    known = uncertainty[(uncertainty["measure"] == measure) & (uncertainty["dataset"] == dataset)]
-    by_system = {row["system"]: row for row in reversed(known.to_dict("records"))}
-    if not by_system:
-        return table
-    several, rows = len(by_system) > 1, []
-    for system, value, *others in table.rows:
-        row = by_system[system.text]
+    of_measure = uncertainty[(uncertainty["measure"] == measure) & (uncertainty["resampled"] == QUERIES)]
+    if of_measure.empty:
+        return None
+    means = [name for name in _names(of_measure) if "mean of " in name]
+    dataset = (means or _names(of_measure))[0]
+    label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
+    rows = []
+    for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
         interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
         ranks = Cell(_span(row["rank_low"], row["rank_high"], ".0f"), row["rank_low"])
-        cells = [interval, ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))]
-        rows.append([system, value, *(cells if several else cells[:1]), *others])
-    first, second, *rest = table.columns
-    return replace(table, columns=[first, second, *(RANKS if several else RANKS[:1]), *rest], rows=rows)
+        others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
+        rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
+    columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
+    caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
+    return Table(f"ranks-{measure}", f"{measure}: ranks", caption, columns, rows, close=True)
 
 
 def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
