@@ -8,6 +8,7 @@ REQUIRED INPUTS
 OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
+  uncertainty = <results>/uncertainty.csv              every mean and rank with its interval, groups, detectable differences
   confusion  = <results>/confusion.csv                true and false positives and negatives of the first k documents, accuracy
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
@@ -51,6 +52,7 @@ rule compare_systems:
         per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
         comparison=at(layout.SIGNIFICANCE),
+        uncertainty=at(layout.UNCERTAINTY),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -62,6 +64,7 @@ rule compare_systems:
         code=code_version("compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
+        averages=experiment.averages,
     message:
         "compare every two systems"
     script:
@@ -133,11 +136,7 @@ rule describe_systems:
     params:
         entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
-        systems={
-            name: {"family": experiment.systems[name].family}
-            | experiment.settings(name)
-            for name in experiment.chosen_systems
-        },
+        systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
     script:
