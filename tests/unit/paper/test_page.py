@@ -121,6 +121,7 @@ def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(t
     assert quoted.loc["SPARTA", "index_bytes"] == 12_000_000_000
     ours = table.loc["ours"]
     assert ours[["gpu_ms", "gpu_p95_ms", "cpu_ms", "cpu_p95_ms"]].tolist() == [1.5, 3.0, 40.0, 80.0]
+    assert ours[["gpu_mean_ms", "cpu_mean_ms", "top_k"]].tolist() == [2.25, 60.0, 20]
     assert (ours["source"], ours["dataset"], ours["documents"], ours["queries"]) == ("here", "scifact", 5183, 150)
     assert (ours["index_bytes"], ours["threads"], ours["processor"], ours["gpu"]) == (1_500_000, 2, "a processor", "a GPU")
     # A time that is not there says why.

@@ -147,6 +147,8 @@ JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
 """All answers of the judge, which no job asks for again."""
 
 JUDGE_PAGE = Pattern("judge/{dataset}.html")
+NEAR_DUPLICATES = Pattern("near-duplicates/{dataset}/{other}.csv")
+NEAR_DUPLICATE_PAIRS = Pattern("near-duplicates/{dataset}/{other}-pairs.csv")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -220,6 +222,7 @@ FOR_READING = (
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
     *(PREDICTIONS, EXPLANATION, LEADERBOARD, LEADERBOARD_TABLE, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
+    *(NEAR_DUPLICATES, NEAR_DUPLICATE_PAIRS),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

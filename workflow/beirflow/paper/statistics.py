@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.analysis.document_scan import WITH_TITLES, document_batches
-from beirflow.analysis.lengths import count_words, histogram
+from beirflow.analysis.lengths import NO_WORD, count_words, histogram
 from beirflow.datasets.corpus_files import read_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_record
@@ -30,8 +30,6 @@ from beirflow.files.writing import atomic_path
 ROWS = 1 << 13  # documents in memory at once
 
 WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64())])
-
-NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
 
 PENDING_WORDS = 1 << 22
 """Rows of unsummed counts after which they are summed; some 100 bytes each. The largest corpora have as many different words."""
