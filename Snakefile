@@ -30,6 +30,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/latency.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/choice.smk"
 include: "workflow/rules/mteb.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/audit.smk"
@@ -64,6 +65,11 @@ rule summary:
 rule report:
     input:
         at(layout.REPORT),
+
+
+rule choice:
+    input:
+        at(layout.CHOICE),
 
 
 rule paper:

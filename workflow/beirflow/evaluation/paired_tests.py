@@ -60,34 +60,39 @@ def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
     return counts
 
 
-def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:
-    """Return the bounds for the plain mean of the means of strata, the differences of each forum or of the one corpus.
+def confidence_interval(
+    strata: Sequence[np.ndarray], level: float = 0.95, weights: Sequence[float] | None = None
+) -> tuple[float, float]:
+    """Return the bounds for the mean of the means of strata, the differences of each forum or of the one corpus.
 
-    Both are not-a-number if a stratum has a single query.
+    Strata count alike unless they have ``weights``, whose sum is 1. Both bounds are not-a-number if a stratum has one query.
     """
-    middle = float(np.mean([part.mean() for part in strata]))
-    error, freedom = _standard_error(strata)
+    middle, error, freedom = _estimate(strata, weights)
     reach = error * float(stats.t.ppf((1 + level) / 2, freedom)) if error else error
     return middle - reach, middle + reach
 
 
-def detectable_difference(strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8) -> float:
+def detectable_difference(
+    strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8, weights: Sequence[float] | None = None
+) -> float:
     """Return the least true difference that the paired t-test finds with some power, if differences spread as these.
 
     It is the standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number if
-    a stratum, the differences of a forum or of the one corpus, has a single query.
+    a stratum, the differences of a forum or of the one corpus, has a single query. Weights are as in :func:`confidence_interval`.
     """
-    error, freedom = _standard_error(strata)
+    _, error, freedom = _estimate(strata, weights)
     return error * float(stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)) if error else error
 
 
-def _standard_error(strata: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the standard error of the mean of the means of some strata, and its degrees of freedom (Welch, Satterthwaite)."""
+def _estimate(strata: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> tuple[float, float, float]:
+    """Return the weighted mean of strata, its standard error, and the degrees of freedom (Welch, Satterthwaite)."""
+    shares = np.full(len(strata), 1 / len(strata)) if weights is None else np.asarray(weights)
+    middle = float(shares @ np.array([part.mean() for part in strata]))
     if min(map(len, strata)) < 2:
-        return np.nan, np.nan
-    parts = np.array([part.var(ddof=1) / len(part) for part in strata]) / len(strata) ** 2
+        return middle, np.nan, np.nan
+    parts = shares**2 * np.array([part.var(ddof=1) / len(part) for part in strata])
     freedom = parts.sum() ** 2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum() if parts.any() else np.nan
-    return float(np.sqrt(parts.sum())), float(freedom)
+    return middle, float(np.sqrt(parts.sum())), float(freedom)
 
 
 def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
