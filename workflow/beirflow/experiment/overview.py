@@ -21,8 +21,8 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
-        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
+        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         str(results / run): "any other file of docs/targets.md",
         "audit": "checks of finished results; also compare, gate",
     }
