@@ -134,5 +134,5 @@ def test_running_out_of_memory_lowers_the_budget_and_goes_on(tmp_path: Path, pre
         vectors = encoder.encode_corpus(texts)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    assert encoder.token_budget < 1 << 18
+    assert encoder.budget.tokens < 1 << 18
     assert largest_error(vectors, np.repeat(expected, len(texts), axis=0)) < tolerance(precision, "mean")

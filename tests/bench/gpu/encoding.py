@@ -60,7 +60,7 @@ def throughput(setting: Setting, rate: float) -> Figures:
     return figures | {
         "packed": encoder.tower.packed,
         "truncated": encoder.truncated,
-        "token_budget": encoder.token_budget,
+        "token_budget": encoder.budget.tokens,
         "flops_per_token": flops,
         "share_of_matrix_rate": flops * figures["tokens_per_second"] / rate,
         "hours_for_beir": hours_for_beir(figures["documents_per_second"]),

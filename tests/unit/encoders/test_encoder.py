@@ -204,9 +204,9 @@ def test_running_out_of_memory_lowers_the_budget_and_changes_nothing_else(
     with caplog.at_level(logging.WARNING):
         vectors = encoder.encode_corpus(TEXTS)
     assert np.abs(vectors - reference(tiny_bert, TEXTS)).max() < 1e-5
-    assert 100 / 2 <= encoder.token_budget <= 1024 / 2
+    assert 100 / 2 <= encoder.budget.tokens <= 1024 / 2
     assert encoder.tokens == sum(length + 2 for length in LENGTHS)
-    assert f"token budget of {encoder.token_budget}" in caplog.text
+    assert f"token budget of {encoder.budget.tokens}" in caplog.text
     limit_memory(50, monkeypatch)
     with pytest.raises(ModelError, match=r"system tiny: a text of 64 tokens does not fit.*max_length"):
         encoder.encode_corpus(TEXTS)

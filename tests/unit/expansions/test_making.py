@@ -128,9 +128,9 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
     seen: list[int] = []
     compute = TextReader._forward
 
-    def noting(self: TextReader, window: Any, rows: Any, *rest: Any) -> Any:
+    def noting(self: TextReader, window: Any, doc_ids: Any, rows: Any) -> Any:
         seen.extend((window.start + rows).tolist())
-        return compute(self, window, rows, *rest)
+        return compute(self, window, doc_ids, rows)
 
     monkeypatch.setattr(TextReader, "_forward", noting)
     found = make(made, wanted)

@@ -155,7 +155,7 @@ def test_when_memory_runs_out_the_batch_is_halved(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(ours, "_compute", narrow)
     np.testing.assert_allclose(next(ours.windows(DOCUMENTS)).vectors, expected.vectors, atol=2.0**-11)
-    assert ours.token_budget < 100
+    assert ours.budget.tokens < 100
 
 
 def test_a_text_of_which_no_token_counts_has_a_vector_of_zeros(tmp_path: Path) -> None:

@@ -189,6 +189,13 @@ def test_what_is_taken_though_it_is_significantly_worse_says_so_with_its_loss() 
     )
 
 
+def test_a_cheap_system_that_may_lose_much_is_no_choice() -> None:
+    few = CHOICES.assign(difference_low=CHOICES["difference_low"] - 0.1)
+    _, (head, text) = answers(few, "NDCG@10", {})
+    assert head == "Undecided, perhaps near"
+    assert "too few queries to exclude a loss of 0.1200, so add queries or datasets" in text
+
+
 def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None:
     unpriced = CHOICES.assign(price=np.nan)
     assert [head for head, _ in answers(unpriced, "NDCG@10", {})][1:] == ["Take near"]

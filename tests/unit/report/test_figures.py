@@ -54,9 +54,18 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
-    compare_systems(means_paths=means, per_query_paths=per_query, rows=ROWS, comparison_path=comparison)
+    compare_systems(
+        means_paths=means,
+        per_query_paths=per_query,
+        rows=ROWS,
+        averages={},
+        comparison_path=comparison,
+        uncertainty_path=str(folder / "uncertainty.csv"),
+    )
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
-    return FigureFiles(rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline)
+    return FigureFiles(
+        rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +149,10 @@ def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_an
     said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}
     assert said == {
         "ndcg_difference": ["x is the only system: there is nothing to compare it with."],
-        "critical_difference": ["Ranks are tested from 3 systems and 5 datasets on."],
+        "critical_difference": [
+            "Ranks are tested with at least 3 systems and 5 datasets of different corpora\n"
+            "on which none was trained; here are 1 and 2."
+        ],
     }
 
 

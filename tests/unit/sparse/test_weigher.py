@@ -151,7 +151,7 @@ def test_heads_that_cannot_be_split_give_the_weights_of_sentence_transformers(
             torch.nn.init.normal_(parameter, std=0.5)
     model.save_pretrained(tmp_path)
     expected = of_peer(sparse_encoder(tmp_path, pooling_strategy=pooling), "documents")
-    assert weigher(tmp_path, token_budget=10**9).token_budget == 2**27 // TERMS
+    assert weigher(tmp_path, token_budget=10**9).budget.tokens == 2**27 // TERMS
     found = weighed(tmp_path, pooling=pooling)
     np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
     assert (found > 0).any(axis=1).all()
@@ -251,11 +251,11 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, compute, failures = weighed(masked_lm), Weigher._compute, []
 
-    def small_only(self: Weigher, window: Any, rows: np.ndarray, kind: str) -> Any:
+    def small_only(self: Weigher, window: Any, kind: str, rows: np.ndarray) -> Any:
         if len(rows) > 1:
             failures.append(len(rows))
             raise torch.OutOfMemoryError
-        return compute(self, window, rows, kind)
+        return compute(self, window, kind, rows)
 
     small = weigher(masked_lm)
     monkeypatch.setattr(Weigher, "_compute", small_only)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beirflow.files.errors import ModelError
+
 
 class Tokens(NamedTuple):
     """Token ids of n consecutive texts.
@@ -25,6 +27,14 @@ class Tokens(NamedTuple):
         """Concatenate a list of ids for each text."""
         lengths = np.array([len(ids) for ids in texts], dtype=np.int64)
         return cls(start, np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum())), lengths)
+
+    def check(self, known: int, owner: str) -> "Tokens":
+        """Return the tokens; refuse ids that a model, which knows the first ``known``, has no vector for; ``owner`` names it."""
+        highest = int(self.ids.max(initial=0))
+        if highest >= known:
+            problem = f"the tokenizer gives the token {highest}, but the model knows only {known}"
+            raise ModelError(f"{owner}: {problem}; they do not belong together, save both again")
+        return self
 
     def select(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the concatenated ids of some texts, and the place of each in its text, both int64 of shape (tokens,)."""

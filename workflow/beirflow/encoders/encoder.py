@@ -11,13 +11,14 @@ import numpy as np
 import torch
 
 from beirflow.computing.arrival import Arrival
-from beirflow.computing.batching import Tokens, plan
+from beirflow.computing.batching import Tokens
+from beirflow.computing.token_budget import TokenBudget
 from beirflow.datasets.document_text import Kind
 from beirflow.encoders.tower import Tower
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.settings import EncoderSettings
@@ -29,8 +30,6 @@ WINDOW_TEXTS = 4096
 
 TOKENIZER_THREADS = 2
 """The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
-
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536, "mps": 4096}
 
 
 class Encoder(Protocol):
@@ -90,7 +89,7 @@ class TransformersEncoder:
     ) -> None:
         self.system = system
         self.device = choose_device(device)
-        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
         self.tokens = self.truncated = 0
         self._kind = kind
         dtype, auto = choose_precision(precision, self.device), precision == "auto"
@@ -100,6 +99,7 @@ class TransformersEncoder:
             if problem := replace(self.card, open={key: self.card.open[key] for key in sorted(open_keys)}).problem():
                 raise ModelError(problem)
             self.tower = Tower(folder, self.card.steps[kind], system.weights, self.device, dtype, auto=auto)
+            self.budget.packed = self.tower.packed
             self.dim = self.card.dimensions or self.tower.dim
             if self.dim > self.tower.dim:
                 raise ModelError(f"dimensions is {self.dim}, but a vector of this model has {self.tower.dim}")
@@ -161,12 +161,9 @@ class TransformersEncoder:
         return self.tower.vectors(texts, rows, self.tower.left_out(self.card.prompts[kind]))[:, : self.dim].float()
 
     def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
-        tokens = Tokens.of(start, self.tower.backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]]))
-        highest = int(tokens.ids.max(initial=0))
-        if highest >= self.tower.backbone.vocabulary:
-            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.tower.backbone.vocabulary}"
-            raise ModelError(f"system {self.system.name}: {problem}; they do not belong together, save both again")
-        return tokens
+        backbone = self.tower.backbone
+        ids = backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]])
+        return Tokens.of(start, ids).check(backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()
     def _encode_window(self, window: Tokens, progress: Progress, left_out: int) -> torch.Tensor:
@@ -179,33 +176,19 @@ class TransformersEncoder:
             nothing = self.tower.finish(torch.zeros((1, self.tower.pooled_dim), device=self.device))[:, : self.dim]
             vectors.index_copy_(0, self.tower.send(without), nothing.expand(len(without), -1))
         progress.advance(len(without))
-        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=self.tower.packed):
+        forward = partial(self._forward, window, left_out)
+        for batch in self.budget.batches(window.lengths[with_tokens]):
             rows = with_tokens[batch]
-            vectors.index_copy_(0, self.tower.send(rows), self._forward(window, rows, left_out))
+            computed = torch.cat([*self.budget.compute(forward, window.lengths, rows)])
+            vectors.index_copy_(0, self.tower.send(rows), computed)
             tokens = int(window.lengths[rows].sum())
             self.tokens += tokens
             progress.advance(len(rows), tokens)
         return vectors
 
-    def _forward(self, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        """Encode one batch; when memory runs out, halve the budget and compute the batch in two parts."""
+    def _forward(self, window: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+        """Encode one batch, float32 of shape (rows, dim)."""
         try:
             return self.tower.vectors(window, rows, left_out)[:, : self.dim]
         except ModelError as error:
-            raise ModelError(f"system {self.system.name}: {error}") from error
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                problem = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                raise ModelError(
-                    f"system {self.system.name}: {problem}; free memory, lower max_length, or use another device"
-                ) from error
-        # After the except block, whose traceback keeps the tensors of the failed batch.
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        lengths = window.lengths[rows]
-        tokens = int(lengths.sum() if self.tower.packed else len(rows) * lengths.max())
-        self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
-        return torch.cat([self._forward(window, half, left_out) for half in np.array_split(rows, 2)])
+            raise ModelError(f"{self.budget.owner}: {error}") from error

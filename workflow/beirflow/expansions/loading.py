@@ -10,18 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from beirflow.computing.batching import Tokens, plan
+from beirflow.computing.batching import Tokens
 from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.token_budget import TokenBudget
 from beirflow.expansions.models import check_kind
 from beirflow.expansions.settings import Expansion
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import is_out_of_memory
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 
 logger = logging.getLogger(__name__)
-
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
 
 WINDOW_TEXTS = 1024
 """Number of texts that are tokenised together and sorted by length before they are batched."""
@@ -97,7 +95,7 @@ class TextReader(ABC):
 
     def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int | str) -> None:
         self.name, self.tokenizer, self.max_length = name, tokenizer, max_length
-        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.budget = TokenBudget.of(name, self.device, token_budget, unit="document")
         self._vocabulary = vocabulary
         if fast := getattr(tokenizer, "backend_tokenizer", None):
             fast.no_padding()
@@ -122,14 +120,14 @@ class TextReader(ABC):
             for batch in self._batches(window.lengths[filled]):
                 left = self._left(window, rows[filled][batch], done)
                 if len(left):
-                    yield from self._forward(window, left, doc_ids)
+                    yield from self.budget.compute(partial(self._forward, window, doc_ids), window.lengths, left)
 
     def _left(self, window: Tokens, rows: np.ndarray, done: Collection[int]) -> np.ndarray:
         return np.array([row for row in rows.tolist() if window.start + row not in done], np.int64)
 
     def _batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
         """Divide texts into batches."""
-        return plan(lengths, lambda: self.token_budget, packed=False)
+        return self.budget.batches(lengths)
 
     def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:
         part = list(texts[start : start + WINDOW_TEXTS])
@@ -138,31 +136,10 @@ class TextReader(ABC):
             ids = self.tokenizer(part, truncation=True, max_length=self.max_length)["input_ids"]
         else:
             ids = [encoding.ids for encoding in fast.encode_batch_fast(part)]
-        tokens = Tokens.of(start, ids)
-        highest = int(tokens.ids.max(initial=0))
-        if highest >= self._vocabulary:
-            problem = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
-            raise ModelError(f"{self.name}: {problem}; they do not belong together, save both again")
-        return tokens
+        return Tokens.of(start, ids).check(self._vocabulary, self.name)
 
-    def _forward(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> Iterator[Part]:
-        """Yield a batch; when memory runs out, the budget is halved and the batch computed in two parts."""
-        try:
-            values, counts = self._compute(window, rows, [doc_ids[window.start + row] for row in rows.tolist()])
-            lengths = window.lengths[rows]
-            cut = int((lengths >= self.max_length).sum())
-            yield Part(window.start + rows, values, {**counts, "tokens": int(lengths.sum()), "truncated_documents": cut})
-            return
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                problem = f"a document of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                raise ModelError(f"{self.name}: {problem}; free memory, lower max_length, or use another device") from error
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        tokens = int(len(rows) * window.lengths[rows].max())
-        self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
-        for half in np.array_split(rows, 2):
-            yield from self._forward(window, half, doc_ids)
+    def _forward(self, window: Tokens, doc_ids: Sequence[str], rows: np.ndarray) -> Part:
+        values, counts = self._compute(window, rows, [doc_ids[window.start + row] for row in rows.tolist()])
+        lengths = window.lengths[rows]
+        cut = int((lengths >= self.max_length).sum())
+        return Part(window.start + rows, values, {**counts, "tokens": int(lengths.sum()), "truncated_documents": cut})

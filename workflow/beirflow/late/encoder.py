@@ -11,17 +11,17 @@ import numpy as np
 import torch
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.computing.batching import Tokens, pad, plan
+from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
+from beirflow.computing.token_budget import TokenBudget
 from beirflow.datasets.document_text import Kind
 from beirflow.encoders.backbone import Backbone
-from beirflow.encoders.encoder import AUTO_TOKEN_BUDGET
 from beirflow.encoders.head import load_head
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.late.card import Reading, read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
@@ -92,7 +92,8 @@ class TokenEncoder:
         self._pool_factor = system.pool_factor if kind == "documents" else None
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
-        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
+        self.budget.setting = "document_length" if kind == "documents" else "query_length"
         self.tokens = self.truncated = 0
         try:
             self.card = with_lengths(read_token_card(folder), system)
@@ -206,12 +207,7 @@ class TokenEncoder:
         own = np.array([len(each) for each in ids], np.int64)  # before the expansion, which hides whether a text was cut
         if expansion is not None:
             ids = [[*each, *[self._filler] * (expansion.length - len(each))] for each in ids]  # type: ignore[list-item]
-        tokens = Tokens.of(start, ids)
-        highest = int(tokens.ids.max(initial=0))
-        if highest >= self.backbone.vocabulary:
-            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.backbone.vocabulary}"
-            raise ModelError(f"system {self.system.name}: {problem}; they do not belong together, save both again")
-        return self._window(tokens, own)
+        return self._window(Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner), own)
 
     def _window(self, tokens: Tokens, own: np.ndarray) -> Window:
         return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
@@ -225,9 +221,9 @@ class TokenEncoder:
         vectors: torch.Tensor | None = None
         readable = np.flatnonzero(lengths)
         progress.advance(len(lengths) - len(readable))
-        for batch in plan(lengths[readable], lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
+        for batch in self.budget.batches(lengths[readable]):
             rows = readable[batch]
-            found = self._forward(window, rows)
+            found = torch.cat([*self.budget.compute(partial(self._forward, window), lengths, rows)])
             if vectors is None:
                 dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
                 vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=dtype)
@@ -250,23 +246,8 @@ class TokenEncoder:
         return int(self._head(hidden).shape[1])
 
     def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
-        """Encode one batch; when memory runs out, halve the budget and compute the batch in two parts."""
-        try:
-            with in_words(self.device, int(window.tokens.lengths[rows].max()), self.system.name):
-                return self._compute(window, rows)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                problem = f"a text of {window.tokens.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                todo = "free memory, lower document_length, or use another device"
-                raise ModelError(f"system {self.system.name}: {problem}; {todo}") from error
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        tokens = int(len(rows) * window.tokens.lengths[rows].max())
-        self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
-        return torch.cat([self._forward(window, half) for half in np.array_split(rows, 2)])
+        with in_words(self.device, int(window.tokens.lengths[rows].max()), self.system.name):
+            return self._compute(window, rows)
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
         """Compute the vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""

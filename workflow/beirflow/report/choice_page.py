@@ -12,7 +12,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job
 from beirflow.report.choice import SIGNIFICANT, ChoiceFiles, Prices, cheapest, choice_table, not_worse
 from beirflow.report.pages import Cell, Column, Table, counted, listed, number, record_files_for_reading, write_page
-from beirflow.report.scatter import Scatter, scatter
+from beirflow.report.scatter import Scatter, scatter, short
 
 BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
 """By key of ``choice``, the column, the size of its unit, and how it is said."""
@@ -25,11 +25,11 @@ PLOTS = {
 """By kind of cost, the label of the axis."""
 
 Numbers = Mapping[str, tuple[str, str, float]]
-"""By column of ``choice.csv``: its header, how it is written, and what it is divided by."""
+"""By column of ``choice.csv``: its header, how it is written (empty: the digits that count), and what it is divided by."""
 
 INDEX: Numbers = {
-    "bytes_per_million": ("GB", ",.3f", giga),
-    "index_bytes": ("GB here", ",.3f", giga),
+    "bytes_per_million": ("GB", "", giga),
+    "index_bytes": ("GB here", "", giga),
     "index_seconds_per_million": ("Seconds", ",.0f", 1),
 }
 PRICES: Numbers = {
@@ -38,6 +38,7 @@ PRICES: Numbers = {
     "price": ("Both", ",.2f", 1),
     "query_price": ("Million queries", ",.2f", 1),
 }
+UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
 STUB = Column("System", number=False, classes="stub")
 
 
@@ -134,7 +135,14 @@ def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tup
     reason = (
         "the cheapest that is not significantly worse than the best" if len(among) else "the best there, but significantly worse"
     )
-    return f"Take {taken['system']}", f"{reason}; {measure} {taken[measure]:.4f}{_lost(taken)}, {_costs(taken)}"
+    is_undecided = len(among) > 0 and taken["difference_low"] < -UNDECIDED
+    few = (
+        f"; too few queries to exclude a loss of {-taken['difference_low']:.4f}, so add queries or datasets"
+        if is_undecided
+        else ""
+    )
+    head = f"{'Undecided, perhaps' if is_undecided else 'Take'} {taken['system']}"
+    return head, f"{reason}{few}; {measure} {taken[measure]:.4f}{_lost(taken)}, {_costs(taken)}"
 
 
 def _costs(row: Any) -> str:
@@ -200,7 +208,12 @@ def _columns(numbers: Numbers) -> list[Column]:
 
 
 def _numbers(row: Mapping[Any, Any], columns: Numbers) -> list[Cell]:
-    return [number(row[key] / unit, form) for key, (_, form, unit) in columns.items()]
+    return [number(row[key] / unit, form) if form else _short(row[key] / unit) for key, (_, form, unit) in columns.items()]
+
+
+def _short(value: float) -> Cell:
+    """Return a cell for a number with the digits that count; an empty one for not-a-number."""
+    return Cell("") if pd.isna(value) else Cell(short(value), value)
 
 
 def _interval(low: float, high: float, form: str = "+.4f") -> Cell:
@@ -228,7 +241,7 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
         for row in part.sort_values("bytes_per_million", ascending=False, kind="stable").to_dict("records"):
             losses = [number(row["loss"], "+.4f"), _interval(row["loss_low"], row["loss_high"])]
             found = [number(row[name]) for name in shares]
-            costs = number(row["bytes_per_million"], ",.3f"), number(row["milliseconds"], ",.2f")
+            costs = _short(row["bytes_per_million"]), number(row["milliseconds"], ",.2f")
             rows.append([Cell(str(row["system"])), number(row[measure]), *losses, _p(row["loss_p_holm"]), *found, *costs])
         table_of = Table(
             f"variants-{encoder}",

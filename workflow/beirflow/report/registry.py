@@ -76,7 +76,7 @@ FIGURES: Mapping[str, Figure] = {
 FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.table)
 """Names of the tables beside the figures of the report."""
 
-TABLES = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems", "datasets")
+TABLES = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "uncertainty", "systems", "datasets")
 """Names of the tables of the report that are exported for papers and notes."""
 
 PAPER_FIGURES: Mapping[str, Figure] = {

@@ -29,6 +29,7 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
+from beirflow.report.uncertainty_tables import uncertainty_table
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -52,6 +53,7 @@ class ReportFiles:
     means_paths: Sequence[str]
     inspection_paths: Sequence[str]
     comparison_path: str
+    uncertainty_path: str
     costs_path: str
     systems_path: str
     figure_paths: Sequence[str]
@@ -68,18 +70,19 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
+    uncertainty = read_named_csv(files.uncertainty_path)
     marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
-    results = [leaderboard(summary, measure, marks[measure]) for measure in measures]
+    results = [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures]
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
         "results": results,
-        "notes": notes(summary, any(marks.values()), baseline),
+        "notes": notes(summary, any(marks.values()), baseline, uncertainty),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
         "sources": sources.lines(),
@@ -89,6 +92,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "bibtex": bibtex(summary["dataset"]),
         "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
+        "uncertainty": uncertainty_table(uncertainty),
         "cost": cost_table(costs),
         "energy": energy_table(costs),
         "energy_note": energy_note(costs),
@@ -106,7 +110,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    tables = files.comparison_path, files.costs_path, files.systems_path
+    tables = files.comparison_path, files.uncertainty_path, files.costs_path, files.systems_path
     shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths]

@@ -57,7 +57,7 @@ def scatter(table: pd.DataFrame, cost: str, measure: str, label: str, *, series:
             "low": y(bottom),
             "high": y(top),
             "front": bool(row[f"front_of_{cost}"]) if f"front_of_{cost}" in row else False,
-            "text": f"{row['system']}: {measure} {row[measure]:.4f}, {label} {_short(row[cost])}",
+            "text": f"{row['system']}: {measure} {row[measure]:.4f}, {label} {short(row[cost])}",
         }
         for row, bottom, top in zip(known.to_dict("records"), low, high, strict=True)
     ]
@@ -73,7 +73,7 @@ def scatter(table: pd.DataFrame, cost: str, measure: str, label: str, *, series:
         lines = [sorted([*front, *corners], key=lambda place: (place[0], -place[1]))]
     return Scatter(
         label,
-        [(round(x(value), 1), _short(value)) for value in _ticks(x_bounds, log=log)],
+        [(round(x(value), 1), short(value)) for value in _ticks(x_bounds, log=log)],
         [(round(y(value), 1), f"{value:.6g}") for value in _ticks(y_bounds, log=False)],
         points,
         [" ".join(f"{place[0]:.1f},{place[1]:.1f}" for place in places) for places in lines],
@@ -107,7 +107,7 @@ def _ticks(bounds: tuple[float, float], *, log: bool) -> list[float]:
     return [float(value) for value in MaxNLocator(5).tick_values(*bounds) if bounds[0] <= value <= bounds[1]]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Return a number with at most three digits that count."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

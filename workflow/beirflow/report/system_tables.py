@@ -16,7 +16,7 @@ SAID_BY = {"configuration": "configuration", "model": "files of the model", "rec
 
 OF_ITS_OWN = (
     *("family", "model", "query_model", "revision", "query_revision", "offline", "weights", "weights_sha256", "model_sha256"),
-    *("steps", *PROMPTS.values()),
+    *("steps", "trained_on", *PROMPTS.values()),
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
@@ -26,7 +26,7 @@ SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
 
 def systems_table(settings: pd.DataFrame) -> Table:
     """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
-    labels = ("Family", "Model", "Settings", "Query prompt", "Document prompt", "Precision", "Texts cut")
+    labels = ("Family", "Model", "Settings", "Query prompt", "Document prompt", "Precision", "Texts cut", "Trained on")
     columns = [SYSTEM, *(Column(label, number=False, classes="" if label in SHORT else "prose") for label in labels)]
     rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
     return Table("systems-table", "Systems", "What every system is, and how it was used", columns, rows)
@@ -42,6 +42,7 @@ def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
         *(_prompt(values, name) for name in PROMPTS.values()),
         _one(values, MADE[0]),
         _cut(values),
+        _one(values, "trained_on"),
     ]
     return [Cell(system), *map(Cell, cells)]
 

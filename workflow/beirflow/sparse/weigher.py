@@ -9,14 +9,15 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
-from beirflow.computing.batching import Tokens, pad, plan
+from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
+from beirflow.computing.token_budget import TokenBudget
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.sparse.files import Rows
 from beirflow.sparse.heads import CUDA_LOGITS, Loaded, Vocabulary, keep_most, load_part, pool_logits, pool_terms
 from beirflow.sparse.layouts import Part
@@ -29,7 +30,6 @@ WINDOW_TEXTS = 1024
 """Texts that are tokenised together and sorted by length before they are batched."""
 
 TOKENIZER_THREADS = 1
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 32768, "mps": 4096}
 
 OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 """Keys, in a record of weights, that describe the part that made them, besides lengths."""
@@ -58,7 +58,7 @@ class Weigher:
         self.name, self.part = name, part
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
-        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
         self.tokens = 0
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
@@ -75,7 +75,7 @@ class Weigher:
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
         if self.loaded and self.loaded.vocabulary is None and self.loaded.projection is None:
-            self.token_budget = min(self.token_budget, CUDA_LOGITS // self.terms)  # every logit of a batch is in memory
+            self.budget.tokens = min(self.budget.tokens, CUDA_LOGITS // self.terms)  # every logit of a batch is in memory
 
     def _check_padding(self, loaded: Loaded) -> None:
         """Refuse a model whose weights of a text depend on the other texts of its batch."""
@@ -83,7 +83,7 @@ class Weigher:
         def weights(texts: Tokens) -> np.ndarray:
             dense = np.zeros((len(texts.lengths), loaded.terms), np.float32)
             try:
-                text, term, weight = self._compute(texts, np.arange(len(texts.lengths)), "documents")
+                text, term, weight = self._compute(texts, "documents", np.arange(len(texts.lengths)))
             except NotFiniteError:  # a text of the system is named instead, once it is read
                 return np.full_like(dense, np.nan)
             dense[text, term] = weight
@@ -132,12 +132,7 @@ class Weigher:
         window = slice(start, start + WINDOW_TEXTS)
         prefixed = [self.part.prefix + text for text in texts[window]]
         ids = self.texts.plain(prefixed) if added is None else self.texts.expanded(prefixed, added[window])
-        tokens = Tokens.of(start, ids)
-        highest = int(tokens.ids.max(initial=0))
-        if highest >= self.terms:
-            problem = f"the tokenizer gives the token {highest}, but the model knows only {self.terms}"
-            raise ModelError(f"system {self.name}: {problem}; they do not belong together, save both again")
-        return tokens
+        return Tokens.of(start, ids).check(self.terms, self.budget.owner)
 
     @torch.inference_mode()
     def _weigh_window(self, window: Tokens, kind: str, progress: Progress) -> Rows:
@@ -148,33 +143,15 @@ class Weigher:
             return Rows.of(size, *count_tokens(window, self.part, self.table))
         with_tokens = np.flatnonzero(window.lengths)  # no model reads a text without tokens
         progress.advance(size - len(with_tokens))
-        parts = []
-        for batch in plan(window.lengths[with_tokens], lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
+        parts: list[Weights] = []
+        for batch in self.budget.batches(window.lengths[with_tokens]):
             rows = with_tokens[batch]
-            parts += self._forward(window, rows, kind)
+            parts += self.budget.compute(partial(self._compute, window, kind), window.lengths, rows)
             progress.advance(len(rows), int(window.lengths[rows].sum()))
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
-    def _forward(self, window: Tokens, rows: np.ndarray, kind: str) -> list[Weights]:
-        """Weigh one batch; when memory runs out, halve the budget and compute the batch in two parts."""
-        try:
-            return [self._compute(window, rows, kind)]
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                problem = f"a text of {window.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                todo = "free memory, lower max_length, or use another device"
-                raise ModelError(f"system {self.name}: {problem}; {todo}") from error
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        tokens = int(len(rows) * window.lengths[rows].max())
-        self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
-        return [part for half in np.array_split(rows, 2) for part in self._forward(window, half, kind)]
-
-    def _compute(self, window: Tokens, rows: np.ndarray, kind: str) -> Weights:
+    def _compute(self, window: Tokens, kind: str, rows: np.ndarray) -> Weights:
         assert self.loaded is not None  # noqa: S101 - for the type checker
         ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
         with in_words(self.device, ids.shape[1], self.name):

@@ -13,16 +13,17 @@ import torch
 import transformers
 from transformers.utils import logging as transformers_logging
 
-from beirflow.computing.batching import Tokens, pad, plan
+from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.lean_imports import load_lean
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
+from beirflow.computing.token_budget import TokenBudget
 from beirflow.files.background import map_ahead
 from beirflow.files.errors import ModelError
 from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_device, choose_precision, is_out_of_memory
+from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.rerank.kinds import default_prompt, saved_modules
 from beirflow.rerank.settings import RerankSettings
@@ -31,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 WINDOW_PAIRS = 8192
 """Pairs that are tokenised together and sorted by length before they are batched."""
-
-AUTO_TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536, "mps": 4096}
 
 Pair = tuple[str, str]
 
@@ -82,7 +81,7 @@ class PairScorer(ABC):
         self.system, self.folder = system, folder
         self.device = choose_device(device)
         self.dtype = choose_precision(precision, self.device)
-        self.token_budget = AUTO_TOKEN_BUDGET[self.device.type] if token_budget == "auto" else int(token_budget)
+        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget, unit="pair")
         self.tokens = self.truncated = 0
         self.assumed: list[str] = []
         transformers_logging.disable_progress_bar()
@@ -196,8 +195,8 @@ class PairScorer(ABC):
             for window in map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS)):
                 start, lengths = window.ids.start, window.ids.lengths
                 self.truncated += int((lengths >= self.max_length).sum())
-                for rows in plan(lengths, lambda: self.token_budget, packed=False):  # the budget may fall meanwhile
-                    found[start + rows] = self._forward(window, rows)
+                for rows in self.budget.batches(lengths):
+                    found[start + rows] = np.concatenate([*self.budget.compute(partial(self._forward, window), lengths, rows)])
                     tokens = int(lengths[rows].sum())
                     self.tokens += tokens
                     progress.advance(len(rows), tokens)
@@ -209,31 +208,13 @@ class PairScorer(ABC):
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
         ids, types = self._read(pairs[start : start + WINDOW_PAIRS])
-        tokens = Tokens.of(start, ids)
-        highest = int(tokens.ids.max(initial=0))
-        if highest >= self._vocabulary:
-            problem = f"the tokenizer gives the token {highest}, but the model knows only {self._vocabulary}"
-            raise self._wrong(f"{problem}; they do not belong together, save both again")
+        tokens = Tokens.of(start, ids).check(self._vocabulary, self.budget.owner)
         return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
 
     @torch.inference_mode()
     def _forward(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        """Score one batch; when memory runs out, halve the budget and compute the batch in two parts."""
-        try:
-            with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
-                return self._compute(window, rows)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(rows) == 1:
-                problem = f"a pair of {window.ids.lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
-                raise self._wrong(f"{problem}; free memory, lower max_length, or use another device") from error
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        tokens = int(len(rows) * window.ids.lengths[rows].max())
-        self.token_budget = max(1, min(self.token_budget, tokens // 2))
-        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.token_budget)
-        return np.concatenate([self._forward(window, half) for half in np.array_split(rows, 2)])
+        with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
+            return self._compute(window, rows)
 
 
 def in_float32(head: torch.nn.Module) -> None:

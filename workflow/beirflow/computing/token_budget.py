@@ -1,0 +1,85 @@
+"""The tokens of a batch: as many as a device's memory holds."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from beirflow.computing.batching import plan
+from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import is_out_of_memory
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}
+"""Tokens of a batch by type of device, if the configuration leaves them open."""
+
+
+@dataclass
+class TokenBudget:
+    """The tokens of a batch, which are halved whenever memory runs out.
+
+    Attributes:
+        owner: Name of a system or an expansion, with which errors begin.
+        device: Where the batches are computed.
+        tokens: Tokens of a batch.
+        packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
+        unit: Name of one text.
+        setting: Setting that shortens the texts.
+    """
+
+    owner: str
+    device: torch.device
+    tokens: int
+    packed: bool = False
+    unit: str = "text"
+    setting: str = "max_length"
+
+    @classmethod
+    def of(cls, owner: str, device: torch.device, setting: int | str, *, unit: str = "text") -> "TokenBudget":
+        """Read the budget of the configuration, a number or ``auto``."""
+        return cls(owner, device, AUTO[device.type] if setting == "auto" else int(setting), unit=unit)
+
+    def batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
+        """Divide texts, from the tokens of each, into batches of rows, longest first; the budget may fall meanwhile."""
+        return plan(lengths, lambda: self.tokens, packed=self.packed)
+
+    def compute(self, forward: Callable[[np.ndarray], Result], lengths: np.ndarray, rows: np.ndarray) -> Iterator[Result]:
+        """Compute a batch, in more and more parts as long as memory runs out.
+
+        Args:
+            forward: Computes the texts of some rows.
+            lengths: Tokens of each text, int64 of shape (n,).
+            rows: Rows of the batch, int64.
+
+        Yields:
+            The result of each part, in the order of the rows.
+
+        Raises:
+            ModelError: A single text does not fit.
+        """
+        try:
+            result = forward(rows)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                problem = f"a {self.unit} of {lengths[rows[0]]} tokens does not fit into the memory of {self.device}"
+                todo = f"free memory, lower {self.setting}, or use another device"
+                raise ModelError(f"{self.owner}: {problem}; {todo}") from error
+        else:
+            yield result
+            return
+        # After the except block, whose traceback keeps the tensors of the failed batch.
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        tokens = int(lengths[rows].sum() if self.packed else len(rows) * lengths[rows].max())
+        self.tokens = max(1, min(self.tokens, tokens // 2))
+        logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.tokens)
+        for half in np.array_split(rows, 2):
+            yield from self.compute(forward, lengths, half)
