@@ -29,7 +29,7 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
-from beirflow.report.uncertainty_tables import uncertainty_table
+from beirflow.report.uncertainty_tables import apart, uncertainty_table
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -75,7 +75,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
-    results = [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures]
+    results = [part for measure in measures for part in apart(leaderboard(summary, measure, marks[measure], uncertainty))]
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",

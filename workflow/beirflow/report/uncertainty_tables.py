@@ -6,6 +6,8 @@ import pandas as pd
 
 from beirflow.report.pages import Cell, Column, Table, number
 
+MOST_COLUMNS = 18  # of a leaderboard with ranks; more do not fit a window of 1280 pixels
+
 RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
 """Columns of a leaderboard; a single system has the first alone."""
 
@@ -28,6 +30,27 @@ def with_ranks(table: Table, uncertainty: pd.DataFrame, measure: str, dataset: s
         rows.append([system, value, *(cells if several else cells[:1]), *others])
     first, second, *rest = table.columns
     return replace(table, columns=[first, second, *(RANKS if several else RANKS[:1]), *rest], rows=rows)
+
+
+def apart(table: Table) -> list[Table]:
+    """Return a leaderboard with ranks as it is, or in two tables if it has so many columns that it would be out of sight."""
+    last = 2 + len(RANKS)
+    if len(table.columns) <= MOST_COLUMNS or list(table.columns[2:last]) != RANKS:
+        return [table]
+    plain = replace(
+        table, columns=[*table.columns[:2], *table.columns[last:]], rows=[[*row[:2], *row[last:]] for row in table.rows]
+    )
+    first = replace(table.columns[1], classes="number")
+    ranks = replace(
+        table,
+        name=f"ranks-{table.title}",
+        title=f"Ranks by {table.title}",
+        caption=f"{first.label} with its 95 % interval, and the ranks of the systems by it",
+        columns=[table.columns[0], first, *RANKS],
+        rows=[row[:last] for row in table.rows],
+        close=False,
+    )
+    return [plain, ranks]
 
 
 def uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
