@@ -3,9 +3,9 @@
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
-from beirflow.report.pages import HEATS, Table
+from beirflow.report.pages import HEATS, Cell, Column, Table
 from beirflow.report.tables import MOST_FLAT, Sources
-from beirflow.report.uncertainty_tables import uncertainty_table
+from beirflow.report.uncertainty_tables import RANKS, apart, uncertainty_table
 
 DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
 SUMMARY = pd.DataFrame(
@@ -155,3 +155,17 @@ def test_the_first_column_has_its_interval_and_ranks_behind_it() -> None:
     assert seen(every)[0] == [
         *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "1", "1–2", "0.750", "a b", "0.1250")
     ]
+
+
+def test_a_leaderboard_too_wide_for_a_window_has_its_ranks_apart() -> None:
+    for columns in (18, 19):
+        rest = [Column(f"d{i}") for i in range(columns - 6)]
+        head = [Column("System", number=False), Column("mean of 15", classes="number upright"), *RANKS, *rest]
+        table = Table("results", "NDCG@10", "", head, [[Cell(column.label) for column in head]], close=True)
+        plain, *ranks = apart(table)
+        labels = [[column.label for column in part.columns] for part in (plain, *ranks)]
+        assert [[cell.text for cell in part.rows[0]] for part in (plain, *ranks)] == labels
+        assert len(ranks) == (columns > 18)
+        if ranks:
+            assert labels == [["System", "mean of 15", *(column.label for column in rest)], [column.label for column in head[:6]]]
+            assert ranks[0].name != plain.name

@@ -45,7 +45,7 @@ def apart(table: Table) -> list[Table]:
         table,
         name=f"ranks-{table.title}",
         title=f"Ranks by {table.title}",
-        caption=f"{first.label} with its 95 % interval, and the ranks of the systems by it",
+        caption=f"{first.label[:1].upper()}{first.label[1:]} with its 95 % interval, and the ranks of the systems by it",
         columns=[table.columns[0], first, *RANKS],
         rows=[row[:last] for row in table.rows],
         close=False,
