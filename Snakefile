@@ -31,6 +31,7 @@ include: "workflow/rules/latency.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/judge.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/choice.smk"
 include: "workflow/rules/mteb.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/audit.smk"
@@ -65,6 +66,11 @@ rule summary:
 rule report:
     input:
         at(layout.REPORT),
+
+
+rule choice:
+    input:
+        at(layout.CHOICE),
 
 
 rule paper:

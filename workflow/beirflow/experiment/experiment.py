@@ -283,6 +283,12 @@ class Experiment(Datasets):
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
         return self.in_paths(system)["system"]
 
+    @property
+    def base_encoders(self) -> dict[str, str]:
+        """Return by chosen system the other one whose representations it searches."""
+        others = {system: self.encoder_of(system) for system in self.chosen_systems}
+        return {system: other for system, other in others.items() if other != system}
+
     def variant(self, system: str) -> dict[str, Any]:
         """Return the compression of the vectors that a dense system searches, and the system that has them."""
         settings = self.settings(system)

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.files import layout
-from beirflow.files.layout import PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
+from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
 
 SHOWN = 5  # names of systems or datasets in the text
 
@@ -22,6 +22,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
+        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         str(results / run): "any other file of docs/targets.md",
         "audit": "checks of finished results; also compare, leaderboard, gate",
     }
