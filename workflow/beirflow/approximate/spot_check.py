@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.approximate.exact_share import count_exact
@@ -17,6 +16,7 @@ from beirflow.approximate.settings import ApproximateSettings
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.searched import excluded_rows
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, draw
 
 ROUNDING = 4 * 2.0**-24
@@ -89,9 +89,10 @@ def _incomplete(subject: Subject, run: pa.Table) -> int:
     query_ids = subject.queries()["query_id"].combine_chunks()
     found, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
     found |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
-    own = {query for chunk in chunks for query in query_ids.filter(pc.is_in(query_ids, value_set=chunk)).to_pylist()}
-    documents, dropped = sum(map(len, chunks)), own if subject.drop_self_matches else set()
-    return sum(count < min(subject.top_k, documents - (query in dropped)) for query, count in found.items())
+    excluded = excluded_rows(subject.queries(), pa.concat_arrays(chunks), drop_self_matches=subject.drop_self_matches)
+    dropped = dict(zip(query_ids.to_pylist(), (excluded >= 0).sum(axis=1).tolist(), strict=True))
+    documents = sum(map(len, chunks))
+    return sum(count < min(subject.top_k, documents - dropped[query]) for query, count in found.items())
 
 
 def _check_index(subject: Subject, path: str) -> Finding:

@@ -6,11 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from beirflow.catalogue.collections import Collections, load_collections
 from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
 """By which datasets can be chosen."""
+
+COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "GPL 3.0", "MIT")
+"""Licences of data that allow commercial use; a licence that is not stated allows nothing."""
 
 
 MACHINES = 0.0003
@@ -65,6 +69,7 @@ class Catalogue:
         words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
         mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
+        newer: Collections of datasets newer than BEIR.
     """
 
     host: str
@@ -75,11 +80,12 @@ class Catalogue:
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     mteb: Mapping[str, MtebTask] = field(default_factory=dict)
+    newer: Collections = field(default_factory=Collections)
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
         """Return all of them, public or not."""
-        return {**self.datasets, **self.own_copies}
+        return {**self.datasets, **self.own_copies, **self.newer.members}
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
@@ -108,6 +114,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     check_shared_texts(rows, rows, "datasets", problems)
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
     known = {**datasets["datasets"], **datasets["own_copies"]}
+    newer = load_collections(folder, known)
     return Catalogue(
         host=datasets["host"],
         datasets=rows,
@@ -115,8 +122,9 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         printed=published["printed"],
         own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
-        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
+        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in {**known, **newer.facts}.items()},
         mteb=mteb_tasks(datasets["datasets"]),
+        newer=newer,
     )
 
 

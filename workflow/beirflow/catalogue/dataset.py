@@ -23,11 +23,14 @@ class Dataset:
         md5: Digest of that archive.
         archive_bytes: Its size.
         licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
+        collection: The collection of the catalogue that it belongs to; None for any other dataset.
         path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
         form: Its form, which also says where on a hub it is; None for that of BEIR.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         own_copy: Whether nobody may hand it out, so that it must be in ``data_dir``.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
+        relevant_from: Grade from which a document is relevant, for measures without grades; None for 1.
+        excluded_pairs: Documents that queries exclude from their rankings, in all; None where that is not known.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
         other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
         part_of: The dataset of which this is another split or a sample; None if it is whole.
@@ -52,6 +55,9 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
     own_copy: bool = False
     drop_self_matches: bool = True
+    collection: str | None = None
+    relevant_from: int | None = None
+    excluded_pairs: int | None = None
     shares_texts_with: str | None = None
     other_splits: Mapping[str, int | None] = field(default_factory=dict)
     part_of: str | None = None

@@ -51,7 +51,8 @@ def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) 
         row = _dataset_row(catalogue, read_means(path), main_measure) | {"metrics_sha256": file_digest(path)}
         by_system.setdefault(row["system"], []).append(row)
     official = list(catalogue.datasets)
-    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
+    newer = {name: collection.members for name, collection in catalogue.newer.collections.items()}
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, newer, rows)])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
     return table[[name for name in table.columns if name not in LAST] + list(LAST)]
 
@@ -86,7 +87,9 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
     return row
 
 
-def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _average_rows(
+    official: Sequence[str], collections: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
     present = [row["dataset"] for row in rows]
     groups: dict[str, list[str]] = {}
@@ -94,6 +97,9 @@ def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) ->
         members = [name for name in official if name not in excluded]
         if set(members) <= set(present):
             groups[f"mean of {len(members)} ({label})"] = members
+    for label, of_collection in collections.items():
+        if set(of_collection) <= set(present):
+            groups[f"mean of {len(of_collection)} ({label})"] = list(of_collection)
     if len(present) > 1 and set(present) not in map(set, groups.values()):
         groups[f"mean of {len(present)} ({', '.join(present)})"] = present
     return [_average_row(label, [row for row in rows if row["dataset"] in members]) for label, members in groups.items()]

@@ -50,11 +50,14 @@ def check_names(
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
-            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows, catalogue))
 
 
-def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str:
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue) -> str:
     """Return the datasets that can replace an unknown one."""
+    newer, first = catalogue.newer, name.partition(".")[0]
+    if reason := newer.refused.get(first):
+        return f"this collection is not read: {reason}"
     whole = name.rpartition(".")[0]
     if whole in rows:
         usual = rows[whole][0]
@@ -62,7 +65,12 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str
         return f"{whole} is evaluated on {usual.split}; " + (
             f"its other splits are {others}" if others else "it has no other splits"
         )
-    return f"allowed are {', '.join(rows)}, or define it under custom.datasets{nearest(name, rows)}"
+    if first in newer.collections and name not in newer.collections:
+        members = newer.collections[first].members
+        return f"allowed are {first} and its members, {', '.join(members)}{nearest(name, members)}"
+    whole_rows = [row for row in rows if row not in newer.members]
+    allowed = f"allowed are {', '.join(whole_rows)}, the collections {', '.join(newer.collections)}, and their members"
+    return f"{allowed}, or define it under custom.datasets{nearest(name, [*rows, *newer.collections])}"
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:

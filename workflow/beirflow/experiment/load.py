@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
 from beirflow.catalogue.schema import Problems, defaults, problems_with, repeated_keys, with_types
+from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
@@ -60,6 +61,7 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
     chosen = [name for name in chosen if name in all_rows]
     config |= {"datasets": chosen} if config["datasets"] != "all" else {}
+    config |= main_measure_of(chosen, config, catalogue)
     evaluated = [corpus for row in (catalogue.datasets if config["datasets"] == "all" else chosen) for corpus in all_rows[row]]
     all_rows |= tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
     experiment = Experiment(
@@ -77,6 +79,16 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
 def check_config_files(paths: Iterable[str]) -> None:
     """Raise ConfigError if a configuration file has a key twice, with the lines of each."""
     Problems([line for path in paths if Path(path).is_file() for line in repeated_keys(Path(path))]).raise_if_any(CONFIGURATION)
+
+
+def main_measure_of(chosen: Iterable[str], config: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """Return the main measure that the collections of all chosen datasets share, if none is configured and its cutoff is."""
+    if config["main_measure"] is not None or config["datasets"] == "all":
+        return {}
+    newer = catalogue.newer.collections
+    measures = {newer[name.partition(".")[0]].main_measure if name.partition(".")[0] in newer else None for name in chosen}
+    shared = measures.pop() if len(measures) == 1 else None
+    return {"main_measure": shared} if shared and cutoff_of(shared) in config["cutoffs"] else {}
 
 
 def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
