@@ -69,3 +69,9 @@ rule report:
 rule paper:
     input:
         at(layout.PAPER),
+
+
+# Of the result that `of` names, or of each with a published score.
+rule explain:
+    input:
+        experiment.explanations,
