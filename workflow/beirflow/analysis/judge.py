@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import document_text
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_digest
+from beirflow.files.layout import JUDGE_ANSWERS
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.resume import ResumeFile
@@ -95,7 +95,6 @@ def judge_pool(
     dataset: str,
     judge: JudgeSettings,
     corpus: PreparedCorpus,
-    qrels_path: str,
     pool_path: str,
     sample_path: str,
     judged_path: str,
@@ -104,11 +103,11 @@ def judge_pool(
 ) -> str:
     """Let the judge grade a sample of judged pairs and then the pairs of the pool without a grade; return the counts in words.
 
-    Answers are kept beside the outputs until all are there, so that none is asked, and paid for, twice. Raise ModelError if the
+    Answers stay in a file beside the outputs, so that none is asked for, and paid, twice. Raise ModelError if the
     server fails, DataError if a line of the pool is none.
     """
-    answers_path = Path(judged_path).with_suffix(".answers")
-    qrels = read_table(qrels_path)
+    answers_path = job.results / JUDGE_ANSWERS(dataset=dataset)
+    qrels = read_table(corpus.qrels_path)
     grades = sorted({0, *pc.unique(qrels["score"]).to_pylist()})
     sampled = _sample(corpus, qrels.to_pylist(), judge.sample)
     pooled = [_question(**line) for line in read_pool(pool_path) if line["grade"] is None]
@@ -128,7 +127,7 @@ def judge_pool(
     write_record(
         record_path,
         job,
-        inputs={qrels_path: file_digest(qrels_path), pool_path: file_digest(pool_path)},
+        inputs={corpus.qrels_path: file_digest(corpus.qrels_path), pool_path: file_digest(pool_path)},
         outputs={path: file_digest(path) for path in (sample_path, judged_path)},
         dataset=dataset,
         judge=judge.model,
@@ -144,7 +143,6 @@ def judge_pool(
         cost=sum(count * price for count, price in zip(*known, strict=True)) / 1e6 if known else None,
         counts={"sample": len(sampled), "pool": len(pooled), "unreadable": unreadable},
     )
-    answers_path.unlink()
     judged = f"{judge.model} judged {len(sampled):,} pairs of people and {len(pooled):,} of the pool"
     return f"{judged}; {unreadable:,} answers have no grade"
 

@@ -3,13 +3,13 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, load_catalogue, tolerance
-from beirflow.evaluation.averages import averages
+from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, tolerance
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
@@ -23,6 +23,12 @@ BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolo
 
 COMPARED = ("published_", "difference_", "tolerance_", "source_")
 """Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
+
+PRECISION = "precision"
+"""Column of the precisions in which models computed a run."""
+
+WIDTH = 100
+"""Characters of a line on the terminal."""
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
@@ -82,6 +88,8 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
         row[f"tolerance_{name}"] = tolerance(reference.decimals, means.get("precisions", ())) if reference else None
         row[f"source_{name}"] = reference.source if reference else None
+    if precisions := means.get("precisions"):  # of no model; absent from metrics of earlier versions
+        row[PRECISION] = BETWEEN.join(precisions)
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
     # A system that indexes nothing has no speed, rather than an infinite one.
@@ -115,24 +123,23 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
     measures = [key for key in rows[0] if "@" in key and not key.startswith(COMPARED)]
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
-    if assumed := assumptions(row.get(ASSUMED) for row in rows):
-        average[ASSUMED] = BETWEEN.join(assumed)
+    for column in (PRECISION, ASSUMED):
+        if values := distinct(row.get(column) for row in rows):
+            average[column] = BETWEEN.join(values)
     digests = "".join(row["metrics_sha256"] for row in rows)
     return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
 
 
-def assumptions(cells: Iterable[Any]) -> list[str]:
-    """Return the distinct sentences in some cells of the column ``assumed``, in order of their first mention."""
+def distinct(cells: Iterable[Any]) -> list[str]:
+    """Return the distinct entries of some cells of the column ``assumed`` or ``precision``, in order of their first mention."""
     return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
 
 
 def for_terminal(table: pd.DataFrame) -> str:
-    """Return ``summary.csv`` in aligned columns, without those for programs; below, the datasets of means and all assumptions."""
-    assumed = assumptions(table.get(ASSUMED, ()))
-    left_out = [
-        name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256") or name == ASSUMED
-    ]
-    table = table.drop(columns=left_out)
+    """Return ``summary.csv`` in as many aligned columns as fit; below, datasets of means, names of other columns, assumptions."""
+    assumed = distinct(table.get(ASSUMED, ()))
+    left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
+    table = table.drop(columns=[*left_out, *({ASSUMED} & {*table.columns})])
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
@@ -144,16 +151,33 @@ def for_terminal(table: pd.DataFrame) -> str:
             for name in table.columns
         }
     )
-    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
-    headers = list(text.columns)
-    for old, new in short.items():
-        headers = [header.replace(old, new) for header in headers]
-    text.columns = pd.Index(headers)
     text["dataset"], means = _without_members(text["dataset"].tolist())
+    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
+    headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
+    text = text.rename(columns=headers)
+    shown = _fitting(text)
     lines = "".join(f"\n  - {sentence}" for sentence in assumed)
     below = "".join(f"\n{name}: {members}" for name, members in means.items())
+    more = [name for name in text.columns if name not in shown]
+    below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
-    return text.to_string(index=False, justify="right", line_width=None) + below
+    return text[shown].to_string(index=False, justify="right", line_width=None) + below
+
+
+def _fitting(text: pd.DataFrame) -> list[str]:
+    """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
+    main = next((name for name in text.columns if "@" in name), "")
+    exact = [name for name in text.columns if name.startswith("exact@")]
+    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", PRECISION, *exact, "Recall@100"]
+    last = ["split", "publ Recall@100", "diff Recall@100"]
+    others = [name for name in text.columns if name not in (*first, *last)]
+    shown, left = set[str](), WIDTH
+    for name in (name for name in (*first, *others, *last) if name in text.columns):
+        width = 1 + max(len(name), *map(len, text[name]))
+        if width <= left or name in ("system", "dataset"):
+            shown.add(name)
+            left -= width
+    return [name for name in text.columns if name in shown]
 
 
 def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:

@@ -6,10 +6,10 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from beirflow.catalogue.catalogue import averages
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
-from beirflow.evaluation.averages import averages
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets

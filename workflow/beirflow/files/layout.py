@@ -136,6 +136,15 @@ INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
 POOL = Pattern("pool/{dataset}.jsonl")
 POOL_RECORD = Pattern("pool/{dataset}.json")
+JUDGED = Pattern("judge/{dataset}.jsonl")
+JUDGED_RECORD = Pattern("judge/{dataset}.json")
+JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")
+"""Pairs that people judged, which the judge grades too."""
+
+JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
+"""All answers of the judge, which no job asks for again."""
+
+JUDGE_PAGE = Pattern("judge/{dataset}.html")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -208,14 +217,15 @@ FOR_READING = (
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    *(PREDICTIONS, EXPLANATION, CONFUSION),
+    *(PREDICTIONS, EXPLANATION, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
 
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
-    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
+    kept = (*FOR_READING, JUDGE_ANSWERS)
+    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in kept)
 
 
 def is_trace(path: str) -> bool:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.paired_tests import against
-from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINED_ON, assumptions
+from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINED_ON, distinct
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
@@ -184,6 +184,6 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
-    if assumed := assumptions(summary.get(ASSUMED, ())):
+    if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return sentences
