@@ -7,8 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from beirflow.catalogue.collections import Collections, load_collections
-from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
+from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
