@@ -65,7 +65,10 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
     config |= {"datasets": chosen} if config["datasets"] != "all" else {}
     config |= main_measure_of(chosen, config, catalogue)
     evaluated = [corpus for row in (catalogue.datasets if config["datasets"] == "all" else chosen) for corpus in all_rows[row]]
-    all_rows |= tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
+    tuned_on = tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
+    # Every rule has the names of all datasets in its pattern: those of collections, which are many, only where they are used.
+    used = {*chosen, *tuned_on}
+    all_rows = {name: corpora for name, corpora in (all_rows | tuned_on).items() if name in used or not corpora[0].collection}
     experiment = Experiment(
         config=config,
         catalogue=catalogue,
