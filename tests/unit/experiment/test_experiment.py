@@ -663,7 +663,7 @@ def test_a_dataset_on_a_hub_is_known_by_its_revision_before_it_is_fetched(tmp_pa
     assert experiment.corpus_settings("nano")["expected"] == {"documents": None, "queries": None, "files": {}, "most": 5}
     assert "most" not in experiment.corpus_settings("large")["expected"]
     assert experiment.on_hub("nano")["split"] == "train"
-    form = {"kind": "hub", **NANO, "subset": "de", "qrels_hub": "a/b", "qrels_revision": "1" * 40}
+    form = {"kind": "hub", **NANO, "subset": "de", "qrels_hub": "a/b", "qrels_revision": "1" * 40, "layout": None}
     assert experiment.on_hub("large")["form"] == form == experiment.corpus_settings("large")["form"]
     assert experiment.hub_datasets == ["nano", "large"]
     others = load_experiment({"datasets": ["nano.train", "nano.sample-3"], "custom": {"datasets": {"nano": NANO}}})

@@ -21,7 +21,7 @@ from beirflow.dense.compression import Compression
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.searched import places_of
+from beirflow.runs.searched import excluded_rows
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
 
 ROUNDING = 4 * 2.0**-24
@@ -98,11 +98,11 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     queries = _read(subject, QUERY_VECTORS(**names))
     rows = draw(len(queries), sample, random)
     query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
-    own = places_of(query_ids, doc_ids) if subject.drop_self_matches else np.full(len(rows), -1)
+    excluded = excluded_rows(subject.queries(), doc_ids, drop_self_matches=subject.drop_self_matches)
     index = trained_index(settings.built, Compression("float32", None, cosine).shortened(vectors))
-    wanted = subject.top_k + subject.drop_self_matches
+    wanted = subject.top_k + int((excluded >= 0).sum(axis=1).max())
     neighbours = find_neighbours(index, np.array(queries[rows]), wanted, settings, cosine=cosine, threads=1)
-    query, row = pairs_of(neighbours, own, subject.top_k)
+    query, row = pairs_of(neighbours, excluded[rows], subject.top_k)
     again = set(zip(query_ids.take(pa.array(query)).to_pylist(), doc_ids.take(pa.array(row)).to_pylist(), strict=True))
     run = pq.read_table(subject.file(RUN(system=settings.name, dataset=subject.dataset)), columns=["query_id", "doc_id"])
     run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))
@@ -130,9 +130,10 @@ def _incomplete(subject: Subject, run: pa.Table) -> int:
     query_ids = subject.queries()["query_id"].combine_chunks()
     found, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
     found |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
-    own = {query for chunk in chunks for query in query_ids.filter(pc.is_in(query_ids, value_set=chunk)).to_pylist()}
-    documents, dropped = sum(map(len, chunks)), own if subject.drop_self_matches else set()
-    return sum(count < min(subject.top_k, documents - (query in dropped)) for query, count in found.items())
+    excluded = excluded_rows(subject.queries(), pa.concat_arrays(chunks), drop_self_matches=subject.drop_self_matches)
+    dropped = dict(zip(query_ids.to_pylist(), (excluded >= 0).sum(axis=1).tolist(), strict=True))
+    documents = sum(map(len, chunks))
+    return sum(count < min(subject.top_k, documents - dropped[query]) for query, count in found.items())
 
 
 def _check_index(subject: Subject, path: str) -> Finding:

@@ -140,7 +140,8 @@ class Experiment(Datasets):
     @property
     def averages(self) -> dict[str, list[str]]:
         """Return, by its label, the configured datasets of every mean over several."""
-        return averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen)
+        known = {name: collection.members for name, collection in self.catalogue.newer.collections.items()}
+        return averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
 
     @property
     def blocks(self) -> list[list[str]]:

@@ -201,6 +201,13 @@ def of_catalogue(name: str) -> str | None:
     return None
 
 
+def citation_of(known: str | None) -> str | None:
+    """Return the entry of BibTeX of a dataset of the catalogue, or of its collection; None if there is none."""
+    if collection := load_catalogue().newer.collections.get((known or "").partition(".")[0]):
+        return collection.citation
+    return known if known in citations() else None
+
+
 def datasets_table(summary: pd.DataFrame) -> Table:
     """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
@@ -212,7 +219,7 @@ def datasets_table(summary: pd.DataFrame) -> Table:
         known = of_catalogue(str(row["dataset"]))
         kinds = catalogue.kinds.get(known or "", {})
         licence = catalogue.known_datasets[known][0].licence if known else None
-        words = (kinds.get("task"), kinds.get("domain"), licence, known if known in citations() else None)
+        words = (kinds.get("task"), kinds.get("domain"), licence, citation_of(known))
         sizes = (number(row[key], ",.0f") for key in ("documents", "queries"))
         rows.append([Cell(str(row["dataset"])), Cell(str(row["split"])), *sizes, *(Cell(str(word or "")) for word in words)])
     return Table("datasets-table", "Datasets", "What every dataset is; licences as the BEIR paper names them", columns, rows)
@@ -220,5 +227,5 @@ def datasets_table(summary: pd.DataFrame) -> Table:
 
 def bibtex(names: Iterable[str]) -> str:
     """Return the BibTeX of BEIR and of the named datasets of the catalogue; empty if none of the names is one."""
-    datasets = dict.fromkeys(known for name in names if (known := of_catalogue(name)) in citations())
+    datasets = dict.fromkeys(entry for name in names if (entry := citation_of(of_catalogue(name))))
     return "\n".join(citations()[str(name)] for name in (BEIR, *datasets)) if datasets else ""
