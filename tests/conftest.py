@@ -16,6 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 import torch
+import warm_jobs
 from filelock import FileLock
 from tiny_bert import save_tiny_bert
 
@@ -31,6 +32,9 @@ with suppress(ModuleNotFoundError):
     examples = int(os.environ.get("BEIRFLOW_EXAMPLES", "40"))
     settings.register_profile("beirflow", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("beirflow")
+
+
+warm_jobs.forget_power_losses()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -119,8 +119,11 @@ class Forger:
     def digest_summary_again(self) -> None:
         """The same, and the summary is made from the metrics as they are now."""
         self.digest_again()
-        means = [str(self.path(path)) for path in self.read(MANIFEST)["inputs"]]
-        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)))
+        manifest = self.read(MANIFEST)
+        means = [str(self.path(path)) for path in manifest["inputs"]]
+        known = all("trained_on" in entry for entry in manifest["systems"].values())
+        trained_on = self.experiment.in_domain if known else None
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=trained_on)
         self.digest_again()
 
     def evaluate_again(self, system: str, *names: str) -> None:

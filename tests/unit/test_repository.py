@@ -53,7 +53,7 @@ def pins(text: str) -> set[str]:
 
 
 def test_what_should_be_short_is_short() -> None:
-    most = {"README.md": 150, "Snakefile": 90, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
+    most = {"README.md": 150, "Snakefile": 95, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
     for path, lines in most.items():
         assert len((REPOSITORY / path).read_text().splitlines()) <= lines, path
 

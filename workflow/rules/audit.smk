@@ -11,6 +11,7 @@ OUTPUTS
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
   <results>/comparison.json, comparison.html    differences from the results in compare_with
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
+  page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
   code  = <results>/code/                       a copy of the workflow, required in such a crate
   readme = <results>/README.md                  how to reproduce the results with that copy
@@ -94,6 +95,34 @@ rule gate:
         systems=experiment.chosen_systems,
     message:
         "compare the systems with the baseline of the gate"
+    script:
+        "../scripts/run.py"
+
+
+rule explain_result:
+    input:
+        run=at(layout.RUN),
+        run_record=at(layout.RUN_RECORD),
+        qrels=at(layout.QRELS),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        means=at(layout.METRICS),
+        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+    output:
+        page=at(layout.EXPLANATION),
+    log:
+        "<results>/logs/explain_result/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/explain_result/{system}/{dataset}.tsv"
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        entrance="beirflow.exchange.explanation:explain",
+        code=code_version("explain_result"),
+        settings=lambda wildcards: experiment.described(wildcards.system),
+    message:
+        "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
     script:
         "../scripts/run.py"
 

@@ -17,7 +17,7 @@ from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.digests.reading import read_record
-from beirflow.audit.verdict import seen
+from beirflow.audit.verdict import for_terminal, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
@@ -111,7 +111,7 @@ def test_results_that_nobody_touched_pass_every_check_and_are_left_as_they_are(a
     assert f"The audit of {audited.results} passed" in words
     sections = ("integrity", "facts", "sources", "provenance", "recomputation", "files for reading", "sample", "published scores")
     assert tuple(report["sections"]) == sections
-    assert [step for step in report["grades"] if step[1] != "yes"] == [["sampled", "yes (5: " + seen(5) + ")"]]
+    assert [step for step in report["grades"] if step[1] != "yes"] == [["sampled", f"yes ({seen(5, 12)})"]]
     assert audited.failed() == []
 
 
@@ -475,3 +475,21 @@ def test_a_folder_without_a_manifest_says_how_to_make_one(tmp_path: Path, audite
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"snakemake --directory .* --cores 2"):
         audit(folder=str(tmp_path / "empty"), experiment=audited.experiment)
+
+
+def test_the_terminal_has_failures_first_and_no_warning_longer_than_its_verdict() -> None:
+    long = {"status": "warning", "name": "a warning", "found": "x" * 5000, "expected": "", "repair": "rm " + "y" * 5000}
+    failure = {"status": "failed", "name": "a failure", "found": "z", "expected": "w", "repair": "rm z"}
+    report = {
+        "counts": {"failed": 1, "warning": 1},
+        "verdict": "failed",
+        "grades": [],
+        "sections": {"one": [long], "two": [failure]},
+        "affected": [],
+        "not_compared": [],
+    }
+    lines = for_terminal(report, "results", "results/audit.html").splitlines()
+    assert lines[2:4] == ["  failed: a failure: z; expected: w", "    to repair: rm z"]
+    assert lines[4].endswith("x … (in full on the page below)")
+    assert max(map(len, lines)) < 700
+    assert lines[5] == "    to repair: the commands on the page below"

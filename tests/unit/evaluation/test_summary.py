@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import for_terminal, summarize
+from beirflow.evaluation.summary import for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 
@@ -241,3 +241,23 @@ def test_the_terminal_leaves_the_table_as_it_is() -> None:
     names = ["mean of 2 (a, b)", "mean of 2 (b, c)"]
     lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25]})).splitlines()
     assert [line.rpartition(" ")[0].strip() for line in lines[1:]] == names
+
+
+def test_training_data_are_shown_by_pair_and_a_zero_shot_mean_leaves_out_what_anybody_was_trained_on(results: Results) -> None:
+    for system in ("seen", "unseen", "secret"):
+        for place, name in enumerate(("nq", "scifact", "fiqa")):
+            results.add(system, name, ndcg=place / 4)
+    trained_on = {"seen": {"nq": "train"}, "unseen": {}, "secret": None}
+    paths = list(results.paths.values())
+    table = summary_table(paths, trained_on=trained_on)
+    assert list(table.columns[:4]) == ["system", "dataset", "split", "trained_on"]
+    of = {(row["system"], row["dataset"]): row for row in table.to_dict("records")}
+    every, unseen = "mean of 3 (nq, scifact, fiqa)", "zero-shot mean of 2 (scifact, fiqa)"
+    assert [of["seen", name]["trained_on"] for name in ("nq", "scifact", every, unseen)] == ["train", "no", "1 of 3", "0 of 2"]
+    assert [of["unseen", name]["trained_on"] for name in ("nq", every, unseen)] == ["no", "0 of 3", "0 of 2"]
+    assert [of["secret", name]["trained_on"] for name in ("nq", every, unseen)] == ["not stated"] * 3
+    assert [of["unseen", name]["NDCG@10"] for name in (every, unseen)] == [0.25, 0.375]
+    # Nothing is said where nothing is known, and no mean is named twice where nobody was trained on anything.
+    assert "trained_on" not in summary_table(paths)
+    assert not [name for _, name in results.summary() if "zero-shot" in name]
+    assert "zero-shot mean of 2: scifact, fiqa" in for_terminal(table)

@@ -226,6 +226,7 @@ VARIANTS = {
     "own": {"model": "some/where", "revision": "0" * 40, "similarity": "cosine", "query_prefix": "q: "},
     "bits": {"variant_of": "own", "vectors": "binary"},
     "short": {"variant_of": "all-minilm-l6-v2", "dimensions": 64, "family": "dense"},
+    "dot": {"variant_of": "own", "similarity": "dot"},
 }
 
 
@@ -233,6 +234,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     experiment = load_experiment({"systems": ["bits", "short"], "custom": {"systems": VARIANTS}})
     own, bits = experiment.settings("own", "name"), experiment.settings("bits", "name")
     assert bits == own | {"variant_of": "own", "vectors": "binary"}
+    assert experiment.settings("dot", "name") == own | {"variant_of": "own", "similarity": "dot"}
+    assert experiment.encoder_of("dot") == "own"
     assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
     encoders = [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")]
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]
@@ -257,6 +260,7 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
             for name in ("bits", "bm25", "x")
         ),
         ({"variant_of": "own", "vectors": "int4"}, ["x.vectors: found 'int4'", "allowed are float32, float16, int8, binary"]),
+        ({"variant_of": "own", "similarity": "dot", "vectors": "int8"}, ["x.vectors: found 'int8'", "float32"]),
         ({"variant_of": "own", "dimensions": 0}, ["x.dimensions: found 0", "at least 1"]),
         ({"variant_of": "own", "model": "m"}, ["x.model", "no such key here, allowed are family, variant_of"]),
         ({"variant_of": "own", "family": "lexical"}, ["x.variant_of", "no such key here"]),

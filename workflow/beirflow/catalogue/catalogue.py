@@ -1,6 +1,6 @@
 """The known datasets and published scores, read from YAML."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,15 @@ from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 KINDS = ("task", "domain", "language")
 """By which datasets can be chosen."""
 
+
+AVERAGES = (
+    ("BEIR", ()),
+    ("BEIR without msmarco", ("msmarco",)),
+    ("BEIR without msmarco and cqadupstack", ("msmarco", "cqadupstack")),
+)
+"""The three averages of the literature, by what they leave out."""
+
+ZERO_SHOT = "zero-shot mean of"
 
 MACHINES = 0.0003
 """Difference that libraries and processors may cause in float32.
@@ -129,3 +138,27 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
             if "mteb" in facts:
                 tasks[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
     return tasks
+
+
+def averages(official: Sequence[str], present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:
+    """Name the means over datasets.
+
+    Args:
+        official: The public datasets of BEIR.
+        present: The evaluated datasets.
+        seen: Those that a compared system was trained on. If there are any, a mean over the others follows.
+
+    Returns:
+        The datasets of every mean, by its label; none for a single dataset.
+    """
+    groups: dict[str, list[str]] = {}
+    for label, excluded in AVERAGES:
+        members = [name for name in official if name not in excluded]
+        if set(members) <= set(present):
+            groups[f"mean of {len(members)} ({label})"] = members
+    if len(present) > 1 and set(present) not in map(set, groups.values()):
+        groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
+    unseen = [name for name in present if name not in seen]
+    if 1 < len(unseen) < len(present):
+        groups[f"{ZERO_SHOT} {len(unseen)} ({', '.join(unseen)})"] = unseen
+    return groups

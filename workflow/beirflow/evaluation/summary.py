@@ -2,14 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, load_catalogue, tolerance
+from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, tolerance
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
@@ -32,35 +32,46 @@ WIDTH = 100
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
-AVERAGES = (
-    ("BEIR", ()),
-    ("BEIR without msmarco", ("msmarco",)),
-    ("BEIR without msmarco and cqadupstack", ("msmarco", "cqadupstack")),
-)
-"""The three averages of the literature, by what they leave out."""
+TRAINED_ON = "trained_on"
+NOT_STATED, NOT_TRAINED = "not stated", "no"
+"""Values of the column ``trained_on`` other than splits, such as ``train``, and in means ``2 of 15``, members with one."""
+
+TrainedOn = Mapping[str, Mapping[str, str] | None]
+"""By system, the evaluated datasets that it was trained on with their splits; None if its training data are not stated."""
 
 
-def summarize(*, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE) -> str:
+def summarize(
+    *, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+) -> str:
     """Write ``summary.csv``; return it as a table for the terminal, rounded.
 
     Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
-    table = summary_table(means_paths, main_measure)
+    table = summary_table(means_paths, main_measure, trained_on)
     write_csv(table, summary_path)
     return for_terminal(table)
 
 
-def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) -> pd.DataFrame:
-    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one."""
+def summary_table(
+    means_paths: Sequence[str], main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+) -> pd.DataFrame:
+    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
+
+    ``trained_on`` is None where nothing is known of any system, as for results of earlier versions.
+    """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
         row = _dataset_row(catalogue, read_means(path), main_measure) | {"metrics_sha256": file_digest(path)}
+        if trained_on is not None:
+            splits = trained_on.get(row["system"])
+            row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
         by_system.setdefault(row["system"], []).append(row)
-    official = list(catalogue.datasets)
-    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
+    official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows, seen)])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
-    return table[[name for name in table.columns if name not in LAST] + list(LAST)]
+    first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
+    return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
 
 
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
@@ -95,21 +106,17 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
     return row
 
 
-def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]], seen: Collection[str]) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
-    present = [row["dataset"] for row in rows]
-    groups: dict[str, list[str]] = {}
-    for label, excluded in AVERAGES:
-        members = [name for name in official if name not in excluded]
-        if set(members) <= set(present):
-            groups[f"mean of {len(members)} ({label})"] = members
-    if len(present) > 1 and set(present) not in map(set, groups.values()):
-        groups[f"mean of {len(present)} ({', '.join(present)})"] = present
+    groups = averages(official, [row["dataset"] for row in rows], seen)
     return [_average_row(label, [row for row in rows if row["dataset"] in members]) for label, members in groups.items()]
 
 
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
+    if TRAINED_ON in rows[0]:
+        splits = [row[TRAINED_ON] for row in rows]
+        average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
     measures = [key for key in rows[0] if "@" in key and not key.startswith(COMPARED)]
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
@@ -172,7 +179,7 @@ def _fitting(text: pd.DataFrame) -> list[str]:
 
 def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
-    short = {name: name.partition(" (")[0] for name in names if name.startswith("mean of ")}
+    short = {name: name.partition(" (")[0] for name in names if "mean of " in name}
     # Two means of as many datasets would have one name.
     if len(set(short.values())) < len(short):
         short = {}

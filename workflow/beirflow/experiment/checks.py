@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST
 from beirflow.sources.forms import HubForm, SamplesForm
+
+OF_MODELS = ("model", "query_model", "encoder", "generator")
+"""Keys of settings that name a model."""
+
+NO_FAMILY = {
+    *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
+    *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
+    *("transformers", "multilingual", "english", "https", "http", "gguf", "awq", "gptq", "fast", "pro", "flash", "the"),
+}
+"""Words in names of models that say nothing of their family."""
 
 
 def check_names(
@@ -94,13 +105,18 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
     _check_extra_judgements(experiment, problems)
+    _check_judge(experiment, problems)
     _check_gate(experiment, problems)
+    if config["of"] not in (None, *(results := experiment.published_results)):
+        with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
+        problems.add("of", config["of"], f"allowed are null and {with_scores}{nearest(config['of'], results)}")
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
     check_tuning(runs, experiment.systems, experiment.rows, problems)
     _check_systems(experiment, used, problems)
     _check_own_candidates(experiment, problems)
+    _check_training_data(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -134,6 +150,39 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
                 problems.add(key, path, "expected an existing file")
 
 
+def _check_judge(experiment: Experiment, problems: Problems) -> None:
+    """Check that no ranked system is a relative of the judge, which would favour it."""
+    judge = experiment.config["judge"]
+    if not judge:
+        return
+    family = [word.lower() for word in judge.get("family") or family_words(judge["model"])]
+    if not family:
+        problems.add("judge.model", judge["model"], "no word of this name says its family; name that in judge.family")
+    for name in experiment.needed_systems:
+        named = [name, *_model_names(asdict(experiment.systems[name].settings))]
+        for word in family:
+            if related := next((each for each in named if word in each.lower()), None):
+                problem = f"{name} ranks with {related}, of the family {word!r}, which this judge would favour"
+                problems.add(
+                    "judge.model", judge["model"], f"{problem}; choose another judge, or state judge.family if that is wrong"
+                )
+                break
+
+
+def family_words(model: str) -> list[str]:
+    """Return the words in the name of a model that it may share with related models only."""
+    return [word for word in re.findall(r"[a-z]{3,}", model.lower()) if word not in NO_FAMILY]
+
+
+def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of models in settings, at whatever depth."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _model_names(value)
+        elif isinstance(value, str) and key in OF_MODELS:
+            yield value
+
+
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
     """Check the baseline of the gate, a system or a folder of results, and the cutoffs of its measure and the main one."""
     gate = experiment.config["gate"]
@@ -161,6 +210,16 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
         for wrong in family.problems_on(system.settings, dict.fromkeys(corpus.whole_row for corpus in corpora)):
             problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
+
+
+def _check_training_data(experiment: Experiment, problems: Problems) -> None:
+    """Check that the training data of the user's own systems are known datasets."""
+    known = [row for row, corpora in experiment.rows.items() if corpora[0].part_of is None]
+    for name, system in experiment.systems.items():
+        for dataset in system.trained_on.datasets or ():
+            if dataset not in known:
+                allowed = f"allowed are {', '.join(known)}{nearest(dataset, known)}; name other training data in `source`"
+                problems.add(f"custom.systems.{name}.trained_on.datasets.{dataset}", dataset, allowed)
 
 
 def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:

@@ -10,7 +10,7 @@ from beirflow.catalogue.schema import CATALOGUE, Problems, choices, nearest, rea
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.models.settings import ModelSettings
-from beirflow.runs.family import System
+from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
@@ -55,19 +55,26 @@ def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Prob
         return _catalogue_entries()["bm25"]  # from which no other problem follows
     found = _with_base(base, found, entries, problems, above)
     changes = {key: value for key, value in entry.items() if key != "base"}
-    # Revision and digests are those of the model of the base.
-    dropped = {field.name for field in fields(ModelSettings)} if "model" in changes else set()
+    # Revision, digests and training data are those of the model of the base.
+    dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
     return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
     """Return a system, with the settings of its family, from an entry that its schema has checked."""
+    trained_on = _trained_on(entry)
+    entry = {key: value for key, value in entry.items() if key != "trained_on"}
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
     if entry.get("encoder") and family.name == DEFAULT:
         entry = {**entry, "tasks": _tasks()}
-    return family.system(name, entry)
+    return replace(family.system(name, entry), trained_on=trained_on)
+
+
+def _trained_on(entry: Mapping[str, Any], other: TrainedOn | None = None) -> TrainedOn:
+    """Return the training data that an entry states, else those of another system, else that they are not stated."""
+    return TrainedOn(**entry["trained_on"]) if "trained_on" in entry else other or TrainedOn()
 
 
 @cache
@@ -115,8 +122,9 @@ def make_systems(
     for name, entry in trained.items():
         base = entry["base"]
         if isinstance(base, Mapping) or base in possible:
-            settings = make_system(name, base).settings if isinstance(base, Mapping) else possible[base].settings
-            systems[name] = System(name, DEFAULT, replace(settings, name=name, train=Training(**entry["train"])))
+            begun = make_system(name, base) if isinstance(base, Mapping) else possible[base]
+            settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
+            systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
             allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
             problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
@@ -126,7 +134,8 @@ def make_systems(
         if other in possible:
             names = {"dimensions": "stored_dimensions"}
             given = {names.get(key, key): value for key, value in entry.items() if key != "family"}
-            systems[name] = System(name, DEFAULT, replace(possible[other].settings, name=name, **given))
+            settings = replace(possible[other].settings, name=name, **given)
+            systems[name] = System(name, DEFAULT, settings, possible[other].trained_on)
         else:
             allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
@@ -159,10 +168,11 @@ def with_scorers(
             allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
             problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
             continue
-        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model", "trained_on"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
             problems.add(f"{key}.{setting}", entries[name][setting], wrong)
-        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+        trained_on = _trained_on(entries[name], other.trained_on)
+        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer), trained_on=trained_on)
     return scored
 
 

@@ -88,10 +88,7 @@ def require_exact_products(device: torch.device) -> None:
     """Let products of float32 matrices round as IEEE float32 does, which the bounds of exact searches suppose; prove it once.
 
     torch's own switch does not reach what libraries of CUDA read from the environment. A factor of 1 + 2 ** -12 is rounded to 1
-    by TF32, which keeps ten bits, and by bfloat16.
-
-    Raises:
-        DeviceError: The products are rounded further.
+    by TF32, which keeps ten bits, and by bfloat16. Raises DeviceError if the products are rounded further.
     """
     torch.set_float32_matmul_precision("highest")
     rows, dim, factor = 256, 768, 1 + 2.0**-12
