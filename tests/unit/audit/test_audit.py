@@ -17,7 +17,7 @@ from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.digests.reading import read_record
-from beirflow.audit.verdict import seen
+from beirflow.audit.verdict import for_terminal, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
@@ -483,3 +483,21 @@ def test_a_folder_without_a_manifest_says_how_to_make_one(tmp_path: Path, audite
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"snakemake --directory .* --cores 2"):
         audit(folder=str(tmp_path / "empty"), experiment=audited.experiment)
+
+
+def test_the_terminal_has_failures_first_and_no_warning_longer_than_its_verdict() -> None:
+    long = {"status": "warning", "name": "a warning", "found": "x" * 5000, "expected": "", "repair": "rm " + "y" * 5000}
+    failure = {"status": "failed", "name": "a failure", "found": "z", "expected": "w", "repair": "rm z"}
+    report = {
+        "counts": {"failed": 1, "warning": 1},
+        "verdict": "failed",
+        "grades": [],
+        "sections": {"one": [long], "two": [failure]},
+        "affected": [],
+        "not_compared": [],
+    }
+    lines = for_terminal(report, "results", "results/audit.html").splitlines()
+    assert lines[2:4] == ["  failed: a failure: z; expected: w", "    to repair: rm z"]
+    assert lines[4].endswith("x … (in full on the page below)")
+    assert max(map(len, lines)) < 700
+    assert lines[5] == "    to repair: the commands on the page below"

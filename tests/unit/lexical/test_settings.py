@@ -12,7 +12,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
 
-KEYS = "family, k1, b, fields, ties, analyzer, expansion, weights"
+KEYS = "family, trained_on, k1, b, fields, ties, analyzer, expansion, weights"
 FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
@@ -67,8 +67,11 @@ OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
     ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
     ({"k1": 0.9}, ["k1: found 'k1'", "model: missing; this key is required"]),
-    ({"family": "dense", "model": "m", "k1": 0.9}, ["k1: found 'k1'", "no such key here, allowed are family, encoder"]),
-    ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, encoder"]),
+    (
+        {"family": "dense", "model": "m", "k1": 0.9},
+        ["k1: found 'k1'", "no such key here, allowed are family, trained_on, encoder"],
+    ),
+    ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, trained_on, encoder"]),
     ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
 ]
 OF_ADDITIONS: list[tuple[str, dict[str, Any], list[str]]] = [

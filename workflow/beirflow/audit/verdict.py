@@ -9,6 +9,9 @@ from beirflow.audit.facts.sources import MODELS, SOURCES
 SHARES = (0.01, 0.05, 0.2)
 """Of forged texts or queries, whose probability to be seen is said."""
 
+LONGEST = 600
+"""Most characters of a finding, or of its repair, on the terminal."""
+
 SHOWN = 6
 """Things that were not compared and are named on the terminal."""
 
@@ -57,12 +60,13 @@ def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
     """Return the verdict, what failed, which results are affected, and what was not compared, from ``audit.json``."""
     counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
     lines = [f"The audit of {folder} {report['verdict']}: {counts}.", f"  {verdict_line(report['grades'])}"]
-    for section in report["sections"].values():
-        for check in section:
-            if check["status"] in (FAILED, "warning"):
-                expected = f"; expected: {check['expected']}" if check["expected"] else ""
-                lines.append(f"  {check['status']}: {check['name']}: {check['found']}{expected}")
-                lines += [f"    to repair: {check['repair']}"] * bool(check["repair"])
+    checks = [check for section in report["sections"].values() for check in section]
+    for status in (FAILED, "warning"):
+        for check in (check for check in checks if check["status"] == status):
+            expected = f"; expected: {check['expected']}" if check["expected"] else ""
+            lines.append(f"  {status}: {check['name']}: {_cut(check['found'] + expected)}")
+            if repair := check["repair"]:  # whole or not at all, since it is pasted into a shell
+                lines.append(f"    to repair: {repair if len(repair) <= LONGEST else 'the commands on the page below'}")
     if report["verdict"] == FAILED:
         affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
         lines.append(f"Numbers of the summary that are affected: {affected or 'none'}.")
@@ -70,6 +74,11 @@ def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
         lines.append("NOT compared:")
         lines += [f"  {each}" for each in left[:SHOWN]] + [f"  and {len(left) - SHOWN} others"] * (len(left) > SHOWN)
     return "\n".join([*lines, f"Everything that was looked at: {page}"])
+
+
+def _cut(text: str) -> str:
+    """Return a text for the terminal: the page has the rest of a long one, under which the verdict would scroll away."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … (in full on the page below)"
 
 
 def _all_passed(sections: Sections, name: str) -> str:

@@ -119,7 +119,7 @@ def nearest(name: object, allowed: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` if ``name`` looks like a typo of an allowed name, in whichever case, or a part of one."""
     by_lower = {each.lower(): each for each in allowed}
     low = str(name).lower()
-    matches = difflib.get_close_matches(low, by_lower, n=1) or [each for each in by_lower if len(low) > 2 and low in each]
+    matches = [each for each in by_lower if len(low) > 3 and low in each] or difflib.get_close_matches(low, by_lower, n=1)
     return f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
 
 
@@ -187,8 +187,7 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         for unknown in (key for key in error.instance if key not in known):  # type: ignore[union-attr]
-            allowed = f"no such key here, allowed are {', '.join(known)}{nearest(unknown, known)}"
-            yield f"{path}.{unknown}".lstrip("."), unknown, allowed
+            yield f"{path}.{unknown}".lstrip("."), unknown, f"no such key here, {choices(unknown, known)}"
     elif error.validator == "required":
         for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
             yield f"{path}.{missing}".lstrip("."), MISSING, "this key is required"
@@ -206,7 +205,9 @@ def _expected(error: ValidationError, schema: Any) -> str:
     if keyword == "type":
         kinds = " or ".join(KINDS[kind] for kind in ([value] if isinstance(value, str) else value))
         example = schema.get("default", schema.get("examples", [None])[0])
-        return f"expected {kinds}" + (f", such as {example}" if example else "")
+        return f"expected {kinds}" + (f", such as {example}" if example and example is not True else "")
+    if keyword == "const" and value is None:
+        return "allowed is null"
     if keyword == "dependentRequired":
         needs = [f"{key} needs {other} beside it" for key, others in value.items() for other in others]
         return "; ".join(each for each in needs if each.split()[0] in error.instance)  # type: ignore[operator]

@@ -95,9 +95,12 @@ def key_places(paths: Iterable[str]) -> dict[str, str]:
 
 def repeated_keys(path: Path, text: str) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    repeated, nodes = list[str](), [yaml.compose(text, Loader=yaml.SafeLoader)]
+    repeated, nodes, seen = list[str](), [yaml.compose(text, Loader=yaml.SafeLoader)], set[int]()
     while nodes:
         node = nodes.pop()
+        if id(node) in seen:  # an alias may lead to a node above it
+            continue
+        seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
             nodes += node.value
         elif isinstance(node, yaml.MappingNode):
