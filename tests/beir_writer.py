@@ -20,15 +20,12 @@ Judgements = Mapping[str, Mapping[str, int]]
 Chunks = Sequence[Sequence[str]]
 
 
-def write_beir(
-    folder: Path, documents: Documents, queries: Mapping[str, str], judgements: Judgements, split: str = "test"
-) -> Path:
-    """Write corpus.jsonl, queries.jsonl and qrels/<split>.tsv; a document is its text, or its fields without the id."""
+def write_beir(folder: Path, documents: Documents, queries: Documents, judgements: Judgements, split: str = "test") -> Path:
+    """Write corpus.jsonl, queries.jsonl and qrels/<split>.tsv; a document or query is its text, or its fields without the id."""
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
-    records = [{"_id": doc_id, **({"text": value} if isinstance(value, str) else value)} for doc_id, value in documents.items()]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    lines = [json.dumps({"_id": query_id, "text": text}) for query_id, text in queries.items()]
-    (folder / "queries.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    for name, texts in (("corpus", documents), ("queries", queries)):
+        records = [{"_id": key, **({"text": value} if isinstance(value, str) else value)} for key, value in texts.items()]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     rows = [(query_id, doc_id, score) for query_id, graded in judgements.items() for doc_id, score in graded.items()]
     with (folder / f"qrels/{split}.tsv").open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, delimiter="\t").writerows([("query-id", "corpus-id", "score"), *rows])

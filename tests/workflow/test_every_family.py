@@ -5,12 +5,13 @@ import json
 import threading
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -28,6 +29,9 @@ from tiny_sparse import save_masked_lm
 from workflow_runs import REPOSITORY, Workflow, config_of, small_dataset, tiny_system, words
 
 DOCUMENTS = 24
+EXCLUDED = ["d000", "d004", "d008", "d020", "nowhere"]
+"""Documents that q0 excludes, one of which the corpus does not have."""
+
 SECRETS = {"SERVER_USER": "b0b0b0", "SERVER_PASSWORD": "pa55%2Fword", "SERVER_TOKEN": "t0ken0", "SERVER_KEY": "sk-s3cret"}
 OF_MIRRORS = ("u53r", "pa55@w0rd", "m1rr0r")
 CLASS = """
@@ -115,7 +119,7 @@ def everything(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> 
     user, password, token = OF_MIRRORS
     config = config_of(
         every_system(tmp_path, server),
-        small_dataset(tmp_path / "data", DOCUMENTS),
+        small_dataset(tmp_path / "data", DOCUMENTS, excluded=EXCLUDED),
         chunk_documents=DOCUMENTS,
         mirrors=[f"http://{user}:{password}@127.0.0.1:1/beir?token={token}#{token}"],
     )
@@ -138,6 +142,7 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     read: tuple[str, ...] = ("systems.csv", "cost.csv", "significance.csv", "scores.parquet", "report.html", "paper/index.html")
     read += ("ro-crate-metadata.json", "runs/server/small.trec.gz", "open-runs/server/small.trec.gz")
     said.append(workflow.run(*(f"results/{name}" for name in read)))
+    check_excluded(workflow, systems)
     for record in ("report.json", "paper/index.json"):
         outputs = read_json(workflow.result(record))["outputs"]
         assert all(file_digest(workflow.result(name)) == digest for name, digest in outputs.items())
@@ -150,6 +155,19 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     said.append(workflow.run("--report", str(workflow.folder / "report.zip"), "results/report.html"))
     check_no_secret(workflow.folder, "".join(said))
     check_time_left(experiment, workflow.result("."))
+
+
+def check_excluded(workflow: Workflow, systems: Sequence[str]) -> None:
+    """No system ranks what the query excludes, and those that rank every other document rank all of these."""
+    counts = read_json(workflow.result("corpora/small/corpus.json"))["counts"]
+    assert (counts["excluded_pairs"], counts["excluded_without_document"]) == (5, 1)
+    for system in systems:
+        run = pq.read_table(workflow.result(f"runs/{system}/small.parquet"), filters=[("query_id", "==", "q0")])
+        found = run["doc_id"].to_pylist()
+        assert found, system
+        assert set(found).isdisjoint(EXCLUDED), system
+        if system in ("dense", "late"):
+            assert len(found) == DOCUMENTS - 4
 
 
 def check_time_left(experiment: Experiment, results: Path) -> None:

@@ -30,6 +30,8 @@ def test_pairs_leave_out_what_was_not_found_and_the_excluded_row() -> None:
     rows = np.array([[4, -1, 2, 3], [2, 7, 4, 9], [-1, -1, -1, -1]])
     query, row = pairs_of(rows, np.array([-1, 7, 3]), 2)
     assert (query.tolist(), row.tolist()) == ([0, 0, 1, 1], [4, 2, 2, 4])
+    query, row = pairs_of(rows, np.array([[4, 3], [-1, -1], [1, -1]]), 2)
+    assert (query.tolist(), row.tolist()) == ([0, 1, 1], [2, 2, 7])
 
 
 def test_rows_are_in_the_chunk_that_holds_them() -> None:

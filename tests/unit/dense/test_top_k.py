@@ -78,7 +78,7 @@ def brute_force(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: i
     left_out = options.get("excluded", np.full(len(queries), -1))
     hits: Hits = []
     for query, own in enumerate(left_out):
-        rows = [row for row in range(len(documents)) if row != own]
+        rows = [row for row in range(len(documents)) if row not in np.atleast_1d(own)]
         rows.sort(key=lambda row: (scores[query, row], ids[row].encode()), reverse=True)
         hits += [(query, row, float(scores[query, row])) for row in rows[:k]]
     return hits
@@ -132,6 +132,9 @@ def test_an_excluded_row_leaves_its_place_to_the_next(blocks: Callable[..., None
     found = exact(vectors, ids, 5, excluded=excluded)
     assert found == brute_force(vectors, ids, 5, excluded=excluded)
     assert not {(number, own) for number, own in enumerate(excluded)} & {(number, row) for number, row, _ in found}
+    many = np.stack([np.roll(ranking, -start)[:60] for start in (0, 3, 20)])
+    some = vectors[0][:3], documents
+    assert exact(some, ids, 45, excluded=many) == brute_force(some, ids, 45, excluded=many)
     assert exact((np.ones((1, 4), np.float32),) * 2, ["d"], 3, excluded=np.array([0])) == []
 
 

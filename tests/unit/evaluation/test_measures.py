@@ -53,9 +53,10 @@ def table(nested: Run | Qrels, score: pa.DataType) -> pa.Table:
     return pa.table({name: pa.array(column, kind) for (name, kind), column in zip(types.items(), columns, strict=True)})
 
 
-def measured(run: Run, qrels: Qrels, cutoffs: tuple[int, ...] = (1, 3, 5, 10)) -> pd.DataFrame:
-    """One row a query, by query id."""
-    return measure(table(run, pa.float32()), table(qrels, pa.int32()), cutoffs).set_index("query_id")
+def measured(run: Run, qrels: Qrels, cutoffs: tuple[int, ...] = (1, 3, 5, 10), least: int = 1) -> pd.DataFrame:
+    """One row a query, by query id; a document is relevant from a grade."""
+    judged = table(qrels, pa.int32()).replace_schema_metadata({"relevant_from": str(least)} if least > 1 else None)
+    return measure(table(run, pa.float32()), judged, cutoffs).set_index("query_id")
 
 
 def test_a_measure_is_what_its_formula_says() -> None:
@@ -100,12 +101,12 @@ def test_many_ties_give_the_values_of_trec_eval_to_the_last_digit() -> None:
         assert found.loc[query, list(expected)].to_dict() == expected
 
 
-def by_definition(run: Run, qrels: Qrels, query: str, k: int) -> dict[str, float]:
+def by_definition(run: Run, qrels: Qrels, query: str, k: int, least: int) -> dict[str, float]:
     """Our measures of one query, by loops over the sorted list."""
     ranked = sorted(run.get(query, {}).items(), key=lambda item: (np.float32(item[1]), item[0].encode()), reverse=True)
     top = [doc for doc, _ in ranked[:k]]
     grades = qrels[query]
-    relevant = {doc for doc, grade in grades.items() if grade > 0}
+    relevant = {doc for doc, grade in grades.items() if grade >= least}
     judged = {doc for docs in qrels.values() for doc in docs}
     hits = sum(doc in relevant for doc in top)
     reciprocal = 0.0
@@ -114,7 +115,7 @@ def by_definition(run: Run, qrels: Qrels, query: str, k: int) -> dict[str, float
             reciprocal = 1 / place
             break
     dcg = sum((2 ** max(grades.get(doc, 0), 0) - 1) / log2(place + 1) for place, doc in enumerate(top, start=1))
-    best = sorted((grades[doc] for doc in relevant), reverse=True)[:k]
+    best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:k]
     ideal = sum((2**grade - 1) / log2(place + 1) for place, grade in enumerate(best, start=1))
     return {
         f"MRR@{k}": reciprocal,
@@ -133,16 +134,16 @@ judgements = st.dictionaries(queries, st.dictionaries(documents, st.integers(-1,
 
 
 @settings(max_examples=100)
-@given(runs, judgements)
-def test_all_measures_agree_with_pytrec_eval_and_with_their_definitions(run: Run, qrels: Qrels) -> None:
-    cutoffs = (1, 2, 5, 100)
-    found = measured(run, qrels, cutoffs)
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"{name}.1,2,5,100" for name in TREC.values()}).evaluate(run)
+@given(runs, judgements, st.sampled_from([1, 2, 3]))
+def test_all_measures_agree_with_pytrec_eval_and_with_their_definitions(run: Run, qrels: Qrels, least: int) -> None:
+    cutoffs, names = (1, 2, 5, 100), {f"{name}.1,2,5,100" for name in TREC.values()}
+    found = measured(run, qrels, cutoffs, least)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, names, relevance_level=least).evaluate(run)
     assert list(found.index) == sorted(qrels, key=str.encode)
     for query in qrels:
         for k in cutoffs:
             expected = {f"{ours}@{k}": theirs.get(query, {}).get(f"{name}_{k}", 0.0) for ours, name in TREC.items()}
-            expected |= by_definition(run, qrels, query, k)
+            expected |= by_definition(run, qrels, query, k, least)
             assert found.loc[query, list(expected)].to_dict() == pytest.approx(expected, abs=1e-12)
             assert found.loc[query, f"R_cap@{k}"] >= found.loc[query, f"Recall@{k}"]
     assert found.notna().all(axis=None)

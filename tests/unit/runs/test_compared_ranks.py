@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files.layout import RUN
+from beirflow.files.layout import QUERIES, RUN
 from beirflow.runs import compared_ranks as module
 from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.family import System
@@ -54,12 +55,17 @@ def compare(
     sizes: Sequence[int] = (8, 0, 12),
     slack: float = SLACK,
     ties: Ties = "descending",
+    excluded: dict[str, list[str]] | None = None,
 ) -> Finding:
     """What is found about a run, with the documents in blocks of some sizes."""
     path = folder / RUN(system="toy", dataset="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = [list(column) for column in zip(*run, strict=True)] or [[], [], [], []]
     pq.write_table(pa.table(columns, schema=COLUMNS), path)
+    queries: dict[str, list[Any]] = {"query_id": list(scores)}
+    queries |= {"excluded_ids": [excluded.get(query, []) for query in scores]} if excluded else {}
+    (folder / QUERIES(dataset="small")).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(queries), folder / QUERIES(dataset="small"))
     system = System("toy", "none", None)
     subject = Subject(folder, system, None, "small", {}, top_k, drop_self_matches=drop, chunks=len(sizes), config={})
     asked: list[str] = []
@@ -166,6 +172,16 @@ def test_a_document_with_the_id_of_the_query_is_found_where_it_should_have_been_
     assert_found(compare(tmp_path, scores, run, drop=True), "d3", "has the score 100.0 for 'd3', expected -inf")
     assert compare(tmp_path, scores, run, drop=False).passed
     assert_found(compare(tmp_path, scores, right_run(scores), drop=False), "d3", "at rank 1, expected one with 100.0")
+
+
+def test_a_document_that_the_query_excludes_is_found_where_it_should_have_been_dropped(tmp_path: Path) -> None:
+    scores, excluded = scores_of(), {"q1": ["d5", "d6", "nowhere"]}
+    left = {
+        query: {name: score for name, score in found.items() if name not in excluded.get(query, [])}
+        for query, found in scores.items()
+    }
+    assert compare(tmp_path, scores, right_run(left), excluded=excluded).passed
+    assert_found(compare(tmp_path, scores, right_run(scores), excluded=excluded), "q1", "expected -inf")
 
 
 def few(scores: Scores, retrieved: int) -> Scores:

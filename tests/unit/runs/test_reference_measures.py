@@ -16,7 +16,8 @@ def table_of(rows: list[tuple[str, str, float]], kind: pa.DataType) -> pa.Table:
     return pa.table({"query_id": queries, "doc_id": documents, "score": pa.array(values, kind)})
 
 
-def test_both_paths_agree_on_random_runs_with_negative_grades_holes_and_empty_queries() -> None:
+@pytest.mark.parametrize("least", [1, 2])
+def test_both_paths_agree_on_random_runs_with_negative_grades_holes_and_empty_queries(least: int) -> None:
     draw = random.Random(7)
     documents = [f"d{i:03}" for i in range(150)]
     rows, grades, ranked = [], [], {}
@@ -27,11 +28,12 @@ def test_both_paths_agree_on_random_runs_with_negative_grades_holes_and_empty_qu
         some = draw.sample(documents[:90], draw.choice([1, 4, 30]))
         grades += [(query, doc_id, draw.choice([-1, 0, 1, 2, 3])) for doc_id in some]
     run, qrels = table_of(rows, pa.float32()), table_of(grades, pa.int32())
+    qrels = qrels.replace_schema_metadata({"relevant_from": str(least)} if least > 1 else None)
     judged = {doc_id for _, doc_id, _ in grades}
     expected = measure(run, qrels, CUTOFFS).set_index("query_id").to_dict("index")
     for query, values in expected.items():
         judgements = {doc_id: grade for of, doc_id, grade in grades if of == query}
-        again = measures_of_query([doc_id for _, doc_id in ranked[query]], judgements, judged, CUTOFFS)
+        again = measures_of_query([doc_id for _, doc_id in ranked[query]], judgements, judged, CUTOFFS, least)
         assert again == pytest.approx(values, abs=1e-12)
         assert set(again) == set(values)
 

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beirflow.datasets.corpus_files import PreparedCorpus, read_table, relevant_from
 from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job
+from beirflow.files.records import Job, read_json
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
+from beirflow.sources.hub_layout import LAYOUTS as LAYOUTS_BY_NAME
 from beirflow.sources.hub_source import HubSource
 from hub_datasets import REVISION, Hub, put_parquet
 
@@ -74,7 +77,6 @@ LAYOUTS = {
 
 REASONS = {
     "BRIGHT": "found documents, examples, long_documents; this layout is not read",
-    "BRIGHT, excluded documents as a column": "'excluded_ids', which changes what is relevant",
     "RTEB, CUREv1": "expected queries or query in it, found corpus, qrels, queries-en",
     "RTEB, CUREv1 in English": "expected en-corpus or corpus-en in it",
     "BEIR-NL, CQADupStack": "expected default or qrels in it, found corpus, queries, test",
@@ -92,10 +94,17 @@ REASONS = {
 """Parts of the messages about those that are refused."""
 
 
-def judgements(folder: Path, monkeypatch: pytest.MonkeyPatch, content: Mapping[str, Rows], subset: str | None, split: str) -> Any:
+def judgements(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: Mapping[str, Rows],
+    subset: str | None,
+    split: str,
+    layout: str | None = None,
+) -> Any:
     for name, lines in content.items():
         put_parquet(folder / f"hub/{name}-00000-of-00001.parquet", lines)
-    form, record = HubForm("z/collection", REVISION, subset), folder / "results/data/own.json"
+    form, record = HubForm("z/collection", REVISION, subset, layout=layout), folder / "results/data/own.json"
     with Hub({form.hub: folder / "hub"}, monkeypatch, folder / "cache"):
         job = Job(folder / "results", "fetch_dataset/own", "c0de")
         fetch_dataset(form=asdict(form), split=split, output_path=str(record), job=job)
@@ -113,3 +122,79 @@ def test_a_collection_is_read_or_refused_with_the_reason(
     with pytest.raises(DataError) as caught:
         judgements(tmp_path, monkeypatch, *LAYOUTS[collection])
     assert REASONS[collection] in str(caught.value)
+
+
+def of_lengths(length: int) -> dict[str, Rows]:
+    """LongEmbed's needle, in which every row has a length, so that ids repeat."""
+    both = (256, 512)
+    return {
+        "needle/corpus": [{"doc_id": "d1", "text": f"{n}", "context_length": n} for n in both],
+        "needle/queries": [{"qid": "q1", "text": "one?", "context_length": n} for n in both],
+        "needle/qrels": [{"qid": "q1", "doc_id": "d1" if n == length else "d2", "context_length": n} for n in both],
+    }
+
+
+EXAMPLES = [
+    {"id": "0", "query": "one?", "gold_ids": ["d1"], "gold_ids_long": ["N/A"], "excluded_ids": ["N/A"]},
+    {"id": "a/b.json", "query": "two?", "gold_ids": ["d 2.txt", "d1"], "gold_ids_long": ["d1"], "excluded_ids": ["d3", "gone"]},
+]
+CONTENTS = [{"id": "d1", "content": "one"}, {"id": "d 2.txt", "content": "two"}]
+BOTH_DOMAINS = {
+    f"{config}/{domain}": rows
+    for domain in ("biology", "pony")
+    for config, rows in (("documents", CONTENTS), ("long_documents", CONTENTS), ("examples", EXAMPLES))
+}
+LONG_SETS = {
+    f"{name}/{role}": rows
+    for name in ("qmsum", "2wikimqa")
+    for role, rows in {**LONG, "qrels": [{"qid": "q1", "doc_id": "d1"}]}.items()
+}
+
+NAMED = {
+    "bright": (BOTH_DOMAINS, "biology", "standard", [("0", "d1", 1), ("a/b.json", "d 2.txt", 1), ("a/b.json", "d1", 1)]),
+    "bright-long": (BOTH_DOMAINS, "pony", "long", [("a/b.json", "d1", 1)]),
+    "longembed": (LONG_SETS, "qmsum", "test", [("q1", "d1", 1)]),
+    "longembed-lengths": (of_lengths(512), "needle", "512", [("q1", "d1", 1)]),
+    "cure": (
+        layout(CURE, split="dentistry")[0] | layout({"queries-es": [{"_id": "q1", "text": "¿uno?"}]}, split="dentistry")[0],
+        "es",
+        "dentistry",
+        [("q1", "d1", 1)],
+    ),
+    "cqadupstack-nl": (layout({**TEXTS, "test": JUDGED}, split="android")[0], None, "android", [("q1", "d1", 1)]),
+}
+"""By named layout, rows by config and split, subset, split, and the judgements that are read."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_named_layout_is_read_and_no_other_part_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    content, subset, split, expected = NAMED[name]
+    assert set(NAMED) == set(LAYOUTS_BY_NAME)
+    assert judgements(tmp_path, monkeypatch, content, subset, split, name) == expected
+    other = {"longembed-lengths": "1024", "cqadupstack-nl": "tex", "cure": "genetics"}.get(name)
+    with pytest.raises(DataError, match=r"has no split|expected|no judgements"):
+        judgements(tmp_path / "other", monkeypatch, content, subset if other else "nothing", other or split, name)
+
+
+def test_the_documents_that_queries_of_bright_exclude_are_read_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judgements(tmp_path, monkeypatch, BOTH_DOMAINS, "biology", "standard", "bright")
+    form = HubForm("z/collection", REVISION, "biology", layout="bright")
+    queries, _ = read_judged_queries(HubSource(tmp_path / "results/data/own.json", form), "standard")
+    assert queries["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
+    corpus = PreparedCorpus(*(str(tmp_path / f"results/corpora/own/{name}.parquet") for name in ("documents", "queries")))
+    expected = {"documents": 2, "queries": 2, "files": {}, "excluded_pairs": 3}
+    prepare_corpus(
+        source_path=str(tmp_path / "results/data/own.json"),
+        settings=Preparation(None, "standard", 1, expected, asdict(form), relevant_from=2),
+        corpus=corpus,
+        job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
+    )
+    record = read_json(corpus.corpus_path)
+    assert (record["counts"]["excluded_pairs"], record["counts"]["excluded_without_document"]) == (2, 2)
+    assert record["official"] is False  # three were expected
+    assert record["relevant_from"] == relevant_from(read_table(corpus.qrels_path)) == 2
+    assert read_table(corpus.queries_path)["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]

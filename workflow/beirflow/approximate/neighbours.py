@@ -70,10 +70,10 @@ def find_neighbours(
 def pairs_of(rows: np.ndarray, excluded: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the first k pairs of each query: number of the query, ascending, and row of the document, int64.
 
-    ``rows``, int64 of shape (queries, n), are in the order of the index, -1 for none; ``excluded`` is a row of each query that is
-    left out before the cut, or -1.
+    ``rows``, int64 of shape (queries, n), are in the order of the index, -1 for none; ``excluded`` are rows of each query that
+    are left out before the cut, or -1, of shape (queries,) or (queries, m).
     """
-    is_kept = (rows >= 0) & (rows != excluded[:, None])
+    is_kept = (rows >= 0) & ~np.stack([np.isin(found, left_out) for found, left_out in zip(rows, excluded, strict=True)])
     query, place = np.nonzero(is_kept & (is_kept.cumsum(axis=1) <= k))
     return query, rows[query, place]
 

@@ -22,7 +22,7 @@ from beirflow.files.verified import check_digest, checked_while_read, damaged
 from beirflow.runs.candidates import origin_of, totals
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
-from beirflow.runs.searched import check_precision, places_of, read_every_id, read_searched
+from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched
 
 RUN_ROWS = 1 << 20
 """Rows of a run that are written at once."""
@@ -65,15 +65,17 @@ def search_approximate(
     similarity = similarity_of(similarity, paths.model_path)
     sources[paths.index_path] = _check_index(paths.index_path, job.digests(of_chunks), settings, similarity)
     exact, exact_digests = _read_exact(paths.exact_run_path, job.digests(digests), settings.approximate, run.top_k)
-    query_ids = read_table(paths.queries_path)["query_id"].combine_chunks()
+    asked = read_table(paths.queries_path)
+    query_ids = asked["query_id"].combine_chunks()
     doc_ids, sizes = read_every_id(paths.documents_path)
-    own = places_of(query_ids, doc_ids) if drop_self_matches else np.full(len(query_ids), -1)
+    excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
+    left_out = (excluded >= 0).sum(axis=1)
     queries = np.array(read_vectors(paths.query_vectors_path, len(query_ids)))
     index = read_index(paths.index_path, len(doc_ids))
     start = time.perf_counter()
-    wanted = run.top_k + drop_self_matches  # a self match takes one place
+    wanted = run.top_k + int(left_out.max())  # each document that is left out may take a place
     rows = find_neighbours(index, queries, wanted, settings, cosine=similarity == "cosine", threads=threads)
-    query, row = pairs_of(rows, own, run.top_k)
+    query, row = pairs_of(rows, excluded, run.top_k)
     with checked_while_read(of_chunks):
         parts = list(_scored(queries, query, row, paths.chunk_vectors_paths, sizes, doc_ids, run.top_k, similarity))
         hits = rank_hits(parts, doc_ids, run.top_k)
@@ -82,7 +84,7 @@ def search_approximate(
     with run_writer(run.run_path) as write:
         for batch in table.to_batches(RUN_ROWS):
             write(*batch.columns)
-    possible = np.minimum(len(doc_ids) - (own >= 0), run.top_k)
+    possible = np.minimum(len(doc_ids) - left_out, run.top_k)
     found = origin_of(
         job,
         system=run.system,
@@ -103,7 +105,7 @@ def search_approximate(
         sizes=totals(records, "bytes"),
         counts={
             **totals(records, "counts"),
-            "self_matches_dropped": int((own >= 0).sum()),
+            "self_matches_dropped": int(left_out.sum()),
             "incomplete_queries": int((np.bincount(hits[0], minlength=len(query_ids)) < possible).sum()),
             **count_exact(exact, table, run.top_k),
         },

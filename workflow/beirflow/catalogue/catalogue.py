@@ -4,13 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from beirflow.catalogue.dataset import Dataset, check_shared_texts, official_dataset, own_copy
+from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
 """By which datasets can be chosen."""
+
+COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "GPL 3.0", "MIT")
+"""Licences of data that allow commercial use; a licence that is not stated allows nothing."""
 
 
 AVERAGES = (
@@ -74,6 +78,7 @@ class Catalogue:
         words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
         mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
+        newer: Collections of datasets newer than BEIR.
     """
 
     host: str
@@ -84,11 +89,12 @@ class Catalogue:
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     mteb: Mapping[str, MtebTask] = field(default_factory=dict)
+    newer: Collections = field(default_factory=Collections)
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
         """Return all of them, public or not."""
-        return {**self.datasets, **self.own_copies}
+        return {**self.datasets, **self.own_copies, **self.newer.members}
 
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
@@ -117,6 +123,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     check_shared_texts(rows, rows, "datasets", problems)
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
     known = {**datasets["datasets"], **datasets["own_copies"]}
+    newer = load_collections(folder, known)
     return Catalogue(
         host=datasets["host"],
         datasets=rows,
@@ -124,8 +131,9 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         printed=published["printed"],
         own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
-        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
+        kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in {**known, **newer.facts}.items()},
         mteb=mteb_tasks(datasets["datasets"]),
+        newer=newer,
     )
 
 
@@ -140,13 +148,19 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
     return tasks
 
 
-def averages(official: Sequence[str], present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:
+def averages(
+    official: Sequence[str],
+    present: Sequence[str],
+    seen: Collection[str] = (),
+    collections: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, list[str]]:
     """Name the means over datasets.
 
     Args:
         official: The public datasets of BEIR.
         present: The evaluated datasets.
         seen: Those that a compared system was trained on. If there are any, a mean over the others follows.
+        collections: Other datasets that belong together, by the name of what they are.
 
     Returns:
         The datasets of every mean, by its label; none for a single dataset.
@@ -156,6 +170,9 @@ def averages(official: Sequence[str], present: Sequence[str], seen: Collection[s
         members = [name for name in official if name not in excluded]
         if set(members) <= set(present):
             groups[f"mean of {len(members)} ({label})"] = members
+    for label, together in collections.items():
+        if len(together) > 1 and set(together) <= set(present):
+            groups[f"mean of {len(together)} ({label})"] = list(together)
     if len(present) > 1 and set(present) not in map(set, groups.values()):
         groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
     unseen = [name for name in present if name not in seen]

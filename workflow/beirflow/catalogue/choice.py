@@ -6,11 +6,11 @@ cannot be mistaken for those of the whole.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from beirflow.catalogue.catalogue import KINDS, Catalogue
+from beirflow.catalogue.catalogue import COMMERCIAL, KINDS, Catalogue
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
 
@@ -54,7 +54,11 @@ def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
         return None
     usual = rows[whole][0]
     # The usual split has the plain name, so that no corpus has two.
-    if split == usual.split or (usual.form and not usual.form.has_splits) or (usual.archive and split not in usual.other_splits):
+    if (
+        split == usual.split
+        or (usual.form and not usual.form.has_splits)
+        or ((usual.archive or usual.collection) and split not in usual.other_splits)
+    ):
         return None
     changes = {"split": split, "queries": usual.other_splits.get(split)}
     return tuple(
@@ -72,7 +76,7 @@ def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
 def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str] | str:
     """Return the datasets of a checked configuration, each with the sample that is asked for; ``all`` for all without a sample.
 
-    Asked again with these names, it returns the same. Mistakes are added to ``problems``.
+    A collection stands for its members. Asked again with these names, it returns the same. Mistakes are added to ``problems``.
     """
     said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:
@@ -80,7 +84,9 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
     if isinstance(said, Mapping):
         names = _in_common(said, catalogue, problems)
     else:
-        names = list(catalogue.datasets) if said == "all" else [said] if isinstance(said, str) else list(said)
+        named = list(catalogue.datasets) if said == "all" else [said] if isinstance(said, str) else list(said)
+        newer = catalogue.newer.collections
+        names = list(dict.fromkeys(each for name in named for each in (newer[name].members if name in newer else [name])))
     if queries is None:
         return names
     ending = f".sample-{queries}" + (f"-seed-{seed}" if seed else "")
@@ -89,22 +95,37 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
     """Return the datasets of the catalogue that have all the properties asked for."""
-    names, problems_before = list(catalogue.datasets), len(problems.lines)
+    problems_before = len(problems.lines)
+    rows, of = (
+        catalogue.known_datasets,
+        [wanted["collection"]] if isinstance(wanted.get("collection"), str) else wanted.get("collection"),
+    )
+    collections = catalogue.newer.collections
+    for name in (name for name in of or () if name not in collections):
+        problems.add("datasets.collection", name, f"allowed are {', '.join(collections)}{nearest(name, collections)}")
+    among = list(catalogue.datasets)
+    if of is not None:
+        among = [member for name in of if name in collections for member in collections[name].members]
+    names = among
     for kind in (kind for kind in KINDS if kind in wanted):
-        values = _known_values(kind, wanted[kind], catalogue, problems)
+        values = _known_values(kind, wanted[kind], among, catalogue, problems)
         names = [name for name in names if catalogue.kinds[name][kind] in values]
+    if "licence" in wanted:
+        names = [name for name in names if all(corpus.licence in COMMERCIAL for corpus in rows[name])]
     if "largest" in wanted:
-        names = [name for name in names if sum(corpus.documents or 0 for corpus in catalogue.datasets[name]) <= wanted["largest"]]
+        names = [name for name in names if sum(corpus.documents or 0 for corpus in rows[name]) <= wanted["largest"]]
     if "split" in wanted:
-        names = _with_split(wanted["split"], names, catalogue, problems)
+        names = _with_split(wanted["split"], names, among, catalogue, problems)
     if not names and len(problems.lines) == problems_before:
-        problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(catalogue)}")
+        problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(among, catalogue)}")
     return names
 
 
-def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, problems: Problems) -> set[str]:
-    """Return values of a kind as the catalogue writes them."""
-    known = {(value := catalogue.kinds[name][kind]).lower(): value for name in catalogue.datasets}
+def _known_values(
+    kind: str, said: str | Iterable[str], among: Iterable[str], catalogue: Catalogue, problems: Problems
+) -> set[str]:
+    """Return values of a kind as the catalogue writes them for some datasets."""
+    known = {(value := catalogue.kinds[name][kind]).lower(): value for name in among}
     values = [said] if isinstance(said, str) else list(said)
     for value in (value for value in values if value.lower() not in known):
         allowed = f"allowed are {', '.join(known.values())}{nearest(value, known.values())}"
@@ -112,24 +133,22 @@ def _known_values(kind: str, said: str | Iterable[str], catalogue: Catalogue, pr
     return {known.get(value.lower(), value) for value in values}
 
 
-def _with_split(split: str, names: Iterable[str], catalogue: Catalogue, problems: Problems) -> list[str]:
+def _with_split(split: str, names: Iterable[str], among: Iterable[str], catalogue: Catalogue, problems: Problems) -> list[str]:
     """Return those of some datasets that have a split, under the names of this split."""
-    splits = dict.fromkeys(
-        each for corpora in catalogue.datasets.values() for each in (corpora[0].split, *corpora[0].other_splits)
-    )
+    rows = catalogue.known_datasets
+    splits = dict.fromkeys(each for name in among for each in (rows[name][0].split, *rows[name][0].other_splits))
     if split not in splits:
         problems.add("datasets.split", split, f"allowed are {', '.join(splits)}{nearest(split, splits)}")
-    first = {name: catalogue.datasets[name][0] for name in names}
+    first = {name: rows[name][0] for name in names}
     named = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
     return [each for name, each in named.items() if split in (first[name].split, *first[name].other_splits)]
 
 
-def _described(catalogue: Catalogue) -> str:
-    """Return every dataset of the catalogue with what it can be chosen by."""
-    sizes = {name: sum(corpus.documents or 0 for corpus in corpora) for name, corpora in catalogue.datasets.items()}
-    return "; ".join(
-        f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in catalogue.datasets
-    )
+def _described(among: Sequence[str], catalogue: Catalogue) -> str:
+    """Return some datasets of the catalogue with what they can be chosen by."""
+    rows = catalogue.known_datasets
+    sizes = {name: sum(corpus.documents or 0 for corpus in rows[name]) for name in among}
+    return "; ".join(f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in among)
 
 
 def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:

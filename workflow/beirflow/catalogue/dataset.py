@@ -1,11 +1,19 @@
-"""A dataset: the facts about one corpus with its queries and judgements, from the catalogue or the configuration."""
+"""A dataset: the facts about one corpus with its queries and judgements, from the catalogue or the configuration.
+
+Members of a collection newer than BEIR are datasets, ``<collection>.<member>``.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from beirflow.catalogue.schema import Problems, nearest
-from beirflow.sources.forms import Form
+from beirflow.catalogue.schema import Problems, nearest, read_catalogue
+from beirflow.sources.forms import Form, HubForm
+
+OF_A_FORM = ("hub", "revision", "subset", "layout")
+OF_A_DATASET = ("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs")
+"""Keys of a member, of its collection, or of a forum, from the most general to the most particular."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +31,14 @@ class Dataset:
         md5: Digest of that archive.
         archive_bytes: Its size.
         licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
+        collection: The collection of the catalogue that it belongs to; None for any other dataset.
         path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
         form: Its form, which also says where on a hub it is; None for that of BEIR.
         files: sha256 of the source files, where they are known, by their path inside the dataset.
         own_copy: Whether nobody may hand it out, so that it must be in ``data_dir``.
         drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
+        relevant_from: Grade from which a document is relevant, for measures without grades; None for 1.
+        excluded_pairs: Documents that queries exclude from their rankings, in all; None where that is not known.
         shares_texts_with: Dataset that has most of the same texts; None if no such is known.
         other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
         part_of: The dataset of which this is another split or a sample; None if it is whole.
@@ -52,6 +63,9 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
     own_copy: bool = False
     drop_self_matches: bool = True
+    collection: str | None = None
+    relevant_from: int | None = None
+    excluded_pairs: int | None = None
     shares_texts_with: str | None = None
     other_splits: Mapping[str, int | None] = field(default_factory=dict)
     part_of: str | None = None
@@ -121,3 +135,73 @@ def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ..
     if rows[other][0].shares_texts_with:
         return f"{other} shares its own texts with {rows[other][0].shares_texts_with!r}; name that one instead"
     return None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Datasets that belong together.
+
+    Attributes:
+        members: Names of its datasets.
+        main_measure: Measure by which its authors compare systems.
+        citation: Its entry of ``citations.bib``.
+    """
+
+    members: tuple[str, ...]
+    main_measure: str
+    citation: str
+
+
+@dataclass(frozen=True)
+class Collections:
+    """The content of ``collections.yaml``.
+
+    Attributes:
+        collections: By name.
+        members: By name of a member, its corpora: one, or one a forum.
+        facts: By name of a member, all its keys.
+        refused: By name of a collection that is not read, the reason.
+    """
+
+    collections: Mapping[str, Collection] = field(default_factory=dict)
+    members: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
+    """Read and check ``collections.yaml``; versions of a dataset of BEIR have the task and domain of its entry in ``beir``.
+
+    Raises ConfigError if the file does not follow its schema.
+    """
+    if not (folder / "collections.yaml").is_file():
+        return Collections()
+    content = read_catalogue(folder / "collections.yaml", "collections")
+    collections: dict[str, Collection] = {}
+    members: dict[str, tuple[Dataset, ...]] = {}
+    facts: dict[str, dict[str, Any]] = {}
+    for name, entry in content["collections"].items():
+        shared = {key: value for key, value in entry.items() if key != "members"}
+        for member, own in entry["members"].items():
+            row = f"{name}.{member}"
+            of_beir = {key: beir[member][key] for key in ("task", "domain")} if entry.get("of_beir") else {}
+            facts[row] = {**of_beir, **shared, **own}
+            members[row] = _corpora(row, name, facts[row])
+        rows = tuple(f"{name}.{member}" for member in entry["members"])
+        collections[name] = Collection(rows, entry["main_measure"], entry.get("citation", name))
+    return Collections(collections, members, facts, content["refused"])
+
+
+def _corpora(row: str, collection: str, facts: Mapping[str, Any]) -> tuple[Dataset, ...]:
+    """Return the corpora of a member."""
+    if "forums" not in facts:
+        return (_corpus(row, facts, name=row, collection=collection),)
+    return tuple(
+        _corpus(row, {**facts, **own}, name=f"{row}-{forum}", forum=forum, collection=collection)
+        for forum, own in facts["forums"].items()
+    )
+
+
+def _corpus(row: str, facts: Mapping[str, Any], **names: Any) -> Dataset:
+    form = HubForm(**{key: facts[key] for key in OF_A_FORM if key in facts})
+    return Dataset(row=row, form=form, **names, **{key: facts[key] for key in OF_A_DATASET if key in facts})

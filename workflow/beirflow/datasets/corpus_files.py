@@ -21,6 +21,12 @@ FOOTER = "documents_footer_sha256"
 OWN_CANDIDATES = "own_candidates"
 """Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there."""
 
+EXCLUDED_PAIRS = "excluded_pairs"
+"""Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
+
+RELEVANT_FROM = "relevant_from"
+"""Key of ``corpus.json`` and of the metadata of ``qrels.parquet``: the grade from which a document is relevant, unless 1."""
+
 PIECE_BYTES = 1 << 20
 
 PARQUET_END_BYTES = 8
@@ -73,6 +79,11 @@ def read_table(path: str | Path) -> pa.Table:
     """Read ``queries.parquet`` or ``qrels.parquet``; DataError if it was changed after it was written."""
     check_digest(path, recorded_digest(path), corpus_record(path))
     return pq.ParquetFile(path).read()  # read_table would import all of Arrow's datasets
+
+
+def relevant_from(qrels: pa.Table) -> int:
+    """Return the grade from which a document is relevant, for measures without grades."""
+    return int((qrels.schema.metadata or {}).get(RELEVANT_FROM.encode(), 1))
 
 
 def own_candidates(queries_path: str | Path) -> pa.Table | None:

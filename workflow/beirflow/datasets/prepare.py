@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, taken, text_bytes, write_documents
-from beirflow.datasets.corpus_files import OWN_CANDIDATES, PreparedCorpus, footer_digest
+from beirflow.datasets.corpus_files import EXCLUDED_PAIRS, OWN_CANDIDATES, RELEVANT_FROM, PreparedCorpus, footer_digest
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
@@ -27,6 +27,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
+from beirflow.sources.beir_files import EXCLUDED
 from beirflow.sources.forms import form_of
 from beirflow.sources.hub_source import HubSource
 from beirflow.sources.opening import open_source
@@ -43,10 +44,12 @@ class Preparation:
         forum: Folder of a forum inside the source, or None.
         split: Name of the judgements.
         chunks: Number of row groups to write.
-        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; where
-            nobody could count the documents beforehand, as ``most`` how many of them one chunk may have.
+        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; with
+            ``excluded_pairs``, how many documents queries exclude in all; where nobody could count the documents beforehand, as
+            ``most`` how many of them one chunk may have.
         form: Fields of its form, ``kind`` among them; None for the form of BEIR.
         part_of: The dataset, where this is another split of it or a sample, and so not the official data.
+        relevant_from: Grade from which a document is relevant, for measures without grades; None for 1.
         sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
         document_sample: ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents
             are left out, and queries without any left.
@@ -58,6 +61,7 @@ class Preparation:
     expected: Mapping[str, Any]
     form: Mapping[str, Any] | None = None
     part_of: str | None = None
+    relevant_from: int | None = None
     sample: Mapping[str, int] | None = None
     document_sample: Mapping[str, int] | None = None
 
@@ -98,6 +102,8 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, settings.chunks, threads)
             digest = stream.digest()
+    if settings.relevant_from:
+        qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
     for table, path in ((queries, corpus.queries_path), (qrels, corpus.qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
@@ -105,10 +111,12 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    differs = _compare(source, expected, judged) is False
+    excluded = _excluded_counts(queries, scan.ids)
+    differs = _compare(source, expected, judged, None if settings.sample else excluded) is False
     official = False if differs or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
     notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
+    notes |= {RELEVANT_FROM: settings.relevant_from} if settings.relevant_from else {}
     # Without times: every system depends on this record, and would be rebuilt if a time changed.
     write_record(
         corpus.corpus_path,
@@ -125,6 +133,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
             "judgements_without_document": missing.num_rows,
+            **excluded,
         },
         split=split,
         chunks=settings.chunks,
@@ -196,7 +205,16 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
-def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int) -> bool | None:
+def _excluded_counts(queries: pa.Table, ids: pa.Array) -> dict[str, int]:
+    """Count the documents that queries exclude, and those of them that the corpus does not have; empty if there are none."""
+    if EXCLUDED not in queries.column_names:
+        return {}
+    named = pc.list_flatten(queries[EXCLUDED])
+    there = pc.is_in(named, value_set=ids.filter(pc.is_in(ids, value_set=pc.unique(named).cast(ids.type))).cast(named.type))
+    return {EXCLUDED_PAIRS: len(named), "excluded_without_document": pc.sum(pc.invert(there)).as_py() or 0}
+
+
+def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None) -> bool | None:
     """Test for official data: None for a dataset outside the catalogue, False with a warning if the data differ."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"
@@ -205,6 +223,8 @@ def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int) -
     ]
     if expected["queries"] not in (None, queries):
         differences.append(f"{queries} judged queries, expected {expected['queries']}")
+    if excluded is not None and (pairs := expected.get(EXCLUDED_PAIRS)) and excluded.get(EXCLUDED_PAIRS, 0) != pairs:
+        differences.append(f"queries exclude {excluded.get(EXCLUDED_PAIRS, 0):,} documents, expected {pairs:,}")
     for difference in differences:
         logger.warning("this is not the official data, so no published score is comparable: %s", difference)
     if differences:

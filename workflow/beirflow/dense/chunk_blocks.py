@@ -107,7 +107,7 @@ class Chunk:
     Attributes:
         queries: float32 of shape (queries, dim), on the device.
         documents: float32 of shape (documents, dim).
-        excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
+        excluded: For each query rows that are left out, or -1; int64 of shape (queries, n).
         similarity: ``dot`` or ``cosine``.
         threads: Share the queries.
         dtype: Type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held.
@@ -166,8 +166,8 @@ class Chunk:
         """
         scores = (self.fast[queries] @ block.T).float()
         own = self.excluded[queries] - start
-        here = ((own >= 0) & (own < len(block))).nonzero().flatten()
-        scores[here, own[here]] = -torch.inf
+        here, place = ((own >= 0) & (own < len(block))).nonzero(as_tuple=True)
+        scores[here, own[here, place]] = -torch.inf
         return scores
 
 

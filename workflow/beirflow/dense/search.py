@@ -89,7 +89,7 @@ def _top_k(
     """Find the k best documents of each query, and count the documents that are left out."""
     order, where = byte_order(ids.documents), exact_device(device)
     if ids.pairs is None:
-        hits = exact_top_k(queries, documents, order, k, similarity=similarity, excluded=ids.own, device=where)
+        hits = exact_top_k(queries, documents, order, k, similarity=similarity, excluded=ids.excluded, device=where)
     else:
         hits = exact_of_pairs(queries, documents, *ids.pairs, order, k, similarity=similarity, device=where)
     return hits, ids.self_matches

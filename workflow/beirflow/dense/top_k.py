@@ -48,7 +48,7 @@ def exact_top_k(
         id_order: Place of each document's id in byte order, integers of shape (documents,).
         k: Documents to keep for each query.
         similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
-        excluded: For each query a row of ``documents`` that is left out, or -1; shape (queries,).
+        excluded: For each query rows of ``documents`` that are left out, or -1; shape (queries,) or (queries, n).
         device: Where to compute.
 
     Returns:
@@ -67,7 +67,13 @@ def exact_top_k(
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
-        whole = Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity, threads)
+        whole = Chunk(
+            matrix,
+            documents,
+            torch.from_numpy(excluded.astype(np.int64).reshape(len(queries), -1)).to(device),
+            similarity,
+            threads,
+        )
 
         def search(halvings: int) -> Hits:
             chunk = replace(whole, halvings=halvings)
@@ -98,7 +104,7 @@ def exact_of_pairs(
     if not len(row):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     with Threads(device) as threads:
-        nothing = torch.full((len(queries),), -1, device=device)
+        nothing = torch.full((len(queries), 1), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
         pairs = torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)
         hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), *pairs), device)

@@ -3,7 +3,8 @@
 NDCG, MAP, Recall and P come from pytrec_eval, which is trec_eval. The others are ours, vectorised over queries. MRR, R_cap,
 Hole and Accuracy, a hit rate, are those of the BEIR paper (Thakur et al. 2021, arXiv 2104.08663) and package. Neither has F1
 (van Rijsbergen 1979, the harmonic mean of P and Recall at k) and NDCG_exp (Burges et al. 2005, doi:10.1145/1102351.1102363). A
-document is relevant when its judgement is above 0. A query with no retrieved document scores 0 in every measure.
+document is relevant when its judgement is at least ``relevant_from``, as with trec_eval's ``-l``: 1, or as the dataset says; NDCG
+and NDCG_exp take every judgement as a gain. A query with no retrieved document scores 0 in every measure.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytrec_eval
 
+from beirflow.datasets.corpus_files import relevant_from
 from beirflow.runs.ranking import byte_order, rank
 
 TREC_NAMES = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
@@ -29,9 +31,10 @@ class Ranking:
         retrieved: Whether there is a document at a rank, bool of shape (q, n).
         grades: Judgement of the document at a rank, 0 if there is none, int64 of shape (q, n).
         judged: Whether the document at a rank is judged for any query, bool of shape (q, n).
+        relevant_from: Grade from which a document is relevant.
         relevant: Number of relevant documents of each query, retrieved or not, int64 of shape (q,).
         ideal: Judgements of each query above 0 in descending order, then zeros, int64 of shape (q, n).
-        missed: Number of the query and judgement of every relevant document that is at no rank, int64 of shape (m, 2).
+        missed: Number of the query and judgement of every document judged above 0 that is at no rank, int64 of shape (m, 2).
     """
 
     query_ids: list[str]
@@ -41,6 +44,7 @@ class Ranking:
     relevant: np.ndarray
     ideal: np.ndarray
     missed: np.ndarray
+    relevant_from: int = 1
 
 
 def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFrame:
@@ -48,7 +52,7 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFr
 
     Args:
         run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
-        qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements.
+        qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements; metadata may say from which score a document is relevant.
         cutoffs: The k of the measures.
 
     Returns:
@@ -91,7 +95,7 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     judgement = _find(run_query[some] * len(judged_docs) + run_doc[some], among=qrel_query * len(judged_docs) + qrel_doc)
     some, judgement = some[judgement >= 0], judgement[judgement >= 0]
     grades[run_query[some], ranks[some] - 1] = judgements[judgement]
-    positive = judgements > 0
+    positive, relevant = judgements > 0, relevant_from(qrels)
     missed = positive.copy()
     missed[judgement] = False
     return Ranking(
@@ -99,9 +103,10 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
         retrieved,
         grades,
         judged,
-        relevant=np.bincount(qrel_query[positive], minlength=len(query_ids)),
+        relevant=np.bincount(qrel_query[judgements >= relevant], minlength=len(query_ids)),
         ideal=_ideal(qrel_query[positive], judgements[positive], shape),
         missed=np.stack([qrel_query[missed], judgements[missed]], axis=1),
+        relevant_from=relevant,
     )
 
 
@@ -148,7 +153,9 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
         qrels[query][f"missed {number}"] = grade
     ks = ",".join(map(str, cutoffs))
     evaluator = pytrec_eval.RelevanceEvaluator(
-        dict(zip(ranking.query_ids, qrels, strict=True)), {f"{name}.{ks}" for name in TREC_NAMES.values()}
+        dict(zip(ranking.query_ids, qrels, strict=True)),
+        {f"{name}.{ks}" for name in TREC_NAMES.values()},
+        relevance_level=ranking.relevant_from,
     )
     values = evaluator.evaluate(run)
     return {
@@ -160,7 +167,7 @@ def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.nda
 
 def _own_measures(ranking: Ranking, k: int) -> dict[str, np.ndarray]:
     """Compute the measures that pytrec_eval does not have, at one cutoff; each of shape (q,)."""
-    relevant_at = ranking.grades[:, :k] > 0
+    relevant_at = ranking.grades[:, :k] >= ranking.relevant_from
     hits = relevant_at.sum(axis=1)
     any_hit = hits > 0
     precision, recall = hits / k, _ratio(hits, ranking.relevant)

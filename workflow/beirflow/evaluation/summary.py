@@ -68,7 +68,8 @@ def summary_table(
             row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
         by_system.setdefault(row["system"], []).append(row)
     official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
-    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows, seen)])
+    known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, known, rows, seen)])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
     first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
     return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
@@ -106,9 +107,11 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
     return row
 
 
-def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]], seen: Collection[str]) -> list[dict[str, Any]]:
+def _average_rows(
+    official: Sequence[str], known: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, Any]], seen: Collection[str]
+) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
-    groups = averages(official, [row["dataset"] for row in rows], seen)
+    groups = averages(official, [row["dataset"] for row in rows], seen, known)
     return [_average_row(label, [row for row in rows if row["dataset"] in members]) for label, members in groups.items()]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.schema import Problems, choices, nearest
+from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
@@ -60,19 +60,25 @@ def check_names(
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
-            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows))
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows, catalogue))
 
 
-def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str:
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue) -> str:
     """Return the datasets that can replace an unknown one."""
+    newer, first = catalogue.newer, name.partition(".")[0]
+    if reason := newer.refused.get(first):
+        return f"this collection is not read: {reason}"
     whole = name.rpartition(".")[0]
     if whole in rows:
         usual = rows[whole][0]
-        others = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
+        splits = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
         return f"{whole} is evaluated on {usual.split}; " + (
-            f"its other splits are {others}" if others else "it has no other splits"
+            f"its other splits are {splits}" if splits else "it has no other splits"
         )
-    return f"{choices(name, rows)}; or define it under custom.datasets"
+    if first in newer.collections and name not in newer.collections:
+        return choices(name, newer.collections[first].members)
+    others = [row for row in rows if row not in newer.members]
+    return f"{choices(name, [*others, *newer.collections])}; or define it under custom.datasets"
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
@@ -98,6 +104,8 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
     """Check that the definitions can be used together."""
     config = experiment.config
+    if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
+        problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
     for cutoff in config["cutoffs"]:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"

@@ -9,6 +9,7 @@ from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset
+from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
 from beirflow.datasets.counts import count_judged_queries, known_documents
 from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
@@ -150,13 +151,15 @@ class Datasets:
         """Return the settings that determine a prepared corpus: arguments of ``prepare_corpus``, all but the paths."""
         dataset, documents = self.datasets[name], self.source_documents(name)
         most = {} if documents else {"most": self.config["chunk_documents"]}
+        excluded = {EXCLUDED_PAIRS: dataset.excluded_pairs} if dataset.excluded_pairs else {}
         return {
             "forum": dataset.forum,
             "split": dataset.split,
             "chunks": self.chunks(name),
-            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most},
+            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most, **excluded},
             "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
+            "relevant_from": dataset.relevant_from,
             "sample": {"queries": dataset.sample_queries, "seed": dataset.sample_seed} if dataset.sample_queries else None,
             "document_sample": (
                 {"documents": dataset.sample_documents, "seed": dataset.documents_seed} if dataset.sample_documents else None

@@ -11,8 +11,9 @@ from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset, folders_of
 from beirflow.catalogue.schema import Problems, defaults, problems_with, with_types
+from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
-from beirflow.experiment.config_files import CONFIGURATION, check_config_files
+from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases
@@ -62,8 +63,12 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
     all_rows |= {name: corpora for name in chosen if (corpora := corpora_named(name, all_rows))}
     chosen = [name for name in chosen if name in all_rows]
     config |= {"datasets": chosen} if config["datasets"] != "all" else {}
+    config |= main_measure_of(chosen, config, catalogue)
     evaluated = [corpus for row in (catalogue.datasets if config["datasets"] == "all" else chosen) for corpus in all_rows[row]]
-    all_rows |= tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
+    tuned_on = tuning_rows([(name, corpus) for name in config["systems"] for corpus in evaluated], all_systems, all_rows)
+    # Every rule has the names of all datasets in its pattern: those of collections, which are many, only where they are used.
+    used = {*chosen, *tuned_on}
+    all_rows = {name: corpora for name, corpora in (all_rows | tuned_on).items() if name in used or not corpora[0].collection}
     experiment = Experiment(
         config=config,
         catalogue=catalogue,
@@ -72,7 +77,7 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
         datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
     )
     check_combinations(experiment, problems)
-    problems.raise_if_any(CONFIGURATION)
+    problems.raise_if_any(CONFIGURATION, key_places(config_files) if problems.lines else None)
     return experiment
 
 
@@ -86,10 +91,20 @@ def _spelled_out(config: dict[str, Any], catalogue: Catalogue, problems: Problem
     if isinstance(given["systems"], Mapping):
         made["systems"] = with_bases(given["systems"], problems)
     if isinstance(given["datasets"], Mapping):
-        known = {**catalogue.known_datasets, **given["datasets"]}
+        known = {**catalogue.known_datasets, **catalogue.newer.collections, **given["datasets"]}
         made["datasets"] = {**given["datasets"], **folders_of(config.get("data_dir"), config.get("datasets"), known)}
     made = {kind: entries for kind, entries in made.items() if entries}
     return config | {"custom": {**custom, **made}} if made else config
+
+
+def main_measure_of(chosen: Iterable[str], config: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """Return the main measure that the collections of all chosen datasets share, if none is configured and its cutoff is."""
+    if config["main_measure"] is not None or config["datasets"] == "all":
+        return {}
+    newer = catalogue.newer.collections
+    measures = {newer[name.partition(".")[0]].main_measure if name.partition(".")[0] in newer else None for name in chosen}
+    shared = measures.pop() if len(measures) == 1 else None
+    return {"main_measure": shared} if shared and cutoff_of(shared) in config["cutoffs"] else {}
 
 
 def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:

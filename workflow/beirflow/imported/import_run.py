@@ -16,7 +16,7 @@ from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
-from beirflow.runs.searched import read_every_id
+from beirflow.runs.searched import excluded_rows, read_every_id
 
 logger = logging.getLogger(__name__)
 
@@ -24,19 +24,20 @@ logger = logging.getLogger(__name__)
 def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_self_matches: bool, job: Job) -> None:
     """Import a run, as Parquet or in TREC form, plain or gzipped; its record has the digest of the source, and what was left out.
 
-    A self match is dropped before the cut. Raises DataError, which names file and line, if the file is no run on this corpus.
+    A self match and a document that the query excludes are dropped before the cut. Raises DataError, which names file and line,
+    if the file is no run on this corpus.
     """
-    query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    asked = read_table(corpus.queries_path)
+    query_ids = asked["query_id"].combine_chunks()
     doc_ids, _ = read_every_id(corpus.documents_path)
     with unchanged(source_path) as digest:
         rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
     _check_repetition(source_path, rows, query, row)
-    kept = np.ones(len(query), bool)
-    if drop_self_matches:
-        own = pc.fill_null(pc.index_in(query_ids, value_set=doc_ids), -1).to_numpy()
-        kept = row != own[query]
+    excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
+    asking, place = np.nonzero(excluded >= 0)
+    kept = ~np.isin(query.astype(np.int64) * len(doc_ids) + row, asking * len(doc_ids) + excluded[asking, place])
     otherwise = _queries_ranked_otherwise(rows, query)
     if otherwise:
         logger.warning(

@@ -59,7 +59,7 @@ class Chunk:
         queries: The queries, longest first.
         segments: Gives the documents, again with each call.
         documents: Their number.
-        excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
+        excluded: For each query rows that are left out, ascending but for -1; int64 of shape (queries, n).
         threads: Share the queries.
         halvings: Halvings of the blocks, because memory ran out.
     """
@@ -93,7 +93,13 @@ class Chunk:
         of_texts = fast_scores(self.queries.some(which), part.blocks)
         scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
         excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
-        query, document = (torch.from_numpy(found).to(self.device) for found in np.nonzero(excluded[:, None] == part.rows))
+        if not len(part.rows) or not (excluded >= 0).any():
+            return scores
+        # Rows of a segment need not ascend.
+        order = np.argsort(part.rows)
+        place = np.minimum(np.searchsorted(part.rows, excluded, sorter=order), len(order) - 1)
+        found, column = np.nonzero(part.rows[order[place]] == excluded)
+        query, document = (torch.from_numpy(each).to(self.device) for each in (found, order[place[found, column]]))
         scores[query, document] = -torch.inf  # sorts last, and no document has it otherwise
         return scores
 
@@ -124,7 +130,7 @@ def exact_top_k(
         segments: Gives the vectors of the documents, which may be arranged already; called several times.
         id_order: Place of each document's id in the order of ties, integers of shape (documents,).
         k: Documents to keep for each query.
-        excluded: For each query the row of a document that is left out, or -1; shape (queries,).
+        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
         device: Device of the computation.
 
     Returns:
@@ -136,7 +142,9 @@ def exact_top_k(
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
     with Threads(device, alone=len(queries.counts) == 1) as threads:
-        whole = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
+        whole = Chunk(
+            Queries.of(queries.take(order), device), segments, documents, excluded[order].reshape(len(order), -1), threads
+        )
 
         def search(halvings: int) -> list[Hits]:
             chunk = replace(whole, halvings=halvings)
@@ -276,7 +284,7 @@ def search_tokens(
 def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
     segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
     if ids.pairs is None:
-        hits = exact_top_k(queries, segments, order, k, excluded=ids.own, device=where)
+        hits = exact_top_k(queries, segments, order, k, excluded=ids.excluded, device=where)
     else:
         hits = exact_of_pairs(queries, segments, *ids.pairs, order, k, device=where)
     return hits, ids.self_matches

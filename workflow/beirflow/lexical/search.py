@@ -48,7 +48,7 @@ def search_postings(
         id_order: Place of each document's id in the order of ties at the cut, Lucene's of which ascend; int64 of shape
             (documents,).
         k: Documents to keep for each query.
-        excluded: For each query the row of a document that is left out, or -1; shape (queries,).
+        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
         threads: Threads to compute with.
         inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again for a few terms.
 

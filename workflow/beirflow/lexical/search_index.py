@@ -63,7 +63,9 @@ def search_index(
                 frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
                 fields = weigh(analyzed, settings, statistics, frequencies)
                 return search_postings(
-                    *(analyzed, fields, opening.result(), ordering.result(), request.top_k), excluded=ids.own, threads=threads
+                    *(analyzed, fields, opening.result(), ordering.result(), request.top_k),
+                    excluded=ids.excluded,
+                    threads=threads,
                 )
 
             return OpenedChunk(search)

@@ -47,7 +47,7 @@ class Cut(NamedTuple):
 
     k: int  # documents to keep for each query
     id_order: np.ndarray  # place of each document's id in the order of ties, int64 of shape (documents,)
-    excluded: np.ndarray  # for each query the document that is left out, or -1; shape (queries,)
+    excluded: np.ndarray  # for each query the documents that are left out, or -1; shape (queries,) or (queries, n)
     least: np.ndarray  # for each query a score that k other documents reach, or minus infinity, float32 of shape (queries,)
 
 
@@ -120,17 +120,17 @@ def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator
         yield matrix @ factors
 
 
-def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, bool]:
-    """Return the k best of a query, and whether the excluded document is in a list; values change."""
-    own = cut.excluded[query]
-    left_out = own >= 0 and values[own] > 0
-    if left_out:
-        values[own] = 0
+def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, int]:
+    """Return the k best of a query, and how many excluded documents are in a list; values change."""
+    own = np.atleast_1d(cut.excluded[query])
+    own = own[own >= 0]
+    left_out = int(np.count_nonzero(values[own]))
+    values[own] = 0
     known = cut.least[query] > 0
     rows = _reaching(values, cut.least[query] if known else _guess(values, cut.k))
     if len(rows) < cut.k and not known:
         rows = np.flatnonzero(values)
-    return _best(rows, values[rows].astype(np.float32), cut.id_order, cut.k), bool(left_out)
+    return _best(rows, values[rows].astype(np.float32), cut.id_order, cut.k), left_out
 
 
 def _guess(values: np.ndarray, k: int) -> np.float32:

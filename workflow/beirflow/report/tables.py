@@ -67,9 +67,9 @@ NOT_COUNTED = (
     " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
 )
 COUNTED = (
-    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran, whoever used them:"
-    " jobs that ran side by side each count all of it. Share is the processor time of the jobs over that of all processes"
-    " meanwhile; near 1, the energy is that of the jobs."
+    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
+    " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
+    " no more than the machine used; share is that of all jobs. Jobs that shared a GPU each count all of its energy."
 )
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
@@ -176,7 +176,7 @@ def energy_table(costs: pd.DataFrame) -> Table | None:
         values = {key: row[key] / ENERGY[key][2] for key in shown}
         cells = [Cell("not known") if pd.isna(value) else number(value, ENERGY[key][1]) for key, value in values.items()]
         rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *cells])
-    caption = "What the machine used while the jobs of every system ran"
+    caption = "Energy of the jobs of every system, summed over all of them"
     return Table("energy-table", "Energy", caption, columns, rows, tall=True) if shown else None
 
 
@@ -201,6 +201,13 @@ def of_catalogue(name: str) -> str | None:
     return None
 
 
+def citation_of(known: str | None) -> str | None:
+    """Return the entry of BibTeX of a dataset of the catalogue, or of its collection; None if there is none."""
+    if collection := load_catalogue().newer.collections.get((known or "").partition(".")[0]):
+        return collection.citation
+    return known if known in citations() else None
+
+
 def datasets_table(summary: pd.DataFrame) -> Table:
     """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
@@ -212,7 +219,7 @@ def datasets_table(summary: pd.DataFrame) -> Table:
         known = of_catalogue(str(row["dataset"]))
         kinds = catalogue.kinds.get(known or "", {})
         licence = catalogue.known_datasets[known][0].licence if known else None
-        words = (kinds.get("task"), kinds.get("domain"), licence, known if known in citations() else None)
+        words = (kinds.get("task"), kinds.get("domain"), licence, citation_of(known))
         sizes = (number(row[key], ",.0f") for key in ("documents", "queries"))
         rows.append([Cell(str(row["dataset"])), Cell(str(row["split"])), *sizes, *(Cell(str(word or "")) for word in words)])
     return Table("datasets-table", "Datasets", "What every dataset is; licences as the BEIR paper names them", columns, rows)
@@ -220,5 +227,5 @@ def datasets_table(summary: pd.DataFrame) -> Table:
 
 def bibtex(names: Iterable[str]) -> str:
     """Return the BibTeX of BEIR and of the named datasets of the catalogue; empty if none of the names is one."""
-    datasets = dict.fromkeys(known for name in names if (known := of_catalogue(name)) in citations())
+    datasets = dict.fromkeys(entry for name in names if (entry := citation_of(of_catalogue(name))))
     return "\n".join(citations()[str(name)] for name in (BEIR, *datasets)) if datasets else ""

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from beirflow.files.layout import QRELS, RUN
 from beirflow.runs.ranking import Ties
 from beirflow.runs.spot_check import Finding, Subject
+from beirflow.sources.beir_files import EXCLUDED
 
 
 def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:
@@ -101,6 +102,11 @@ class _Ranks:
         self._candidates: pa.Table | None = None
         if subject.own_candidates:
             self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
+        queries = subject.queries()
+        self._excluded: list[pa.Array] = []  # of each query, ids of the documents that it excludes
+        if EXCLUDED in queries.column_names:
+            lists = dict(zip(queries["query_id"].to_pylist(), queries[EXCLUDED].combine_chunks(), strict=True))
+            self._excluded = [lists[query].values for query in query_ids]
         path = subject.results / RUN(system=subject.system.name, dataset=subject.dataset)
         run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).sort_by(
             [("query_id", "ascending"), ("rank", "ascending")]
@@ -147,6 +153,8 @@ class _Ranks:
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        for number, of_query in enumerate(self._excluded):
+            scores[number, pc.is_in(doc_ids, value_set=of_query).to_numpy(zero_copy_only=False)] = -np.inf
         if self._candidates is not None:
             for number, query in enumerate(self.query_ids.to_pylist()):
                 own = self._candidates.filter(pc.equal(self._candidates["query_id"], query))["doc_id"].combine_chunks()

@@ -10,15 +10,16 @@ from collections.abc import Container, Mapping, Sequence
 
 
 def measures_of_query(
-    ranked: Sequence[str], judgements: Mapping[str, int], judged: Container[str], cutoffs: Sequence[int]
+    ranked: Sequence[str], judgements: Mapping[str, int], judged: Container[str], cutoffs: Sequence[int], relevant_from: int = 1
 ) -> dict[str, float]:
     """Return all measures of one query by name, such as ``NDCG@10``.
 
     Args:
         ranked: Ids of the retrieved documents, best first.
-        judgements: Grade of each judged document of this query; a document is relevant when its grade is above 0.
+        judgements: Grade of each judged document of this query.
         judged: Ids of the documents that are judged for any query.
         cutoffs: The k of the measures.
+        relevant_from: Grade from which a document is relevant, for measures without grades.
 
     Returns:
         The measures.
@@ -29,15 +30,15 @@ def measures_of_query(
     ideal = sorted((grade for grade in judgements.values() if grade > 0), reverse=True)
     found: dict[str, float] = {}
     for k in cutoffs:
-        values = _at_cutoff(gains[:k], ideal, k) | {"Hole": sum(holes[:k]) / k}
+        values = _at_cutoff(gains[:k], ideal, k, relevant_from) | {"Hole": sum(holes[:k]) / k}
         found |= {f"{name}@{k}": value for name, value in values.items()}
     return found
 
 
-def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int) -> dict[str, float]:
+def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int, relevant_from: int) -> dict[str, float]:
     """Return the measures of the first k documents, from their grades by rank and all grades of the query, the highest first."""
-    ranks = [rank for rank, gain in enumerate(gains, 1) if gain]
-    hits, relevant = len(ranks), len(ideal)
+    ranks = [rank for rank, gain in enumerate(gains, 1) if gain >= relevant_from]
+    hits, relevant = len(ranks), sum(gain >= relevant_from for gain in ideal)
     precision, recall = hits / k, _quotient(hits, relevant)
     return {
         "NDCG": _quotient(_dcg(gains), _dcg(ideal[:k])),

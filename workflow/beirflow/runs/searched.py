@@ -14,6 +14,10 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
+from beirflow.sources.beir_files import EXCLUDED
+
+MOST_EXCLUDED = 1 << 27
+"""Queries times the most documents that one of them excludes: a GiB."""
 
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
@@ -24,14 +28,15 @@ class Ids(NamedTuple):
 
     queries: pa.Array
     documents: pa.Array
-    own: np.ndarray  # row of the document that is dropped because it has the id of the query, or -1, for each query
+    # For each query rows of the documents that are dropped: that of its own id, and those that it excludes; -1 for none.
+    excluded: np.ndarray  # int64 of shape (queries, most of a query)
     # Candidates that a dataset states: numbers of queries, ascending, and rows of documents, int64.
     pairs: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def self_matches(self) -> int:
         """Number of documents that are dropped."""
-        return int((self.own >= 0).sum())
+        return int((self.excluded >= 0).sum())
 
 
 def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
@@ -41,16 +46,48 @@ def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
 
 
 def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> Ids:
-    """Read the ids of the queries and of the documents of one chunk; a document with the query's id is dropped if so wished.
+    """Read the ids of the queries and of the documents of one chunk, and what is dropped, as :func:`excluded_rows` returns it.
 
     Raises DataError if a file is not the one that was recorded.
     """
-    queries = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    queries = read_table(corpus.queries_path)
     with Documents(corpus.documents_path) as file:
         documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
-    if drop_self_matches:
-        return Ids(queries, documents, places_of(queries, documents))
-    return Ids(queries, documents, np.full(len(queries), -1))
+    excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches)
+    return Ids(queries["query_id"].combine_chunks(), documents, excluded)
+
+
+def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool) -> np.ndarray:
+    """Return for each query the rows of the documents that are left out of its ranking, before the cut at k.
+
+    Args:
+        queries: The table of ``queries.parquet``, in which queries may exclude documents.
+        documents: Ids of the documents that are searched.
+        drop_self_matches: Whether a document with the id of the query is left out too.
+
+    Returns:
+        Rows, each once for a query, and -1 for none; int64 of shape (queries, most of a query, but at least 1).
+
+    Raises:
+        DataError: So many documents are excluded that the array would not fit into memory.
+    """
+    ids = queries["query_id"].combine_chunks()
+    own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
+    if EXCLUDED not in queries.column_names:
+        return own[:, None]
+    lists = queries[EXCLUDED].combine_chunks()
+    found = lists.flatten().dictionary_encode()
+    rows = np.concatenate([own, places_of(found.dictionary, documents)[found.indices.to_numpy(zero_copy_only=False)]])
+    query = np.concatenate([np.arange(len(ids)), np.repeat(np.arange(len(ids)), lists.value_lengths().to_numpy())])
+    pairs = np.unique(np.stack([query, rows], axis=1)[rows >= 0], axis=0)
+    counts = np.bincount(pairs[:, 0], minlength=len(ids))
+    width = max(1, int(counts.max(initial=0)))
+    if len(ids) * width > MOST_EXCLUDED:
+        problem = f"{len(ids):,} queries of which one excludes {width:,} documents of a chunk"
+        raise DataError(f"found {problem}, more than {MOST_EXCLUDED:,} together; set a smaller chunk_documents")
+    excluded = np.full((len(ids), width), -1)
+    excluded[pairs[:, 0], np.arange(len(pairs)) - (np.cumsum(counts) - counts)[pairs[:, 0]]] = pairs[:, 1]
+    return excluded
 
 
 def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,11 @@ from typing import BinaryIO, NamedTuple, cast
 
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
-from beirflow.sources.json_lines import lines_in, read_value, short, snippet
+from beirflow.sources.json_lines import is_id, lines_in, read_value, short, snippet
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
+
+EXCLUDED = "excluded_ids"
+"""Key of a query, and column of ``queries.parquet``: documents that are left out of its ranking, as in BRIGHT."""
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
 # As many digits as certainly fit into 64 bits.
@@ -114,15 +117,19 @@ def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) ->
         yield number, cast(str, record["_id"]), title, text
 
 
-def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None]]:
-    """Yield line number, id and text of the queries; None without a text, which matters only for queries with judgements.
+def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None, list[str]]]:
+    """Yield line number, id, text and excluded documents of the queries; None without a text, which only judged queries need.
 
-    Raises DataError if a line is not a JSON object in UTF-8 with a non-empty string ``_id``.
+    Raises DataError if a line is not a JSON object in UTF-8 with a non-empty string ``_id``, or if ``excluded_ids``, where there
+    are some, are no list of ids.
     """
     name = QUERIES
     for number, record in _records(source.where(name), source.lines(name)):
-        text = record.get("text")
-        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None
+        text, excluded = record.get("text"), record.get(EXCLUDED) or []
+        if not isinstance(excluded, list) or not all(map(is_id, excluded)):
+            message = f"{EXCLUDED!r} must be a list of ids of documents"
+            raise DataError(f"{source.where(name)}:{number}: {message}, found {short(excluded)}")
+        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None, [*map(str, excluded)]
 
 
 def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:

@@ -36,7 +36,7 @@ def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job:
     files: dict[str, dict[str, str]] = {}
     for role in ROLES:
         hub = repositories[wanted.place(role)]
-        names = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where)
+        names = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where, layout=wanted.layout)
         files[role] = {name: hub.fetch(name) for name in names}
         logger.info("%s: the %s is %s", hub.where, role, ", ".join(names))
     write_record(output_path, job, inputs={}, outputs={}, **dict(form), split=split, files=files)

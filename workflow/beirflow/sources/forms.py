@@ -68,6 +68,7 @@ class HubForm:
         subset: The language or part of it, if it has several.
         qrels_hub: Id of another dataset that has the judgements; None where it has them itself.
         qrels_revision: The commit that pins that one.
+        layout: Name of its layout in ``hub_layout.LAYOUTS``; None where each part has a config of its name.
         kind: What tells this form from others.
     """
 
@@ -76,6 +77,7 @@ class HubForm:
     subset: str | None = None
     qrels_hub: str | None = None
     qrels_revision: str | None = None
+    layout: str | None = None
     kind: Literal["hub"] = "hub"
 
     has_splits: ClassVar[bool] = True

@@ -8,6 +8,7 @@ their names do.
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any
@@ -32,6 +33,55 @@ OTHER_LAYOUT = (
 )
 """Advice for a dataset that has them elsewhere: as splits of one config, or as lists in its queries."""
 
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names.
+
+    Attributes:
+        configs: By role, the name of the config; ``{subset}`` stands for the language or part.
+        splits: By role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset.
+        columns: By role, their name of each column by ours.
+        length: Column whose number, where it has one, must be the split.
+    """
+
+    configs: Mapping[str, str]
+    splits: Mapping[str, str]
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    length: str | None = None
+
+
+def _bright(documents: str, judged: str) -> Layout:
+    return Layout(
+        configs={CORPUS: documents, QUERIES: "examples", QRELS: "examples"},
+        splits=dict.fromkeys(ROLES, "{subset}"),
+        columns={
+            CORPUS: {"_id": "id", "text": "content"},
+            QUERIES: {"_id": "id", "text": "query"},
+            QRELS: {"query-id": "id", "corpus-id": judged},
+        },
+    )
+
+
+def _longembed(length: str | None = None) -> Layout:
+    return Layout(
+        configs=dict.fromkeys(ROLES, "{subset}"),
+        splits={role: role for role in ROLES},
+        columns={CORPUS: {"_id": "doc_id"}, QUERIES: {"_id": "qid"}, QRELS: {"query-id": "qid", "corpus-id": "doc_id"}},
+        length=length,
+    )
+
+
+LAYOUTS = {
+    "bright": _bright("documents", "gold_ids"),
+    "bright-long": _bright("long_documents", "gold_ids_long"),
+    "longembed": _longembed(),
+    "longembed-lengths": _longembed("context_length"),
+    "cure": Layout({CORPUS: "corpus", QUERIES: "queries-{subset}", QRELS: "qrels"}, dict.fromkeys(ROLES, "{split}")),
+    "cqadupstack-nl": Layout({CORPUS: "corpus", QUERIES: "queries", QRELS: "test"}, dict.fromkeys(ROLES, "{split}")),
+}
+"""Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, and BEIR-NL's CQADupStack."""
+
 CARD = "README" + ".md"
 """The card of a dataset."""
 
@@ -53,7 +103,9 @@ Splits = dict[str, list[str]]
 """Files by split."""
 
 
-def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str) -> list[str]:
+def files_of(
+    role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str, layout: str | None = None
+) -> list[str]:
     """Return the names of the files that hold the documents, the queries or the judgements, in order.
 
     Args:
@@ -63,6 +115,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
         subset: The language or part, if it has several.
         split: The judgements that are evaluated. Documents and queries may be called otherwise where they have one split only.
         where: How messages call the repository.
+        layout: Its layout in :data:`LAYOUTS`, if that is another.
 
     Returns:
         Their names.
@@ -76,6 +129,9 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
         if config := next((config for config in (*_with(subset, name), name) if config in configs), None):
             raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
+    if layout:
+        wanted = [LAYOUTS[layout].configs[role].format(subset=subset)]
+        split = LAYOUTS[layout].splits[role].format(subset=subset, split=split)
     chosen = next((config for config in wanted if config in configs), None)
     if chosen is None:
         in_parts = any({CORPUS, QUERIES} & {config.partition("-")[0], config.rpartition("-")[2]} for config in configs)
@@ -84,7 +140,7 @@ def files_of(role: str, names: Iterable[str], card: str, *, subset: str | None, 
     splits = _splits_of(configs[chosen], names, where) if chosen in _configs_of_card(card, where) else configs[chosen]
     if split in splits:
         return sorted(splits[split])
-    if role != QRELS and len(splits) == 1:
+    if role != QRELS and len(splits) == 1 and not layout:
         return sorted(next(iter(splits.values())))
     raise DataError(f"{where}: {chosen!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
 

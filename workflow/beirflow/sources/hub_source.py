@@ -16,22 +16,26 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import source
 from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
-from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.beir_files import EXCLUDED, judgement_line
 from beirflow.sources.forms import CORPUS, QRELS, QUERIES, HubForm
+from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
 BATCH_ROWS = 2048
 """Rows of a Parquet file that are read at a time."""
 
-OTHER_TASKS = ("instruction", "excluded_ids")
-"""Columns of queries that change what is relevant; a query without a value in them is a plain one."""
+OTHER_TASK = "instruction"
+"""Column of queries that changes what is relevant; a query without a value in it is a plain one."""
 
 COLUMNS = {
     CORPUS: ("_id", "id", "title", "text"),
-    QUERIES: ("_id", "id", "text", *OTHER_TASKS),
+    QUERIES: ("_id", "id", "text", OTHER_TASK, EXCLUDED),
     QRELS: ("query-id", "corpus-id", "score"),
 }
+
+NOTHING = ["N/A"]
+"""List of ids that stands for an empty one, in BRIGHT."""
 
 Row = dict[str, Any]
 
@@ -41,7 +45,7 @@ class HubSource(DatasetSource):
 
     def __init__(self, path: str | Path, form: HubForm) -> None:
         super().__init__(path)
-        self.form = form
+        self.form, self.split = form, str(read_json(path).get("split"))
         self._files = fetched_files(path, form)
         self._without_score = 0
 
@@ -72,28 +76,40 @@ class HubSource(DatasetSource):
 
     def _lines(self, role: str, where: str, path: Path) -> Iterator[tuple[int, bytes]]:
         """Yield the rows of a file as lines in BEIR form."""
-        for number, row in _rows(path, where, role):
+        for number, row in self._rows(path, where, role):
             here = f"{where}:{number}"
             if role == QRELS:
                 lines, scored = judgement_lines(here, row)
                 self._without_score += not scored
                 yield from ((number, line) for line in lines)
                 continue
-            for column in OTHER_TASKS if role == QUERIES else ():
-                if row.get(column):
-                    problem = f"the query has a value in the column {column!r}, which changes what is relevant"
-                    raise DataError(f"{here}: {problem}; this is not a plain retrieval dataset")
+            if role == QUERIES and row.get(OTHER_TASK):
+                problem = f"the query has a value in the column {OTHER_TASK!r}, which changes what is relevant"
+                raise DataError(f"{here}: {problem}; this is not a plain retrieval dataset")
             yield number, text_line(here, row, titled=role == CORPUS)
+
+    def _rows(self, path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
+        """Yield the rows of a file that are of the split, with our names of the columns."""
+        if self.form.layout is None:
+            yield from _rows(path, where, COLUMNS[role])
+            return
+        layout = LAYOUTS[self.form.layout]
+        theirs = {name: layout.columns.get(role, {}).get(name, name) for name in COLUMNS[role]}
+        for number, row in _rows(path, where, (*dict.fromkeys(theirs.values()), *filter(None, [layout.length]))):
+            if layout.length and str(row.get(layout.length)) != self.split:
+                continue
+            renamed = {ours: row[name] for ours, name in theirs.items() if name in row}
+            yield number, {name: [] if value == NOTHING else value for name, value in renamed.items()}
 
 
 def _role(name: str) -> str:
     return {source.CORPUS: CORPUS, source.QUERIES: QUERIES}.get(name, QRELS)
 
 
-def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file."""
+def _rows(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a file, at least with those of the columns that it has."""
     if path.suffix == ".parquet":
-        yield from rows_of_parquet(path, where, COLUMNS[role])
+        yield from rows_of_parquet(path, where, columns)
         return
     with stream_of_lines(path, where) as stream:
         for numbers, block in source.read_blocks(stream, where):
@@ -107,7 +123,7 @@ def _rows(path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
 def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
     """Return by role the sha256 of each fetched file by its name there; DataError if the record is of another form."""
     record = read_json(path)
-    expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset}
+    expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset, "layout": form.layout}
     recorded = {key: record.get(key) for key in expected}
     if recorded != expected:
         raise DataError(f"{path}: this is the record of {recorded}, expected was {expected}; delete it and run again")
@@ -210,7 +226,11 @@ class _Unpacked:
 def text_line(where: str, row: Row, *, titled: bool) -> bytes:
     """Return a document, or with ``titled=False`` a query, as a line in BEIR form; DataError if it has no id."""
     record = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
-    return orjson.dumps(record | ({"title": row.get("title")} if titled else {}))
+    if titled:
+        record["title"] = row.get("title")
+    elif row.get(EXCLUDED):
+        record[EXCLUDED] = row[EXCLUDED]
+    return orjson.dumps(record)
 
 
 def id_of(where: str, name: str, row: Row) -> str:

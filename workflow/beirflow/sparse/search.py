@@ -91,7 +91,7 @@ def search_segments(
         segments: The weights of the documents.
         doc_ids: Ids of the documents of the chunk, strings of shape (documents,).
         k: Documents to keep for each query.
-        excluded: For each query the row of a document that is left out, or -1; shape (queries,).
+        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
         ties: Order of ids by which the cut keeps the first of documents with the same score.
         threads: Threads to compute with.
         id_order: Place of each document's id in that order, int64 of shape (documents,), if known already.
@@ -160,7 +160,7 @@ def search_weights(
             check_rows(query_weights_path, len(queries.counts), len(ids.queries), "weigh")
             segments = turned_round(read_ahead(read_segments(chunk_weights_path, settings.quantize)), threads)
             return search_segments(
-                queries, segments, ids.documents, request.top_k, excluded=ids.own, ties=settings.ties, threads=threads
+                queries, segments, ids.documents, request.top_k, excluded=ids.excluded, ties=settings.ties, threads=threads
             )
 
         check_rows(chunk_weights_path, of_chunk["rows"], len(ids.documents), "weigh")

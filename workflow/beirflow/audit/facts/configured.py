@@ -24,7 +24,7 @@ PLACES = ("model", "query_model", "offline", "path", "run")
 
 PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
 
-OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", *PART)
+OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", "relevant_from", *PART)
 """Facts that the same name must mean for everybody; not its place."""
 
 BY_CATALOGUE = "the catalogue here"

@@ -19,7 +19,7 @@ from beirflow.audit.digests.checks import Check, RecordError
 from beirflow.audit.digests.facts import Comparison
 from beirflow.audit.digests.reading import open_parquet, part, read_columns
 from beirflow.audit.digests.setup import Setup
-from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, footer_digest
+from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
 from beirflow.datasets.prepare import length_statistics
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
 from beirflow.sources.forms import SamplesForm
@@ -169,6 +169,10 @@ def _check_official(facts: Comparison, path: str, name: str, setup: Setup) -> No
     part_of = facts.chain.corpora[name].get("part_of")
     own = (facts.chain.corpora[name].get("form") or {}).get("kind") == SamplesForm.kind
     facts.same(path, OWN_CANDIDATES, record.get(OWN_CANDIDATES, False), own, MANIFEST)
+    least = facts.chain.corpora[name].get(RELEVANT_FROM)
+    facts.same(path, RELEVANT_FROM, record.get(RELEVANT_FROM), least, MANIFEST)
+    qrels = read_columns(facts.chain.file(QRELS(dataset=name)), QRELS(dataset=name), ["score"])
+    facts.same(QRELS(dataset=name), RELEVANT_FROM, relevant_from(qrels), least or 1, MANIFEST)
     expected = False if part_of or not (same and counts) else (True if files else None)
     facts.same(path, "official", part(record, "official"), expected, "the catalogue here")
     facts.same(path, "part_of", record.get("part_of"), part_of, MANIFEST)

@@ -16,7 +16,7 @@ from beirflow.audit.digests.reading import part
 from beirflow.audit.facts.expansions import added_by
 from beirflow.audit.facts.first_stages import settings_of
 from beirflow.catalogue.dataset import Dataset
-from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES
+from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
@@ -40,7 +40,9 @@ OF_METRICS = ("seconds", "counts", "system", "dataset", "measures")
 OF_A_MODEL = ("query_model", "query_revision", "card", "made", "train", "training", "seconds", "bytes", "counts", "system")
 
 RECORDS = (
-    Record(layout.CORPUS, (), (layout.DOCUMENTS, layout.QUERIES, layout.QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES)),
+    Record(
+        layout.CORPUS, (), (layout.DOCUMENTS, layout.QUERIES, layout.QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES, RELEVANT_FROM)
+    ),
     Record(layout.MODEL, (), (), ("model", "revision", "files"), OF_A_MODEL),
     Record(layout.EXPANSION_MODEL, (), (), ("model", "revision", "files")),
     Record(

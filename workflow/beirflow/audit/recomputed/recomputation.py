@@ -13,6 +13,7 @@ from beirflow.audit.digests.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.recomputed.trec_check import check_trec
+from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.runs.reference_measures import measures_of_query
 
@@ -55,13 +56,14 @@ def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, re
     chain.note(MANIFEST, "configuration/cutoffs", None, path)
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
+    least = relevant_from(read_columns(chain.file(QRELS(dataset=dataset)), QRELS(dataset=dataset), ["score"]))
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
     retrieved: dict[str, int] = {}
 
     def take(query: str, ids: list[str]) -> None:
         retrieved[query] = len(ids)
         if query in qrels:
-            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs)
+            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs, least)
 
     yield _check_ranking(chain, corpora, system, dataset, (result,), take)
     yield _compare_queries(chain, path, result, again)

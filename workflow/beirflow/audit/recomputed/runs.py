@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -15,6 +15,7 @@ from beirflow.audit.digests.reading import open_parquet, part, read_columns, rea
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
+from beirflow.sources.beir_files import EXCLUDED
 
 Ranked = tuple[str, list[str], list[float]]
 """A query, the ids of its documents, best first, and their scores."""
@@ -32,6 +33,7 @@ class RunRules:
         own: Those of them that are also ids of documents.
         full: Whether the system scores every document, so that a run is only shorter where the corpus is.
         candidates: By query, the documents that it ranks; None where these are all.
+        excluded: By query, the documents of the corpus that it excludes.
     """
 
     top_k: int
@@ -41,6 +43,7 @@ class RunRules:
     own: frozenset[str]
     full: bool
     candidates: Mapping[str, frozenset[str]] | None = None
+    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def problem(self, ranked: Ranked) -> str:
         """Return the problem of the documents of a query or of their order; empty without one."""
@@ -57,6 +60,8 @@ class RunRules:
             return f"query {query!r} has {len(ids)} documents, expected {self.length(query)}, since every document has a score"
         if self.drop and query in ids:
             return f"query {query!r} found the document of its own id, which is dropped for this dataset"
+        if found := sorted(self.excluded.get(query, frozenset()).intersection(ids)):
+            return f"query {query!r} found {found[0]!r}, which it excludes"
         if not all(isinstance(score, float) and math.isfinite(score) for score in scores):
             return f"query {query!r} has a score that is no finite number"
         # Code points of Python sort as bytes of UTF-8 do.
@@ -67,7 +72,8 @@ class RunRules:
 
     def length(self, query: str) -> int:
         """Return the number of documents that a query finds if every document has a score."""
-        return min(self.top_k, self.documents - (self.drop and query in self.own))
+        own = {query} if self.drop and query in self.own else set()
+        return min(self.top_k, self.documents - len(own.union(self.excluded.get(query, ()))))
 
 
 def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunRules:
@@ -84,7 +90,19 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
         own=frozenset(own.to_pylist()),
         full=family is not None and family.scores_all,
         candidates=_candidates(chain, dataset),
+        excluded=_excluded(chain, path, ids),
     )
+
+
+def _excluded(chain: Chain, path: str, doc_ids: pa.Array) -> dict[str, frozenset[str]]:
+    """The documents of the corpus that queries exclude, by query."""
+    with open_parquet(chain.file(path), path) as file:
+        if EXCLUDED not in file.schema_arrow.names:
+            return {}
+        table = file.read(["query_id", EXCLUDED])
+    named = pc.unique(table[EXCLUDED].combine_chunks().flatten())
+    there = frozenset(named.filter(pc.is_in(named.cast(pa.large_string()), value_set=doc_ids)).to_pylist())
+    return {row["query_id"]: there.intersection(row[EXCLUDED]) for row in table.to_pylist()}
 
 
 def _candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:

@@ -1,0 +1,123 @@
+"""Collections are chosen whole, by member and by property; their members are datasets of a hub with all that a run needs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.schema import SCHEMAS
+from beirflow.experiment.load import load_experiment
+from beirflow.files.errors import ConfigError
+from beirflow.report.tables import bibtex
+from beirflow.sources.forms import HubForm
+from beirflow.sources.hub_layout import LAYOUTS
+
+SIZES = {
+    # members, corpora, documents, queries
+    "nanobeir": (13, 13, 56_723, 649),
+    "bright": (12, 12, 1_333_166, 1_384),
+    "bright-long": (8, 8, 0, 0),
+    "trec-dl": (2, 2, 17_683_646, 97),
+    "miracl": (18, 18, 106_332_152, 13_495),
+    "miracl-hard-negatives": (18, 18, 2_449_382, 11_076),
+    "rteb": (17, 63, 3_340_391, 35_069),
+    "beir-nl": (15, 26, 33_860_495, 53_359),
+    "beir-pl": (13, 24, 23_027_334, 38_221),
+    "longembed": (6, 20, 2_788, 13_412),
+    "coir": (10, 20, 2_389_123, 162_216),
+    "browsecomp-plus": (2, 2, 200_390, 1_660),
+}
+
+
+def chosen(datasets: Any, **config: Any) -> list[str]:
+    return list(load_experiment({"systems": "bm25", "datasets": datasets, **config}).chosen_rows)
+
+
+def refused(datasets: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_experiment({"systems": "bm25", "datasets": datasets})
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_collection_is_all_its_members_each_pinned_and_described(name: str) -> None:
+    catalogue, experiment = load_catalogue(), load_experiment({"systems": "bm25", "datasets": name})
+    corpora = [experiment.datasets[corpus] for corpus in experiment.chosen_datasets]
+    assert list(experiment.chosen_rows) == list(catalogue.newer.collections[name].members)
+    sums = (sum(corpus.documents or 0 for corpus in corpora), sum(corpus.queries or 0 for corpus in corpora))
+    assert (len(experiment.chosen_rows), len(corpora), *sums) == SIZES[name]
+    for corpus in corpora:
+        assert isinstance(corpus.form, HubForm)
+        assert len(corpus.form.revision) == 40
+        assert corpus.licence
+        assert corpus.form.layout is None or corpus.form.layout in LAYOUTS
+        assert all(catalogue.kinds[corpus.row].values())
+    places = {(corpus.form, corpus.split) for corpus in corpora}
+    assert len(places) == len(corpora)  # no two corpora are the same data
+    assert bibtex([corpora[0].row]).count("@") == 2
+
+
+def test_members_forums_and_samples_have_the_names_that_are_asked_for() -> None:
+    assert chosen(["bright.biology", "miracl.sw", "scifact"]) == ["bright.biology", "miracl.sw", "scifact"]
+    assert chosen(["nanobeir.nq", "nanobeir"])[:2] == ["nanobeir.nq", "nanobeir.arguana"]
+    assert chosen("nanobeir.nq", sample_queries=5) == ["nanobeir.nq.sample-5"]
+    assert chosen("all") == list(load_catalogue().datasets)
+    experiment = load_experiment({"systems": "bm25", "datasets": "longembed.needle"})
+    assert experiment.chosen_datasets[0] == "longembed.needle-256"
+    assert {experiment.datasets[corpus].split for corpus in experiment.chosen_datasets} >= {"256", "32768"}
+    assert experiment.corpus_settings("longembed.needle-256")["expected"]["documents"] == 100
+
+
+def test_members_are_chosen_by_property_and_licence() -> None:
+    assert chosen({"collection": "miracl", "language": "swahili"}) == ["miracl.sw"]
+    legal = {"collection": ["rteb", "coir"], "domain": ["Legal", "Programming"], "licence": "commercial"}
+    assert chosen(legal)[0] == "rteb.aila-casedocs"
+    assert set(chosen({"licence": "commercial", "task": "Fact Checking"})) == {"fever"}
+    assert "trec-dl.2019" not in chosen({"collection": ["trec-dl", "nanobeir"], "licence": "commercial"})
+
+
+@pytest.mark.parametrize(
+    ("datasets", "parts"),
+    [
+        ("bright.biolgy", ["allowed are bright.biology, ", "did you mean 'bright.biology'?"]),
+        ("nanobier", ["allowed are msmarco, ", "did you mean 'nanobeir'?"]),
+        ("longembed.passkey.test_256", ["is evaluated on test_256; it has no other splits"]),
+        ("followir", ["this collection is not read", "p-MRR"]),
+        ("freshstack.langchain", ["this collection is not read", "per nugget"]),
+        ({"collection": "brite"}, ["datasets.collection: found 'brite'", "did you mean 'bright'?"]),
+        ({"collection": "miracl", "language": "Dutch"}, ["datasets.language: found 'Dutch'", "Swahili"]),
+    ],
+    ids=str,
+)
+def test_what_no_collection_has_is_refused_with_what_there_is(datasets: Any, parts: list[str]) -> None:
+    said = refused(datasets)
+    for part in parts:
+        assert part in said
+
+
+def test_systems_are_ranked_by_the_main_measure_that_all_collections_share() -> None:
+    def measure(datasets: Any, **config: Any) -> str:
+        return load_experiment({"systems": "bm25", "datasets": datasets, **config}).main_measure
+
+    assert measure("bright-long") == "Recall@1"
+    assert measure(["bright-long", "bright"]) == measure(["bright-long", "scifact"]) == "NDCG@10"
+    assert measure("bright-long", main_measure="NDCG@5") == "NDCG@5"
+    assert measure("bright-long", cutoffs=[10]) == "NDCG@10"
+
+
+def test_facts_that_change_scores_reach_the_job_that_prepares_the_data() -> None:
+    experiment = load_experiment({"systems": "bm25", "datasets": ["trec-dl.2019", "bright.aops"]})
+    assert experiment.corpus_settings("trec-dl.2019")["relevant_from"] == 2
+    assert experiment.corpus_settings("bright.aops")["expected"]["excluded_pairs"] == 622_756
+    assert not experiment.retrieval("bright.aops")["drop_self_matches"]  # the list of each query has its own document
+
+
+def test_the_layouts_of_the_schema_are_those_that_are_read() -> None:
+    schema = read_yaml(SCHEMAS / "config.schema.yaml")
+    assert set(schema["$defs"]["dataset"]["properties"]["layout"]["enum"]) == set(LAYOUTS)
+
+
+def read_yaml(path: Path) -> Any:
+    import yaml
+
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
