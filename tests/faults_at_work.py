@@ -25,7 +25,7 @@ HOLD_TIMES = re.compile(r"(embeddings|postings|tokens|pairs|runs|metrics)/.*\.js
 """Files whose digests therefore differ too, as inputs and outputs of others; those of corpora and models hold no times."""
 
 
-def start(workflow: Workflow, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
+def start(workflow: Workflow, *arguments: str, cores: int | None = 2) -> subprocess.Popen[bytes]:
     """Start Snakemake with a process group of its own, as a terminal does; what it prints goes to a file.
 
     Under nohup it would ignore what a terminal's Ctrl-C sends, so that is undone.

@@ -1,6 +1,5 @@
 """Runs that submit their jobs to a cluster of the tests, and what is expected of them."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import yaml
 from beirflow.jobs.results_lock import JOB_BYTES, LOCK
+from faults_at_work import printed, start
 from slurm_cluster import Cluster, wait_for
 from workflow_runs import REPOSITORY, Workflow
 
@@ -32,24 +32,24 @@ def changed_profile(folder: Path, change: Callable[[dict[str, Any]], object]) ->
 
 
 def begin(workflow: Workflow, *words: str) -> subprocess.Popen[bytes]:
-    """Start a run in the background; its output goes to output.txt, behind what others write there meanwhile."""
-    with (workflow.folder / "output.txt").open("ab") as output:
-        return subprocess.Popen(
-            workflow.command(*words, cores=None),
-            cwd=workflow.repository,
-            env={**os.environ, **workflow.environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    """Start a run in the background, as the profile says."""
+    return start(workflow, *words, cores=None)
+
+
+def begin_waiting(cluster: Cluster, workflow: Workflow, *words: str) -> subprocess.Popen[bytes]:
+    """Start a run that makes the chunks, which wait for nodes that take jobs."""
+    forget(workflow, CHUNKS)
+    cluster.drain_nodes()
+    process = begin(workflow, *arguments(*CHUNKS), *words)
+    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    return process
 
 
 def end(workflow: Workflow, process: subprocess.Popen[bytes], seconds: float = 300) -> str:
     """Wait for a run that was started in the background and give back what it printed."""
     process.wait(seconds)
-    output = (workflow.folder / "output.txt").read_text()
-    assert process.returncode == 0, output
-    return output
+    assert process.returncode == 0, printed(workflow)
+    return printed(workflow)
 
 
 def forget(workflow: Workflow, results: list[str]) -> None:

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 from slurm_cluster import Cluster, wait_for
-from slurm_runs import CHUNKS, STATISTICS, arguments, assert_same, begin, changed_profile, end, forget, wait_until_runs
+from slurm_runs import (
+    CHUNKS,
+    STATISTICS,
+    arguments,
+    assert_same,
+    begin,
+    begin_waiting,
+    changed_profile,
+    end,
+    forget,
+    wait_until_runs,
+)
 from workflow_runs import Workflow
 
 pytestmark = pytest.mark.long
@@ -28,11 +39,8 @@ def test_a_task_that_waits_is_not_submitted_again_while_the_controller_is_away_a
     accounting_cluster: Cluster, on_accounting_cluster: Workflow, lexical_once: Workflow
 ) -> None:
     cluster, workflow = accounting_cluster, on_accounting_cluster
-    forget(workflow, CHUNKS)
     before = len(cluster.ended())
-    cluster.drain_nodes()
-    process = begin(workflow, *arguments(*CHUNKS), "--latency-wait", "2")
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    process = begin_waiting(cluster, workflow, "--latency-wait", "2")
     waiting = min(cluster.jobs("PENDING"))
     cluster.call("scontrol", "hold", waiting)
     cluster.resume_nodes()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from faults_at_work import printed
 from slurm_cluster import Cluster, wait_for
 from slurm_files import NODES
 from slurm_runs import (
@@ -24,6 +25,7 @@ from slurm_runs import (
     arguments,
     assert_same,
     begin,
+    begin_waiting,
     changed_profile,
     end,
     forget,
@@ -91,10 +93,7 @@ def test_tasks_of_an_array_depend_neither_on_the_first_one_nor_on_their_node(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
     """The first is held; the node of the other is lost."""
-    forget(on_cluster, CHUNKS)
-    cluster.drain_nodes()
-    process = begin(on_cluster, *arguments(*CHUNKS), "--latency-wait", "2")
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    process = begin_waiting(cluster, on_cluster, "--latency-wait", "2")
     first = min(cluster.jobs("PENDING"))
     cluster.call("scontrol", "hold", first)
     cluster.resume_nodes()
@@ -120,8 +119,7 @@ def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
     slow_down(on_cluster)
     cluster.stop_controller()
     process = begin(on_cluster, *arguments(*STATISTICS))
-    output = on_cluster.folder / "output.txt"
-    wait_for(lambda: "SLURM does not answer, so it is repeated" in output.read_text(), "a word about the controller")
+    wait_for(lambda: "SLURM does not answer, so it is repeated" in printed(on_cluster), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
     wait_for_writer(on_cluster, process)
@@ -129,9 +127,9 @@ def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
     time.sleep(QUESTIONS_SECONDS)
     assert process.poll() is None
     cluster.start_controller()
-    printed = end(on_cluster, process)
-    assert printed.count("SLURM does not answer, so its jobs are asked about again") == 1
-    assert "Trying to restart job" not in printed
+    output = end(on_cluster, process)
+    assert output.count("SLURM does not answer, so its jobs are asked about again") == 1
+    assert "Trying to restart job" not in output
     assert_same(on_cluster, lexical_once, STATISTICS)
 
 
@@ -149,7 +147,7 @@ def test_a_controller_that_goes_away_at_any_moment_and_comes_back_changes_nothin
     try:
         for seconds in moments.sample(OUTAGES_SECONDS, len(OUTAGES_SECONDS)):
             time.sleep(moments.uniform(5, 60))
-            assert process.poll() is None, (lexical.folder / "output.txt").read_text()
+            assert process.poll() is None, printed(lexical)
             cluster.stop_controller()
             time.sleep(seconds)
             cluster.start_controller()
@@ -161,10 +159,7 @@ def test_a_controller_that_goes_away_at_any_moment_and_comes_back_changes_nothin
 
 @pytest.mark.long
 def test_jobs_that_a_controller_forgets_run_again(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
-    forget(on_cluster, CHUNKS)
-    cluster.drain_nodes()
-    process = begin(on_cluster, *arguments(*CHUNKS))
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    process = begin_waiting(cluster, on_cluster)
     cluster.stop_controller()
     cluster.start_controller(forgetful=True)
     output = end(on_cluster, process)
@@ -195,10 +190,7 @@ def test_jobs_of_a_run_that_was_killed_keep_the_results_from_another(
 def test_an_array_that_is_cancelled_while_it_waits_runs_again(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow, *, whole: bool
 ) -> None:
-    forget(on_cluster, CHUNKS)
-    cluster.drain_nodes()
-    process = begin(on_cluster, *arguments(*CHUNKS))
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"] * 2, "two waiting chunks")
+    process = begin_waiting(cluster, on_cluster)
     task = max(cluster.jobs("PENDING"))
     cluster.call("scancel", task.partition("_")[0] if whole else task)
     cluster.resume_nodes()

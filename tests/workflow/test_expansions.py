@@ -14,7 +14,7 @@ from faults_at_work import result_files
 from forger import Forger, named
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil
-from workflow_runs import Workflow, small_dataset
+from workflow_runs import Workflow, config_of, small_dataset
 
 SUMMARY = "results/summary.csv"
 DOCUMENTS = 12
@@ -34,15 +34,8 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
         "weighted": {"family": "lexical", "weights": {"model": str(save_deepct(folder / "bert"))}},
         "given": {"family": "lexical", "weights": {"path": f"{folder}/{{dataset}}.jsonl"}},
     }
-    config = {
-        "systems": ["appended", "given"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "top_k": 10,
-        "cutoffs": [1, 10],
-        "custom": {"systems": systems, "datasets": {"small": {"path": str(folder / "data")}}},
-    }
+    own = {"systems": ["appended", "given"], "top_k": 10, "cutoffs": [1, 10], "chunk_documents": 500_000}
+    config = config_of(systems, folder / "data", **own)
     workflow = Workflow(folder / "work", config)
     workflow.folder.mkdir()
     name = LexicalSettings("weighted", weights=systems["weighted"]["weights"]).index.expansion  # type: ignore[arg-type]

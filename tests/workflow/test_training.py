@@ -13,7 +13,7 @@ from beirflow.experiment.load import load_experiment
 from faults_at_work import result_files
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5
-from workflow_runs import Workflow, small_dataset, tiny_system
+from workflow_runs import Workflow, config_of, dataset_config, small_dataset, tiny_system
 
 SUMMARY = "results/summary.csv"
 DATASETS = ("one", "two")
@@ -29,16 +29,9 @@ def trained(tmp_path: Path) -> Workflow:
         "genq": {"family": "dense", "base": tiny_system(save_tiny_bert(tmp_path / "bert")), "train": train},
         "shorter": {"variant_of": "genq", "dimensions": 8},
     }
-    config = {
-        "systems": ["genq"],
-        "datasets": list(DATASETS),
-        "precision": "float32",
-        "device": "cpu",
-        "top_k": 10,
-        "cutoffs": [1, 10],
-        "custom": {"systems": systems, "datasets": {dataset: {"path": str(tmp_path / dataset)} for dataset in DATASETS}},
-    }
+    config = config_of(systems, tmp_path, systems=["genq"], top_k=10, cutoffs=[1, 10], chunk_documents=500_000)
     workflow = Workflow(tmp_path / "work", config)
+    workflow.config |= dataset_config(workflow, **{dataset: {"path": str(tmp_path / dataset)} for dataset in DATASETS})
     workflow.folder.mkdir()
     return workflow
 
