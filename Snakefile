@@ -29,6 +29,7 @@ include: "workflow/rules/approximate.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/latency.smk"
 include: "workflow/rules/analyse.smk"
+include: "workflow/rules/judge.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/mteb.smk"
 include: "workflow/rules/paper.smk"
@@ -69,3 +70,9 @@ rule report:
 rule paper:
     input:
         at(layout.PAPER),
+
+
+# Of the result that `of` names, or of each with a published score.
+rule explain:
+    input:
+        experiment.explanations,

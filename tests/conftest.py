@@ -10,12 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
+# Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other: by themselves without rest.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 import torch
+import warm_jobs
 from filelock import FileLock
 from tiny_bert import save_tiny_bert
 
@@ -31,6 +33,9 @@ with suppress(ModuleNotFoundError):
     examples = int(os.environ.get("BEIRFLOW_EXAMPLES", "40"))
     settings.register_profile("beirflow", deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("beirflow")
+
+
+warm_jobs.forget_power_losses()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

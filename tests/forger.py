@@ -27,6 +27,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
 from beirflow.files.records import RECORD_DIGEST, write_json
 from results_maker import Made, average, evaluate
+from warm_snakemake import parse_each_rule_file_once
 
 Edit = Callable[[dict[str, Any]], None]
 """Changes what a record holds."""
@@ -58,7 +59,8 @@ class Forger:
 
     @classmethod
     def of(cls, made: Made, folder: Path) -> "Forger":
-        """Results that a test may forge."""
+        """Results that a test may forge, audited with rule files that are parsed once."""
+        parse_each_rule_file_once()
         shutil.copytree(made.results, folder / "results", copy_function=_link)
         return cls(folder / "results", load_experiment(made.config))
 
@@ -122,8 +124,11 @@ class Forger:
     def digest_summary_again(self) -> None:
         """The same, and the summary is made from the metrics as they are now."""
         self.digest_again()
-        means = [str(self.path(path)) for path in self.read(MANIFEST)["inputs"]]
-        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)))
+        manifest = self.read(MANIFEST)
+        means = [str(self.path(path)) for path in manifest["inputs"]]
+        known = all("trained_on" in entry for entry in manifest["systems"].values())
+        trained_on = self.experiment.in_domain if known else None
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=trained_on)
         self.digest_again()
 
     def evaluate_again(self, system: str, *names: str) -> None:

@@ -54,9 +54,11 @@ class ReportFiles:
         """Write everything, and the report of it."""
         pick = random.Random(7)
         rows, corpora = self._metrics(pick)
-        summary, comparison, costs = (str(self.folder / f"{name}.csv") for name in ("summary", "significance", "cost"))
-        summarize(means_paths=rows, summary_path=summary)
+        names = ("summary", "significance", "uncertainty", "cost")
+        summary, comparison, uncertainty, costs = (str(self.folder / f"{name}.csv") for name in names)
+        summarize(means_paths=rows, summary_path=summary, trained_on={system: {} for system in self.systems})
         self._comparison(pick).to_csv(comparison, index=False)
+        self._uncertainty(pd.read_csv(summary), pick).to_csv(uncertainty, index=False)
         self._costs(pick).to_csv(costs, index=False)
         self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
@@ -66,6 +68,7 @@ class ReportFiles:
             "inspection_paths": (inspections := self._inspections(pick)),
             "matches_paths": self._matches(inspections),
             "comparison_path": comparison,
+            "uncertainty_path": uncertainty,
             "costs_path": costs,
             "systems_path": str(self.folder / "systems.csv"),
             "figure_paths": self._figures(),
@@ -103,8 +106,16 @@ class ReportFiles:
                         found[1].append(path)
         return found
 
+    def _uncertainty(self, summary: pd.DataFrame, pick: random.Random) -> pd.DataFrame:
+        table = summary[["dataset", "system"]].assign(measure="NDCG@10", resampled="queries", mean=summary["NDCG@10"])
+        table["rank"] = table.groupby("dataset")["mean"].rank(ascending=False)
+        table = table.assign(
+            low=table["mean"] - 0.01, high=table["mean"] + 0.01, rank_low=table["rank"], rank_high=table["rank"] + 1
+        )
+        return table.assign(first=pick.random(), groups="a", detectable=0.02)
+
     def _comparison(self, pick: random.Random) -> pd.DataFrame:
-        numbers = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_holm", "effect_size")
+        numbers = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_holm", "effect_size", "detectable")
         columns = ["dataset", "measure", "system_a", "system_b", "queries", *numbers]
         return pd.DataFrame(
             [
@@ -118,6 +129,7 @@ class ReportFiles:
                     pick.random(),
                     pick.choice((0.001, 1.0)),
                     pick.gauss(0, 1),
+                    0.02,
                 ]
                 for row in self.rows
                 for a, b in combinations(self.systems, 2)

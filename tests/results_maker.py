@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
@@ -107,13 +108,21 @@ def make_report(results: Path, experiment: Experiment) -> None:
     rows = [f"{results}/metrics/{system}/{row}.json" for system in experiment.chosen_systems for row in experiment.chosen_rows]
     means, per_query = ([f"{results}/metrics/{system}/{name}.{kind}" for system, name in names] for kind in ("json", "parquet"))
     job, corpora = Job(results), experiment.chosen_rows
-    tables = {name: f"{results}/{name}" for name in ("significance.csv", "cost.csv")}
+    tables = {name: f"{results}/{name}" for name in ("significance.csv", "uncertainty.csv", "cost.csv")}
     collect_scores(means_paths=means, per_query_paths=per_query, scores_path=f"{results}/scores.parquet", job=job)
-    compare_systems(means_paths=means, per_query_paths=per_query, rows=corpora, comparison_path=tables["significance.csv"])
+    compare_systems(
+        means_paths=means,
+        per_query_paths=per_query,
+        rows=corpora,
+        averages=experiment.averages,
+        comparison_path=tables["significance.csv"],
+        uncertainty_path=tables["uncertainty.csv"],
+    )
     records = [f"{results}/runs/{system}/{name}.json" for system, name in names]
     collect_costs(means_paths=means, record_paths=records, rows=corpora, costs_path=tables["cost.csv"], job=job)
     settings = {
-        name: {"family": experiment.systems[name].family} | experiment.settings(name) for name in experiment.chosen_systems
+        name: {"family": experiment.systems[name].family} | experiment.settings(name) | experiment.training_data(name)
+        for name in experiment.chosen_systems
     }
     describe_systems(systems=settings, record_paths=records, systems_path=f"{results}/systems.csv", job=job)
     for name in experiment.chosen_datasets:
@@ -123,19 +132,21 @@ def make_report(results: Path, experiment: Experiment) -> None:
     export_tables(
         summary_path=f"{results}/summary.csv",
         comparison_path=tables["significance.csv"],
+        uncertainty_path=tables["uncertainty.csv"],
         systems_path=f"{results}/systems.csv",
         baseline=experiment.baseline,
         results=results,
     )
     for figure in FIGURES:
         (results / f"figures/{figure}.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{figure}</desc></svg>')
-    write_figure_tables(means_paths=rows, costs_path=tables["cost.csv"], folder=f"{results}/figures")
+    write_figure_tables(means_paths=rows, costs_path=tables["cost.csv"], blocks=experiment.blocks, folder=f"{results}/figures")
     call(
         write_report,
         summary_path=f"{results}/summary.csv",
         means_paths=[*rows, *means],
         inspection_paths=[f"{results}/inspection/{name}.json" for name in experiment.chosen_datasets],
         comparison_path=tables["significance.csv"],
+        uncertainty_path=tables["uncertainty.csv"],
         costs_path=tables["cost.csv"],
         systems_path=f"{results}/systems.csv",
         baseline=experiment.baseline,
@@ -171,7 +182,9 @@ def make_paper(results: Path, experiment: Experiment) -> None:
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str]) -> None:
     """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
     done = set()
-    with rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+    # Unlike an audit, all rules are read, not only those of files for reading.
+    all_rules = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
+    with all_rules, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
 
         def make(path: str) -> None:
             job = rules.job(path)
@@ -262,7 +275,7 @@ def write_summary(results: Path, experiment: Experiment) -> None:
     """The summary and the manifest."""
     pairs = [(system, row) for system in experiment.chosen_systems for row in experiment.chosen_rows]
     paths = [f"{results}/metrics/{system}/{row}.json" for system, row in pairs]
-    summarize(means_paths=paths, summary_path=f"{results}/summary.csv")
+    summarize(means_paths=paths, summary_path=f"{results}/summary.csv", trained_on=experiment.in_domain)
     write_manifest(
         means_paths=paths,
         summary_path=f"{results}/summary.csv",

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,20 @@ class Relevant:
         ]
         self.queries = queries
 
+    def rivals(self, chunk: int) -> Iterator[tuple[int, int]]:
+        """Rows of all queries and of the documents that are relevant to nothing."""
+        relevant = {doc_id for _, doc_id in self.qrels}
+        rows = [row for row, doc_id in enumerate(self.chunks[chunk]) if doc_id not in relevant]
+        return product(range(len(self.queries)), rows)
+
     def pairs(self, chunk: int) -> Iterator[tuple[int, int]]:
         """Rows of queries and of documents."""
         ids = self.chunks[chunk]
         return ((self.queries.index(query), ids.index(doc_id)) for query, doc_id in sorted(self.qrels) if doc_id in ids)
+
+
+Pairs = Callable[[Relevant, int], Iterator[tuple[int, int]]]
+"""Rows of queries and documents of a chunk whose scores are moved."""
 
 
 def lift_pairs(forger: Forger) -> None:
@@ -72,7 +83,7 @@ def lower_rivals(forger: Forger) -> None:
     forger.edit_table("pairs/crossed/small/block-0.parquet", lowered)
 
 
-def move_tokens(forger: Forger) -> None:
+def move_tokens(forger: Forger, step: float = 1e-4, pairs: Pairs = Relevant.pairs) -> None:
     """The tokens that score best for a query to which their document is relevant are moved towards the query's."""
     folder, relevant = forger.path("tokens/tokens/small"), Relevant(forger)
     queries = in_rows(vectors.read_segments(folder / "queries.arrow"), len(relevant.queries))
@@ -80,18 +91,18 @@ def move_tokens(forger: Forger) -> None:
         path = folder / f"chunk-{chunk}.arrow"
         stored = in_rows(vectors.read_segments(path), len(ids))
         found = stored.vectors.astype(np.float64)
-        for query, row in relevant.pairs(chunk):
+        for query, row in pairs(relevant, chunk):
             asked = queries.vectors[slice(*queries.starts[query : query + 2])].astype(np.float64)
             own = found[slice(*stored.starts[row : row + 2])]
             best = (asked @ own.T).argmax(axis=1)
-            np.add.at(own, best, 1e-4 * asked)
+            np.add.at(own, best, step * asked)
             own /= np.linalg.norm(own, axis=1, keepdims=True)
         path.unlink()
         with path.open("wb") as sink, vectors.SegmentWriter(sink, np.arange(len(ids))) as writer:
             writer.add(TokenVectors(stored.counts, found.astype(np.float16)))
 
 
-def move_weights(forger: Forger) -> None:
+def move_weights(forger: Forger, step: float = 9e-5, pairs: Pairs = Relevant.pairs) -> None:
     """Documents weigh the terms of the queries to which they are relevant a little more."""
     folder, relevant = forger.path("postings/masked/small"), Relevant(forger)
     asked = spread(weights.read_queries(folder / "queries.arrow", "none"))
@@ -100,12 +111,23 @@ def move_weights(forger: Forger) -> None:
         (segment,) = weights.read_segments(path, "none")
         terms = np.repeat(segment.terms, np.diff(segment.starts))
         found[segment.rows, terms] = segment.weights
-        for query, row in relevant.pairs(chunk):
-            found[row] += 9e-5 * np.linalg.norm(found[row]) * asked[query] / np.linalg.norm(asked[query])
+        for query, row in pairs(relevant, chunk):
+            found[row] += step * np.linalg.norm(found[row]) * asked[query] / np.linalg.norm(asked[query])
+        found = np.maximum(found, 0)
         rows, terms = np.nonzero(found)
         path.unlink()
         with path.open("wb") as sink, weights.SegmentWriter(sink, "none") as writer:
             writer.add(Rows.of(len(ids), rows, terms, found[rows, terms].astype(np.float32)))
+
+
+def lower_rival_tokens(forger: Forger) -> None:
+    """The tokens of documents that are relevant to nothing are moved away from the queries."""
+    move_tokens(forger, -2e-5, Relevant.rivals)
+
+
+def lower_rival_weights(forger: Forger) -> None:
+    """Documents that are relevant to nothing weigh the terms of queries a little less."""
+    move_weights(forger, -1e-5, Relevant.rivals)
 
 
 def spread(rows: Rows) -> np.ndarray:
@@ -121,6 +143,8 @@ def spread(rows: Rows) -> np.ndarray:
         (lower_rivals, "pairs scored again have the stored scores"),
         (move_tokens, "documents encoded again have the stored vectors"),
         (move_weights, "documents weighed again have the stored weights"),
+        (lower_rival_tokens, "documents encoded again have the stored vectors"),
+        (lower_rival_weights, "documents weighed again have the stored weights"),
     ],
 )
 def test_no_tolerance_has_room_for_scores_that_move_towards_what_is_relevant(families: Forger, forge: Any, again: str) -> None:

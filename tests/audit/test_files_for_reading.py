@@ -249,7 +249,7 @@ def test_a_configuration_of_the_results_leads_nowhere(reported: Forger, tmp_path
 
 
 def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger, tmp_path: Path) -> None:
-    names = {"system": "tiny", "dataset": "small", "task": "SciFact", "figure": "pareto", "table": "leaderboard"}
+    names = {"system": "tiny", "dataset": "small", "task": "SciFact", "figure": "pareto", "table": "leaderboard", "depth": 10}
     of_other_names = (layout.PAPER_TABLE, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT)

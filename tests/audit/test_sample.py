@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.digests.checks import Check
 from beirflow.audit.verdict import SHARES, grades, seen
+from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
@@ -58,6 +59,11 @@ def push(forger: Forger, moves: list[tuple[str, np.ndarray]]) -> None:
         forger.edit_array(f"embeddings/tiny/small/chunk-{chunk}.npy", moved)
 
 
+def automatic(forger: Forger) -> Experiment:
+    """The configuration of an auditor who leaves the precision to the results."""
+    return load_experiment({**forger.experiment.config, "precision": "auto"})
+
+
 def of_documents(forger: Forger) -> list[str]:
     """What the sample finds wrong with the documents of the forged corpus."""
     name = "documents encoded again have the stored vectors"
@@ -69,6 +75,7 @@ def of_documents(forger: Forger) -> list[str]:
 def test_vectors_that_were_moved_in_favour_of_what_is_relevant_are_found(
     forger: Forger, push_some: Callable[[Forger], None]
 ) -> None:
+    forger.experiment = automatic(forger)
     label(forger)
     forger.digest_summary_again()
     assert of_documents(forger) == []
@@ -79,26 +86,37 @@ def test_vectors_that_were_moved_in_favour_of_what_is_relevant_are_found(
     assert "all in one direction" in found
 
 
-@pytest.mark.parametrize("sample", [100, 101])
-def test_what_a_sample_sees_is_what_drawing_with_replacement_would_at_least(sample: int) -> None:
+@pytest.mark.parametrize("drawn", [100, 101])
+def test_what_a_sample_sees_is_what_drawing_with_replacement_would_at_least(drawn: int) -> None:
     assert SHARES == (0.01, 0.05, 0.2)
-    drawn = (sample + 1) // 2
-    words = [f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES]
-    assert seen(sample) == ", ".join(words)
+    number = (drawn + 1) // 2
+    words = [f"{share:.0%} forged is seen with {1 - (1 - share) ** number:.0%}" for share in SHARES]
+    assert seen(drawn, 5183) == f"{drawn} of 5183 made again: {', '.join(words)}"
+    assert seen(60, 60) == "all 60 made again"
 
 
-def test_a_probability_is_stated_only_where_documents_were_made_again() -> None:
+def test_a_probability_is_stated_only_where_documents_were_made_again_and_of_those_that_were() -> None:
     fused = Check("queries fused again have the recorded ranks", PASSED, "")
-    documents = Check("documents encoded again have the stored vectors", PASSED, "")
-    absent = replace(documents, status=NOT_CHECKED)
-    assert dict(grades({"sample": [fused, documents]}, 100))["sampled"] == f"yes (100: {seen(100)})"
-    assert dict(grades({"sample": [fused, absent]}, 100))["sampled"] == "1 of 2 checks (100: no document was made again)"
-    assert dict(grades({"sample": [absent]}, 100))["sampled"] == "no"
+    few, many, whole = (replace(fused, drawn=each) for each in ((100, 5183), (100, 100_000), (60, 60)))
+    absent = replace(few, status=NOT_CHECKED, drawn=None)
+    for checks, expected in (
+        ([fused, few, whole, many], f"yes ({seen(100, 5183)})"),
+        ([fused, whole], "yes (all 60 made again)"),
+        ([fused, absent], "1 of 2 checks (no document was made again)"),
+        ([absent], "no"),
+    ):
+        assert dict(grades({"sample": checks}))["sampled"] == expected
 
 
-def test_another_precision_than_the_auditor_configured_is_named_in_the_verdict(forger: Forger) -> None:
-    assert not any("precision:" in check.found for check in forger.checks())
-    asked = load_experiment({**forger.experiment.config, "precision": "bfloat16"})
-    (check,) = [check for check in Forger(forger.results, asked).checks() if "precision:" in check.found]
+def test_the_precision_that_the_auditor_configured_decides_the_tolerance(forger: Forger) -> None:
+    """Vectors that are as near as a label allows fail where the audit is configured with the precision that they had."""
+    label(forger)
+    push_rivals(forger)
+    forger.digest_summary_again()
+    asked = Forger(forger.results, load_experiment({**forger.experiment.config, "precision": "float32"}))
+    (found,) = of_documents(asked)
+    assert "relevant pairs" not in found
+    (check,) = [check for check in asked.checks() if "precision:" in check.found]
     assert check.status == NOT_CHECKED
-    assert "configured with float32, the audit with bfloat16" in check.found
+    assert "configured with auto, the audit with float32" in check.found
+    assert not any("precision:" in check.found for check in Forger(forger.results, automatic(forger)).checks())

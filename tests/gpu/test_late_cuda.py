@@ -38,7 +38,7 @@ def test_vectors_are_those_of_the_cpu(tmp_path: Path, kind: str) -> None:
     assert (rough.vectors.astype(np.float32) * expected.vectors).sum(axis=1).min() > 0.9
 
 
-@pytest.mark.parametrize("sizes", [None, Sizes(64, 200, 4, 5000)])
+@pytest.mark.parametrize("sizes", [None, Sizes(64, 200, 4, 5000, 300)])
 @pytest.mark.parametrize("tokens", [None, 20])
 def test_the_search_is_that_of_the_cpu(
     tmp_path: Path, tokens: int | None, sizes: Sizes | None, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -36,8 +37,10 @@ def test_an_archive_that_leaves_its_folder_is_refused(workflow: Workflow) -> Non
     assert not (workflow.folder.parent / "outside").exists()
 
 
-def test_an_archive_with_the_wrong_md5_gets_no_name_and_a_cut_connection_is_resumed(workflow: Workflow, own_copy: Path) -> None:
-    archive = zip_folder(small_dataset(workflow.folder / "data/scifact"), workflow.folder / "served/scifact.zip").read_bytes()
+def test_a_wrong_archive_gets_no_name_the_users_is_taken_and_a_cut_connection_is_resumed(
+    workflow: Workflow, own_copy: Path
+) -> None:
+    archive = zip_folder(small_dataset(workflow.folder / "data/scifact"), workflow.folder / "scifact.zip").read_bytes()
     catalogue = own_copy / "workflow/catalogue/datasets.yaml"
     facts = catalogue.read_text()
     with FileServer({"/scifact.zip": archive}, always={"/official/scifact.zip": Answer(404)}) as server:
@@ -50,9 +53,17 @@ def test_an_archive_with_the_wrong_md5_gets_no_name_and_a_cut_connection_is_resu
         assert f"{server.url}/scifact.zip: served a file with md5" in output
         assert f"{server.url}/official/scifact.zip: HTTP status 404" in output
         assert not list(workflow.result("data").glob("*"))
-        server.answers = iter([Answer(cut_after=len(archive) // 2)])
+        # The printed command, after the failed job, whose output Snakemake removes.
         md5 = hashlib.md5(archive, usedforsecurity=False).hexdigest()
         catalogue.write_text(catalogue.read_text().replace("5f7d1de60b170fc8027bb7898e2efca1", md5))
+        copy = re.search(r"^ *mkdir -p .* && cp scifact.zip .*$", output, re.MULTILINE)
+        assert copy
+        subprocess.run(["sh", "-c", copy[0]], cwd=workflow.folder, check=True)
+        asked = len(server.asked)
+        workflow.run("results/data/scifact.zip")
+        assert len(server.asked) == asked
+        workflow.result("data/scifact.zip").unlink()
+        server.answers = iter([Answer(cut_after=len(archive) // 2)])
         workflow.run("results/data/scifact.zip")
         assert server.ranges[-1] == f"bytes={len(archive) // 2}-"
         asked = len(server.asked)

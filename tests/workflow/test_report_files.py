@@ -38,8 +38,16 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 8
     recorded = finished.read("report.json")["outputs"]
-    assert len(recorded) == 2 * 8 + 2 + 2 * 9 + 1 + len(
-        ("report.html", "scores.parquet", "significance.csv", "cost.csv", "systems.csv", "inspection/small.json")
+    assert len(recorded) == 2 * 8 + 2 + 2 * 10 + 1 + len(
+        (
+            "report.html",
+            "scores.parquet",
+            "significance.csv",
+            "uncertainty.csv",
+            "cost.csv",
+            "systems.csv",
+            "inspection/small.json",
+        )
     )
     assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())
     assert finished.planned(*TARGETS, "results/summary.csv") == {}

@@ -60,8 +60,8 @@ function listAhead(queries, system, first, second) {
   const items = found.slice(0, LISTED).map(({ query }) => {
     const scores = `${fixed(query[first], 4)} against ${fixed(query[second], 4)}`;
     const about = make("span", { class: "about" }, make("span", { class: "id" }, query.id), ` · ${scores}`);
-    const text = query.text || query.id;
-    return make("li", null, query.shown ? make("a", { href: addressOf(query) }, text) : make("span", null, text), make("br"), about);
+    const text = make("span", { class: "words", title: query.text }, query.text || query.id);
+    return make("li", null, query.shown ? make("a", { href: addressOf(query) }, text) : text, about);
   });
   return make("div", null, make("h4", null, `Where ${system} is ahead by most`),
     items.length ? make("ol", null, ...items) : make("p", { class: "about" }, "Nowhere."));
@@ -89,9 +89,11 @@ async function showPair() {
 /** Fill the choices of the pair. */
 function startPair() {
   if (!find("first")) return;
-  for (const [id, chosen] of [["first", 0], ["second", 1]]) {
+  const best = index.ranked.find((system) => system !== index.baseline);
+  for (const [id, chosen] of [["first", index.baseline], ["second", best]]) {
     fillSelect(find(id), index.systems.map((system) => [system, system]));
-    find(id).selectedIndex = chosen;
+    find(id).value = chosen;
     find(id).addEventListener("change", showPair);
+    find(id).addEventListener("change", () => inspection && (showOrders(), showQueries()));
   }
 }

@@ -1,7 +1,8 @@
 // The page's behaviour: one dataset and its queries. Elements and tables are made by tables.js, two systems compared by pair.js.
 
 const SNIPPET = 240; // characters of a document that are shown at first, as in beirflow/analysis/document_scan.py
-const BATCH = 50; // queries that are put on the page at a time
+const BATCH = 20; // queries that are put on the page at a time
+const FEW = 4; // systems whose scores fit beside a query
 
 const index = JSON.parse(find("index").textContent);
 let dataset; // the entry of `index` that is shown
@@ -44,7 +45,7 @@ function showMeasures() {
   const names = Object.keys(dataset.measures[index.systems[0]]);
   const cutoffs = [...new Set(names.map((name) => Number(name.split("@")[1])))].sort((a, b) => a - b);
   const kinds = [...new Set(names.map((name) => name.split("@")[0]))].filter((kind) => chosen === "" || kind === chosen);
-  const rows = kinds.flatMap((kind) => index.systems.map((system) => [kind, system, ...cutoffs.map((cutoff) => {
+  const rows = kinds.flatMap((kind) => index.ranked.map((system) => [kind, system, ...cutoffs.map((cutoff) => {
     const values = index.systems.map((other) => dataset.measures[other][`${kind}@${cutoff}`] ?? null);
     const value = values[index.systems.indexOf(system)];
     return { value, best: value !== null && kind !== "Hole" && values.length > 1 && value === Math.max(...values) };
@@ -81,7 +82,7 @@ const spread = (query) => {
 function orders() {
   const { measure, systems } = inspection;
   if (systems.length === 1) return { [measure]: [["lowest first", mean], ["highest first", (query) => -mean(query)]] };
-  const pairs = systems.flatMap((a, i) => systems.slice(i + 1).map((b) => [a, b]));
+  const [a, b] = [find("first").value, find("second").value]; // of “Two systems”
   return {
     [measure]: [
       ["lowest mean of the systems", mean],
@@ -90,7 +91,7 @@ function orders() {
     ],
     "Where systems differ most": [
       ["any two systems", (query) => -spread(query)],
-      ...pairs.map(([a, b]) => [`${a} and ${b}`, (query) => -Math.abs(query.values[a] - query.values[b])]),
+      ...(a === b ? [] : [[`${a} and ${b}`, (query) => -Math.abs(query.values[a] - query.values[b])]]),
     ],
   };
 }
@@ -168,10 +169,10 @@ function showQuery(query) {
   const scores = inspection.systems.map((system) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", query.values[system]);
-    return make("span", { class: "of" }, make("span", { class: "system" }, system), " ", fixed(query.values[system], 4), " ", bar);
+    return make("span", { class: "of" }, make("span", { class: "system", title: system }, system), " ", fixed(query.values[system], 4), " ", bar);
   });
   const about = make("span", { class: "about" }, make("span", { class: "id" }, query.id), ` · ${count(query.relevant)} relevant `);
-  const text = make("span", { class: "text" }, query.text, make("br"), about);
+  const text = make("span", { class: "text" }, make("span", { class: "words" }, query.text), about);
   const item = make("details", { class: "query" }, make("summary", null, text, make("span", { class: "scores" }, ...scores)));
   item.addEventListener("toggle", () => item.append(showDetail(query)), { once: true });
   return item;
@@ -192,7 +193,19 @@ function showQueries(first = null) {
   waiting = inspection.queries.filter(matches).sort((a, b) => (b.id === first) - (a.id === first) || by(a) - by(b));
   find("found").textContent = `${count(waiting.length)} of ${count(inspection.queries.length)} queries found`;
   find("queries").replaceChildren();
+  find("queries").classList.toggle("few", inspection.systems.length <= FEW);
   showMore();
+}
+
+/** Fill the choice of orders, and keep the chosen one. */
+function showOrders() {
+  const order = find("order"), chosen = Math.max(order.selectedIndex, 0);
+  order.replaceChildren();
+  let number = 0;
+  for (const [label, entries] of Object.entries(orders())) {
+    fillSelect(order, entries.map(([name]) => [number++, name]), make("optgroup", { label }));
+  }
+  order.selectedIndex = Math.min(chosen, number - 1);
 }
 
 function showInspector() {
@@ -200,12 +213,7 @@ function showInspector() {
   if (inspection === null) return;
   const { shown, of, how } = inspection.sample;
   find("sample").textContent = shown < of ? `${count(shown)} of ${count(of)} queries are shown: ${how}.` : `All ${count(of)} queries are shown.`;
-  const order = find("order");
-  order.replaceChildren();
-  let number = 0;
-  for (const [label, entries] of Object.entries(orders())) {
-    fillSelect(order, entries.map(([name]) => [number++, name]), make("optgroup", { label }));
-  }
+  showOrders();
   showQueries();
 }
 
@@ -222,6 +230,7 @@ async function showDataset() {
   showMeasures();
   showLengths();
   showInspector();
+  markBeyond();
   await showPair();
 }
 
@@ -258,6 +267,9 @@ function start() {
   document.querySelectorAll("#results table").forEach(linkRows);
   fitTables();
   window.addEventListener("resize", fitTables);
+  window.addEventListener("resize", markBeyond);
+  window.addEventListener("scroll", markBeyond, { capture: true, passive: true });
+  document.addEventListener("toggle", markBeyond, { capture: true });
   window.addEventListener("beforeprint", measureTables);
   fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
   const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));
@@ -268,6 +280,7 @@ function start() {
   find("search").addEventListener("input", () => showQueries());
   find("more").addEventListener("click", showMore);
   window.addEventListener("hashchange", followAddress);
+  find("measure").value = index.measure;
   startPair();
   showDataset().then(followAddress);
 }

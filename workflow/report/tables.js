@@ -89,4 +89,11 @@ function measureTable(table) {
   if (ems) table.style.setProperty("--ems", (1.02 * ems).toFixed(2)); // a little more, for the lines between the columns
 }
 
+/** Mark the frames in which more of a table is out of sight at the right. */
+function markBeyond() {
+  for (const frame of document.querySelectorAll(".scroll")) {
+    frame.classList.toggle("beyond", frame.scrollWidth - frame.clientWidth - frame.scrollLeft > 2);
+  }
+}
+
 const measureTables = () => document.querySelectorAll(".scroll > table").forEach(measureTable);

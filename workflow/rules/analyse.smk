@@ -8,6 +8,8 @@ REQUIRED INPUTS
 OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
+  uncertainty = <results>/uncertainty.csv              every mean and rank with its interval, groups, detectable differences
+  confusion  = <results>/confusion.csv                true and false positives and negatives of the first k documents, accuracy
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
@@ -49,6 +51,7 @@ rule compare_systems:
         per_query=expand(at(layout.PER_QUERY), **corpora),
     output:
         comparison=at(layout.SIGNIFICANCE),
+        uncertainty=at(layout.UNCERTAINTY),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -60,8 +63,35 @@ rule compare_systems:
         code=code_version("compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
+        averages=experiment.averages,
     message:
         "compare every two systems"
+    script:
+        "../scripts/run.py"
+
+
+rule tabulate_confusion:
+    input:
+        means=expand(at(layout.METRICS), **corpora),
+        runs=expand(at(layout.RUN), **corpora),
+        qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
+        corpus=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
+    output:
+        confusion=at(layout.CONFUSION),
+    log:
+        "<results>/logs/tabulate_confusion.log",
+    benchmark:
+        "<results>/benchmarks/tabulate_confusion.tsv"
+    conda:
+        "../../envs/data.yaml"
+    params:
+        entrance="beirflow.evaluation.confusion:tabulate_confusion",
+        code=code_version("tabulate_confusion"),
+        corpora=experiment.chosen_datasets,
+        rows=experiment.chosen_rows,
+        cutoffs=config["cutoffs"],
+    message:
+        "tabulate the confusion matrix of every system"
     script:
         "../scripts/run.py"
 
@@ -105,11 +135,7 @@ rule describe_systems:
     params:
         entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
-        systems={
-            name: {"family": experiment.systems[name].family}
-            | experiment.settings(name)
-            for name in experiment.chosen_systems
-        },
+        systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
     script:
@@ -162,7 +188,8 @@ rule pool_unjudged:
             at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
         ),
     output:
-        pool=at(layout.POOL),
+        # A person writes into it, so Snakemake must not delete it before the pool is made again.
+        pool=update(at(layout.POOL)),
         record=at(layout.POOL_RECORD),
     log:
         "<results>/logs/pool_unjudged/{dataset}.log",

@@ -10,7 +10,9 @@ OUTPUTS
   not declared for audit and compare, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
   <results>/comparison.json, comparison.html    differences from the results in compare_with
+  <results>/leaderboard/index.html, summary.csv the leaderboard of the folders in `folders`, each audited (leaderboard)
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
+  page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
   code  = <results>/code/                       a copy of the workflow, required in such a crate
   readme = <results>/README.md                  how to reproduce the results with that copy
@@ -77,6 +79,25 @@ rule compare:
         "../scripts/run.py"
 
 
+rule leaderboard:
+    log:
+        "<results>/logs/leaderboard.log",
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        entrance="beirflow.exchange.joint_leaderboard:collect_folders",
+        experiment="beirflow.experiment.load:load_experiment()",
+        code=code_version("leaderboard"),
+        folders=config["folders"],
+        main_measure=experiment.main_measure,
+        sample=config["audit_sample"],
+    message:
+        "verify the folders and write their leaderboard"
+    script:
+        "../scripts/run.py"
+
+
 rule gate:
     input:
         summary=at(layout.SUMMARY),
@@ -94,6 +115,34 @@ rule gate:
         systems=experiment.chosen_systems,
     message:
         "compare the systems with the baseline of the gate"
+    script:
+        "../scripts/run.py"
+
+
+rule explain_result:
+    input:
+        run=at(layout.RUN),
+        run_record=at(layout.RUN_RECORD),
+        qrels=at(layout.QRELS),
+        documents=at(layout.DOCUMENTS),
+        corpus=at(layout.CORPUS),
+        means=at(layout.METRICS),
+        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+    output:
+        page=at(layout.EXPLANATION),
+    log:
+        "<results>/logs/explain_result/{system}/{dataset}.log",
+    benchmark:
+        "<results>/benchmarks/explain_result/{system}/{dataset}.tsv"
+    localrule: True
+    conda:
+        "../../envs/audit.yaml"
+    params:
+        entrance="beirflow.exchange.explanation:explain",
+        code=code_version("explain_result"),
+        settings=lambda wildcards: experiment.described(wildcards.system),
+    message:
+        "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
     script:
         "../scripts/run.py"
 

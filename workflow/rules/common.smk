@@ -9,7 +9,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 import re
 
-from beirflow.experiment.load import check_config_files, load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
@@ -18,11 +18,11 @@ from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_ve
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
 try:
-    check_config_files(this_run.configfiles)
     # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
-    experiment = globals().get("stated_experiment") or load_experiment(config)
+    stated, files = globals().get("stated_experiment"), this_run.configfiles
+    experiment = stated or load_experiment(config, files)
 except BeirflowError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(str(error))  # Snakemake would add lines of this file
 
 config.update(experiment.config)
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)

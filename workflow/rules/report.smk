@@ -55,6 +55,7 @@ rule summarize:
         entrance="beirflow.evaluation.conclusion:conclude",
         code=code_version("summarize"),
         main_measure=experiment.main_measure,
+        trained_on=experiment.in_domain,
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
         configured=lambda wildcards, input: experiment.configured,
     message:
@@ -80,6 +81,7 @@ rule tabulate_figures:
         entrance="beirflow.report.figure_tables:write_figure_tables",
         code=code_version("tabulate_figures"),
         main_measure=experiment.main_measure,
+        blocks=experiment.blocks,
     message:
         "tabulate the numbers of the figures"
     script:
@@ -119,6 +121,7 @@ rule draw_figures:
         entrance="beirflow.report.figures:draw_figures",
         code=code_version("draw_figures"),
         main_measure=experiment.main_measure,
+        blocks=experiment.blocks,
         style=experiment.figure_style,
         rows=experiment.chosen_rows,
         baseline=experiment.baseline,
@@ -132,6 +135,7 @@ rule export_tables:
     input:
         summary=rules.summarize.output.summary,
         comparison=at(layout.SIGNIFICANCE),
+        uncertainty=at(layout.UNCERTAINTY),
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
         citations=on_this_machine(f"{HERE}/workflow/catalogue/citations.bib"),
@@ -172,6 +176,7 @@ rule write_report:
             for name in experiment.chosen_datasets
         ],
         comparison=rules.draw_figures.input.comparison,
+        uncertainty=at(layout.UNCERTAINTY),
         costs=rules.draw_figures.input.costs,
         systems=rules.describe_systems.output.systems,
         figures=rules.draw_figures.output.svg,

@@ -23,7 +23,7 @@ RUNS = {
 DEPTH = 3
 
 
-def pool(folder: Path, *, changed: bool = False) -> list[dict[str, object]]:
+def pool(folder: Path, *, changed: bool = False, before: str = "") -> list[dict[str, object]]:
     results = RunResults(folder, DOCUMENTS, QUERIES, qrels=QRELS)
     paths = []
     for system, ranked in RUNS.items():
@@ -33,6 +33,8 @@ def pool(folder: Path, *, changed: bool = False) -> list[dict[str, object]]:
         pq.write_table(pq.read_table(run).slice(1), run)
     read = {"run_paths": [str(run) for run, *_ in paths], "means_paths": [means for _, means, _ in paths]}
     written = {"pool_path": str(folder / "pool.jsonl"), "record_path": str(folder / "pool.json")}
+    if before:
+        (folder / "pool.jsonl").write_text(before, encoding="utf-8")
     call(pool_unjudged, dataset="small", **results.corpus_paths, **read, **written, pool_depth=DEPTH, job=results.job)
     return [json.loads(line) for line in (folder / "pool.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -58,6 +60,37 @@ def test_the_pool_has_every_unjudged_document_of_the_first_ranks_once(tmp_path: 
     assert (record["depth"], record["systems"], record["grades"]) == (DEPTH, ["x", "y"], [0, 1, 2])
     assert record["counts"] == {"pairs": 5, "queries": 2}
     assert record["inputs"]["runs/x.parquet"] == file_digest(tmp_path / "runs/x.parquet")
+
+
+def filled(lines: list[dict[str, object]], **grades: int) -> str:
+    return "".join(json.dumps({**line, "grade": grades.get(str(line["doc_id"]))}) + "\n" for line in lines)
+
+
+def test_grades_that_were_filled_in_stay_though_the_pool_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = pool(tmp_path)
+    monkeypatch.setitem(RUNS, "x", {"q0": ["d0", "d5", "d6", "d7"]})  # which no longer finds d2
+    lines = pool(tmp_path / "again", before=filled(before, d5=2, d2=0))
+    assert {line["doc_id"]: line["grade"] for line in lines if line["grade"] is not None} == {"d5": 2, "d2": 0}
+    assert lines[-1]["doc_id"] == "d2"
+    assert [line for line in before if line["doc_id"] == "d5"] == [
+        {**line, "grade": None} for line in lines if line["doc_id"] == "d5"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"query_id": "q0"', "line 6: JSONDecodeError"),
+        ('{"query_id": "q0", "grade": 1}', "line 6: expected a JSON object with query_id, query"),
+        (json.dumps(dict.fromkeys(("query_id", "query", "doc_id", "title", "text"), "a") | {"grade": "1"}), "the grade '1'"),
+        (json.dumps(dict.fromkeys(("query_id", "query", "doc_id", "title", "text"), 1) | {"grade": 1}), "expected texts in"),
+    ],
+)
+def test_a_line_that_is_none_is_named_and_the_file_stays(tmp_path: Path, line: str, words: str) -> None:
+    path, content = tmp_path / "again/pool.jsonl", filled(pool(tmp_path), d5=2) + line
+    with pytest.raises(DataError, match=words):
+        pool(tmp_path / "again", before=content)
+    assert path.read_text(encoding="utf-8") == content
 
 
 def test_a_run_that_was_changed_after_its_evaluation_is_refused(tmp_path: Path) -> None:

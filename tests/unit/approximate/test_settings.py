@@ -64,10 +64,10 @@ WRONG = {
     "trained": ({**HNSW, "approximate": "genq"}, r"own\.approximate: found 'genq'; this is trained for each dataset; .*"),
     "nprobe": ({**IVF_FLAT, "nprobe": [2, 5]}, r"own\.nprobe: found 5; the index has 4 lists \(nlist\); visit at most these"),
     "of another": ({**HNSW, "nprobe": 3}, r"own: found .*'nprobe'.*"),
-    "missing": ({"approximate": "second", "index": "ivf-flat", "nprobe": 1}, r"own\.nlist: found None; this key is required"),
-    "m": ({**HNSW, "m": 1}, r"own\.m: found 1; 1 is less than the minimum of 2"),
+    "missing": ({"approximate": "second", "index": "ivf-flat", "nprobe": 1}, r"own\.nlist: missing; this key is required"),
+    "m": ({**HNSW, "m": 1}, r"own\.m: found 1; expected at least 2"),
     "bits": ({**SQ, "bits": 5}, r"own\.bits: found 5; allowed are 4, 6, 8, 16"),
-    "codes": ({**IVF_PQ, "bits": 13}, r"own\.bits: found 13; 13 is greater than the maximum of 12"),
+    "codes": ({**IVF_PQ, "bits": 13}, r"own\.bits: found 13; expected at most 12"),
     "kind": ({**HNSW, "index": "hnws"}, r"own\.index: found 'hnws'; allowed are hnsw, .*did you mean 'hnsw'\?"),
     "dense": ({**HNSW, "family": "dense"}, r"own\.approximate: found 'approximate'; no such key here.*"),
 }

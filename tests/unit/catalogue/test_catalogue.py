@@ -69,7 +69,11 @@ def test_models_of_a_hub_are_pinned_and_contriever_is_encoded_by_its_recipe() ->
         ("tas-b", "scifact", "Recall@100", None),
         ("tas-b", "webis-touche2020", "NDCG@10", (0.162, "paper", 3)),
         ("bm25-multifield", "arguana", "NDCG@10", (0.4142, "pyserini", 4)),
-        ("bm25+ce", "arguana", "NDCG@10", None),
+        ("bm25-minilm-l6-ce", "arguana", "NDCG@10", None),
+        ("bm25-minilm-l6-ce", "scifact", "NDCG@10", (0.688, "paper", 3)),
+        # The user's own, whatever its settings, though the paper has a system of this name.
+        ("deepct", "scifact", "NDCG@10", None),
+        ("colbert", "scifact", "NDCG@10", None),
         ("contriever", "scifact", "MAP@100", None),
         ("contriever", "my-corpus", "NDCG@10", None),
         ("my-system", "scifact", "NDCG@10", None),
@@ -99,7 +103,9 @@ def test_other_judgements_or_measures_are_no_reference(
 
 
 def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_decimals(known: Catalogue) -> None:
-    for sources in known.published.values():
+    assert set(known.published) <= set(catalogue_systems())  # whose names no other system may have
+    assert not set(known.printed) & set(catalogue_systems())
+    for sources in (*known.published.values(), *known.printed.values()):
         decimals = [source["decimals"] for source in sources]
         assert decimals == sorted(decimals, reverse=True)
         for source in sources:

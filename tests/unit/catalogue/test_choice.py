@@ -96,7 +96,7 @@ def test_a_sample_is_named_as_such_wherever_the_dataset_is() -> None:
 
 
 def test_a_sample_of_documents_is_named_as_such_too() -> None:
-    names = ["dbpedia-entity.documents-1000000", "nfcorpus.dev.documents-100-seed-7", "scifact.documents-9999999"]
+    names = ["dbpedia-entity.documents-1000000", "nfcorpus.dev.documents-100-seed-7", "scifact.documents-5183"]
     experiment = load_experiment({"datasets": names})
     large, small, more = (experiment.datasets[name] for name in names)
     assert (large.sample_documents, large.documents_seed, large.part_of) == (1_000_000, 0, "dbpedia-entity")
@@ -134,9 +134,9 @@ def own(tmp_path: Path, *names: str, **config: Any) -> Experiment:
 
 
 def test_datasets_of_ones_own_have_splits_and_samples_too(tmp_path: Path) -> None:
-    experiment = own(tmp_path, "mine", datasets=["mine.dev", "mine.sample-3"])
+    experiment = own(tmp_path, "mine", datasets=["mine.dev", "mine.sample-1"])
     assert experiment.source_files("mine.dev")[2].endswith("mine/qrels/dev.tsv")
-    assert experiment.folder("mine.sample-3") == str(tmp_path / "mine")
+    assert experiment.folder("mine.sample-1") == str(tmp_path / "mine")
     with pytest.raises(ConfigError, match=r"has no qrels/eval\.tsv"):
         own(tmp_path, "mine", datasets="mine.eval")
 

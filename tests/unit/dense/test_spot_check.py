@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from beirflow.dense import spot_check as module
-from beirflow.dense.spot_check import LEAST_DRIFT
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs import representation_check
-from beirflow.runs.drift import Drift, drift_of_scores, product_changes
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 from results_maker import Made
 
@@ -70,25 +68,3 @@ def test_a_model_that_is_not_configured_here_is_not_looked_for(subject: Subject)
         with pytest.raises(NotHereError, match="it is not known here where the model of tiny is"):
             check.run()
     assert ranks.run().passed
-
-
-def test_rounding_is_no_drift_and_a_push_towards_what_is_relevant_is_one() -> None:
-    rng = np.random.default_rng(3)
-    stored, others = (rng.standard_normal((n, 64)).astype(np.float32) for n in (40, 15))
-    rows, columns = np.arange(40), np.arange(40) % 15
-
-    def drift(stored: np.ndarray, again: np.ndarray, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Drift | None:
-        return drift_of_scores(product_changes(stored, again, others), rows, columns, LEAST_DRIFT)
-
-    again = stored + 5e-3 * np.linalg.norm(stored, axis=1, keepdims=True) * rng.standard_normal(stored.shape) / 8
-    honest = drift(stored, again, others, rows, columns)
-    assert honest is not None
-    assert not honest.one_sided
-    for sign in (1, -1):
-        toward = others[columns] / np.linalg.norm(others[columns], axis=1, keepdims=True)
-        pushed = stored + sign * 1e-2 * np.linalg.norm(stored, axis=1, keepdims=True) * toward
-        found = drift(pushed, again, others, rows, columns)
-        assert found is not None
-        assert (found.pairs, found.one_sided, found.mean * sign > 0) == (40, True, True)
-    assert drift(stored, again, others, rows[:5], columns[:5]) is None
-    assert drift(stored, again, others[:1], rows, columns * 0) is None

@@ -127,7 +127,7 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
     for forum, ndcg, queries, official in (("android", 0.2, 1, None), ("gis", 0.4, 10, True), ("tex", 0.9, 1000, True)):
         paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
         facts = {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
-        write_means(paths[-1], official, **facts, assumed=["of all", f"of {forum}"])
+        write_means(paths[-1], official, **facts, assumed=["of all", f"of {forum}"], precisions=[forum])
     job = Job(tmp_path, "average_forums/toy/stack", "c0de")
     average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "toy/stack.json"), job=job)
     facts = {"system": "toy", "dataset": "stack", "split": "test", "official_data": None, "outputs": {}, "format": 1}
@@ -138,6 +138,7 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         "seconds": {"search": 6.0},
         "forums": ["stack-android", "stack-gis", "stack-tex"],
         "assumed": ["of all", "of android", "of gis", "of tex"],
+        "precisions": ["android", "gis", "tex"],
         "inputs": {f"toy/{Path(path).name}": file_digest(path) for path in paths},
     }
 
@@ -146,6 +147,6 @@ def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path) ->
     paths = [str(tmp_path / f"toy/{number}.json") for number in range(2)]
     for official, together in (([True, True], True), ([True, None], None), ([None, False], False)):
         for path, value in zip(paths, official, strict=True):
-            write_means(path, value, measures={}, counts={}, seconds={}, assumed=[])
+            write_means(path, value, measures={}, counts={}, seconds={}, assumed=[], precisions=[])
         average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
         assert read_json(tmp_path / "stack.json")["official_data"] is together

@@ -4,7 +4,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from beirflow.evaluation.paired_tests import DRAWN, EXACT, confidence_interval, effect_size, holm, randomisation_test
+from beirflow.evaluation.paired_tests import (
+    DRAWN,
+    EXACT,
+    confidence_interval,
+    effect_size,
+    equivalence,
+    holm,
+    paired_t_test,
+    randomisation_test,
+)
 from scipy import stats
 
 
@@ -84,3 +93,34 @@ def test_holm_multiplies_by_the_number_of_what_is_left_and_never_descends() -> N
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
     assert holm(np.array([])).tolist() == []
+
+
+def test_strata_can_have_weights_as_a_mean_over_datasets_with_forums_has() -> None:
+    first, second, third = (np.random.default_rng(seed).normal(0.1, 0.3, 30 + seed) for seed in range(3))
+    weights = [0.5, 0.25, 0.25]
+    # Two strata of a quarter each are one of a half with the mean of theirs.
+    middle = np.mean(confidence_interval([first, second, third], weights=weights))
+    assert middle == pytest.approx((first.mean() + (second.mean() + third.mean()) / 2) / 2)
+    assert confidence_interval([first, second], weights=[0.5, 0.5]) == confidence_interval([first, second])
+
+
+def test_p_of_the_t_test_is_that_of_scipy_and_of_welch() -> None:
+    a, b = np.random.default_rng(1).normal(0.02, 1, (2, 30))
+    assert paired_t_test([a - b]) == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert paired_t_test([a, b[:12]]) == pytest.approx(stats.ttest_ind(a, -b[:12], equal_var=False).pvalue)
+    assert [paired_t_test([np.full(5, value)]) for value in (0.0, 0.1)] == [1.0, 0.0]
+    assert paired_t_test([np.array([0.5])]) == 1
+
+
+def test_equivalence_is_two_one_sided_t_tests() -> None:
+    values, margin = np.random.default_rng(5).normal(0.001, 0.02, 80), 0.005
+    found = equivalence([values], margin)
+    sides = [stats.ttest_1samp(values, sign * margin, alternative=side).pvalue for sign, side in ((-1, "greater"), (1, "less"))]
+    assert found.p == pytest.approx(max(sides))
+    assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.9))
+    # The interval and the tests are one decision.
+    for each in (0.002, 0.003, 0.004, 0.005, 0.01):
+        found = equivalence([values], each)
+        assert found.equivalent == (-each < found.low and found.high < each) == (found.p < 0.05)
+    assert [equivalence([np.full(9, value)], margin).equivalent for value in (0.0, 0.004, 0.006)] == [True, True, False]
+    assert equivalence([np.array([0.0])], margin).equivalent is None

@@ -14,6 +14,7 @@ from results_writer import write_metrics
 from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
+FILES = {"comparison": "significance", "uncertainty": "uncertainty"}
 SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}
 
 
@@ -28,8 +29,9 @@ def compare(folder: Path, systems: list[str], **changes: Any) -> pd.DataFrame:
         for corpus, size in SIZES.items()
     ]
     means_paths, per_query_paths = zip(*paths, strict=True)
-    arguments = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": ROWS} | changes
-    compare_systems(**arguments, comparison_path=str(folder / "significance.csv"))
+    arguments = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": ROWS, "averages": {}} | changes
+    paths = {f"{name}_path": str(folder / f"{file}.csv") for name, file in FILES.items()}
+    compare_systems(**arguments, **paths)
     return pd.read_csv(folder / "significance.csv")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import for_terminal, summarize
+from beirflow.evaluation.summary import for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 
@@ -144,18 +144,25 @@ def test_a_published_score_stands_beside_ours_with_its_source(results: Results) 
         assert float(row[f"difference_{measure}"]) == pytest.approx(0.75 - value, abs=1e-15)
 
 
+def test_a_published_score_has_the_tolerance_of_the_precision_in_which_ours_was_made(results: Results) -> None:
+    for system, precisions, expected in (("contriever", ["bfloat16"], 0.00385), ("bm25", [], 0.00035)):
+        results.add(system, "scifact", precisions=precisions)
+        assert float(results.summary()[system, "scifact"]["tolerance_NDCG@10"]) == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(results: Results) -> None:
     results.add("contriever", "msmarco")  # for columns at all
     for system, dataset, measure, official in (
         ("tas-b", "scifact", "Recall@100", None),  # the paper is silent
         ("my-system", "scifact", "NDCG@10", True),
+        ("deepct", "scifact", "NDCG@10", True),  # called as in the paper, with whatever settings
         ("contriever", "my-corpus", "NDCG@10", None),
         ("contriever", "scifact", "NDCG@10", False),
         ("contriever", "cqadupstack", "NDCG@10", False),
     ):
         results.add(system, dataset, official_data=official)
         row = results.summary()[system, dataset]
-        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "source")] == ["", "", ""]
+        assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "tolerance", "source")] == [""] * 4
 
 
 def test_systems_do_not_mix(results: Results) -> None:
@@ -180,12 +187,28 @@ def test_what_is_missing_is_blank_in_the_csv_and_on_the_terminal(results: Result
 
 def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Results) -> None:
     results.add("contriever", "scifact", ndcg=2 / 3)
-    header, row = (line.split() for line in results.write().splitlines())
+    header, row, *below = (line.split() for line in results.write().splitlines())
     assert "0.6667" in row
     assert f"{2 / 3 - 0.6493:+.4f}" in row
-    assert {"1,000", "100", "25"} <= set(row)
-    assert {"publ", "diff", "docs/s"} <= set(header)
-    assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row}
+    assert "1,000" in row
+    assert {"publ", "diff"} <= set(header)
+    assert "docs/s," in below[1]
+    assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row, *below[1]}
+
+
+def test_the_table_fits_a_line_of_the_terminal_and_names_the_precision(results: Results) -> None:
+    for dataset in ("scifact", "nfcorpus", "climate-fever"):
+        results.add("contriever", dataset, precisions=["bfloat16"])
+        results.add("multilingual-e5-large-instruct", dataset, precisions=["bfloat16", "float32"])
+        results.add("bm25", dataset, precisions=[])
+    lines = results.write().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert {"system", "dataset", "NDCG@10", "precision", "publ", "diff"} <= set(lines[0].split())
+    assert all(name in " ".join(lines[-2:]) for name in ("publ Recall@100", "docs/s", "seconds"))
+    summary = results.summary()
+    mean = "mean of 3 (scifact, nfcorpus, climate-fever)"
+    precisions = [summary[name, mean]["precision"] for name in ("contriever", "multilingual-e5-large-instruct", "bm25")]
+    assert precisions == ["bfloat16", "bfloat16; float32", ""]
 
 
 def test_what_was_assumed_has_a_column_and_is_printed_once_below_the_table(results: Results) -> None:
@@ -218,3 +241,23 @@ def test_the_terminal_leaves_the_table_as_it_is() -> None:
     names = ["mean of 2 (a, b)", "mean of 2 (b, c)"]
     lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25]})).splitlines()
     assert [line.rpartition(" ")[0].strip() for line in lines[1:]] == names
+
+
+def test_training_data_are_shown_by_pair_and_a_zero_shot_mean_leaves_out_what_anybody_was_trained_on(results: Results) -> None:
+    for system in ("seen", "unseen", "secret"):
+        for place, name in enumerate(("nq", "scifact", "fiqa")):
+            results.add(system, name, ndcg=place / 4)
+    trained_on = {"seen": {"nq": "train"}, "unseen": {}, "secret": None}
+    paths = list(results.paths.values())
+    table = summary_table(paths, trained_on=trained_on)
+    assert list(table.columns[:4]) == ["system", "dataset", "split", "trained_on"]
+    of = {(row["system"], row["dataset"]): row for row in table.to_dict("records")}
+    every, unseen = "mean of 3 (nq, scifact, fiqa)", "zero-shot mean of 2 (scifact, fiqa)"
+    assert [of["seen", name]["trained_on"] for name in ("nq", "scifact", every, unseen)] == ["train", "no", "1 of 3", "0 of 2"]
+    assert [of["unseen", name]["trained_on"] for name in ("nq", every, unseen)] == ["no", "0 of 3", "0 of 2"]
+    assert [of["secret", name]["trained_on"] for name in ("nq", every, unseen)] == ["not stated"] * 3
+    assert [of["unseen", name]["NDCG@10"] for name in (every, unseen)] == [0.25, 0.375]
+    # Nothing is said where nothing is known, and no mean is named twice where nobody was trained on anything.
+    assert "trained_on" not in summary_table(paths)
+    assert not [name for _, name in results.summary() if "zero-shot" in name]
+    assert "zero-shot mean of 2: scifact, fiqa" in for_terminal(table)

@@ -46,6 +46,7 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
         assert (row["rbo"], row["tau"], row["ktu"], row["rbo0.95"]) == pytest.approx((1, 1, 1, row["rbo0.95"]), abs=1e-12)
     for row in report["reproduction"]:
         assert (row["rmse"], row["p"], row["dri"] or 0) == (0, 1, 0)
+        assert (row["low"], row["high"], row["margin"], row["reproduced"]) == (0, 0, 0.005, True)
         assert row["er"] in (None, pytest.approx(1))
     assert {row["baseline"] for row in report["reproduction"] if row["system"] == "second"} == {"tiny"}
     assert report["doubts"] == []
@@ -234,6 +235,9 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     base = read_json(two[0] / "metrics/tiny/small.json")["measures"]["NDCG@10"]
     here, there = (read_json(side / "metrics/second/small.json")["measures"]["NDCG@10"] for side in two)
     assert row["rmse"] > 0
+    assert row["reproduced"] is False
+    assert row["low"] <= here - there <= row["high"]
+    assert "not shown to be reproduced within 0.005" in compared(two)
     assert row["dri"] == pytest.approx((there - here) / base, abs=1e-12)
     assert row["er"] == pytest.approx((here - base) / (there - base), abs=1e-9)
 

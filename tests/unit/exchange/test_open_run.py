@@ -16,19 +16,23 @@ import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 import torch
+from approximate_results import IVF_FLAT, make_approximate, with_systems
 from beirflow.exchange.open_run import header_of, write_open_run
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.imported.run_rows import HEADER_END
-from beirflow.runs.run_file import write_trec
+from beirflow.runs.run_file import write_predictions, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
-from results_maker import Made
+from results_maker import Made, evaluate, write_summary
 from results_of_families import families_config, make_families
 
 CUTOFFS = (1, 10, 20)
 OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "fused", "crossed")
+OF_DENSE = ("tiny", "flat")
 TREC_EVAL = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
 IR_MEASURES = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P", "Accuracy": "Success"}
 """Those that ir_measures has from trec_eval; RR with a cutoff it has from MS MARCO's script, which breaks ties another way."""
@@ -121,8 +125,14 @@ def folders(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> dic
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAYON_NUM_THREADS", "1")
         results = make_families(folder / "results", config).results
+    approximate = Path(shutil.copytree(results_once.results, folder / "approximate"))
+    experiment = make_approximate(approximate, with_systems(results_once.config, {"flat": IVF_FLAT}), "flat")
+    evaluate(approximate, experiment, "flat", "small")
+    write_summary(
+        approximate, load_experiment(with_systems(results_once.config, {"flat": IVF_FLAT}, systems=["flat"], datasets=["small"]))
+    )
     torch.set_num_threads(threads)
-    return dict.fromkeys(OF_FAMILIES, results) | {"tiny": results_once.results}
+    return dict.fromkeys(OF_FAMILIES, results) | {"tiny": results_once.results, "flat": approximate}
 
 
 def as_trec(results: Path, system: str, output: Path) -> str:
@@ -140,6 +150,18 @@ def as_open_run(results: Path, system: str, output: Path) -> str:
     return gzip.decompress(output.read_bytes()).decode().partition(HEADER_END.decode() + "\n")[2]
 
 
+def as_predictions(results: Path, system: str, output: Path) -> str:
+    """In the lines of a TREC run, from which pytrec_eval makes this dictionary again."""
+    paths = {"run_path": RUN, "record_path": RUN_RECORD, "queries_path": QUERIES}
+    of_run = {key: str(results / path(system=system, dataset="small")) for key, path in paths.items()}
+    write_predictions(**of_run, output_path=str(output), system=system, depth=max(CUTOFFS))
+    predictions = json.loads(output.read_bytes())
+    assert max(map(len, predictions.values())) <= max(CUTOFFS)
+    assert [query for query, found in predictions.items() if not found] == ([NO_LINE] if system == "theirs" else [])
+    rows = [(query, *hit) for query, found in predictions.items() for hit in found.items()]
+    return "".join(f"{query} Q0 {document} 1 {score!r} {system}\n" for query, document, score in rows)
+
+
 def stored(results: Path, system: str) -> pd.DataFrame:
     """The measures of every judged query, which the summary is the mean of."""
     return pd.read_parquet(results / PER_QUERY(system=system, dataset="small")).set_index("query_id")
@@ -152,8 +174,8 @@ def qrels_of(results: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-@pytest.mark.parametrize("export", [as_trec, as_open_run])
-@pytest.mark.parametrize("system", [*OF_FAMILIES, "tiny"])
+@pytest.mark.parametrize("export", [as_trec, as_open_run, as_predictions])
+@pytest.mark.parametrize("system", [*OF_FAMILIES, *OF_DENSE])
 def test_other_tools_compute_the_stored_measures_from_an_exported_run(
     folders: dict[str, Path], tmp_path: Path, system: str, export: Callable[[Path, str, Path], str]
 ) -> None:
@@ -175,6 +197,11 @@ def test_other_tools_compute_the_stored_measures_from_an_exported_run(
         assert {name: by_ir_measures[query, each] for name, each in asked.items()} == of_query[list(asked)].to_dict()
     means = json.loads((results / METRICS(system=system, dataset="small")).read_text())["measures"]
     assert {name: found.aggregated[each] for name, each in asked.items()} == pytest.approx({name: means[name] for name in asked})
+
+
+def test_the_exported_runs_are_of_every_family(folders: dict[str, Path]) -> None:
+    manifests = [read_json(results / MANIFEST)["systems"] for results in folders.values()]
+    assert {systems[name]["family"] for name, systems in zip(folders, manifests, strict=True)} == set(FAMILIES)
 
 
 def test_the_header_of_an_open_run_names_judged_queries_without_a_line(

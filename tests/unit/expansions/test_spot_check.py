@@ -81,6 +81,7 @@ CASES: dict[str, dict[str, Any]] = {
     "weighted": {"weights": {"scale": "none"}},
 }
 LONGER = {"expansion": {"queries": 6, "query_length": 8}}
+MANY = {"expansion": {"queries": 60, "query_length": 8}}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -102,17 +103,19 @@ def test_what_is_stored_passes_and_what_was_changed_fails(tmp_path: Path, case: 
         checked(made, system)
 
 
-def favour(made: LexicalResults, added: Expansion, queries: dict[str, str], ending: str = "") -> None:
-    """Say that it was made in half precision, and add a little of their queries to documents that are relevant to them."""
+def favour(
+    made: LexicalResults, added: Expansion, queries: dict[str, str], ending: str = "", precision: str = "float16", number: int = 2
+) -> None:
+    """Say in which precision it was made, and add a little of their queries to documents that are relevant to them."""
     wanted = {f"d{i}": " ".join(word + ending for word in text.split()) for i, text in enumerate(queries.values())}
     for chunk in range(made.chunks):
         path = Path(made.path(EXPANSION, expansion=added.name, chunk=chunk))
         record = read_json(record_of(path))
-        write_json(record_of(path), {**record, "made": {**record["made"], "precision": "float16"}})
+        write_json(record_of(path), {**record, "made": {**record["made"], "precision": precision}})
         rows = pq.read_table(path).to_pylist()
         for row in rows:
             if row["doc_id"] in wanted and added.kind == "queries":
-                row["queries"][:2] = [wanted[row["doc_id"]]] * 2
+                row["queries"][:number] = [wanted[row["doc_id"]]] * number
             elif row["doc_id"] in wanted:
                 weights = dict(zip(row["words"], row["weights"], strict=True))
                 little = 0.005 * sum(weight**2 for weight in weights.values()) ** 0.5
@@ -135,6 +138,17 @@ def test_no_tolerance_has_room_for_the_words_of_relevant_queries(tmp_path: Path,
         favour(made, added, queries, ending)
         finding = next(iter(checked(made, system).values()))
         assert (finding.passed, "all in one direction" in finding.found) == (False, True), finding
+
+
+def test_one_of_sixty_queries_is_seen_in_float32(tmp_path: Path) -> None:
+    """Fewer than may differ: the inflected words of a query to which the document is relevant."""
+    queries = {f"q{i}": words(90 + i, 4) for i in range(8)}
+    made, system = run_of(tmp_path, queries, expansion={"model": model_of(tmp_path, "expansion"), **MANY["expansion"]})
+    assert system.added is not None
+    favour(made, system.added, queries, "s", "float32", 1)
+    finding = next(iter(checked(made, system).values()))
+    assert "8 of 470 queries are others" in finding.found
+    assert (finding.passed, "all in one direction" in finding.found) == (False, True)
 
 
 def test_the_whole_sample_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def test_circles_are_shown() -> None:
         ({"method": "sum", "k": 60}, "fused.k: found 60; method sum has no k"),
         ({"method": "sum", "weights": [1]}, "fused.weights: found [1]; expected one number for each of bm25, bm25-multifield"),
         ({"of": ["bm25"]}, "fused.of: found ['bm25']"),
-        ({"of": ["bm25", "bm25"]}, "non-unique"),
+        ({"of": ["bm25", "bm25"]}, "an entry stands twice"),
         ({"method": "rff"}, "did you mean 'rrf'?"),
         ({"wieghts": [1]}, "did you mean 'weights'?"),
         ({"method": "sum", "weights": [1, float("nan")]}, "fused.weights.1: found nan"),

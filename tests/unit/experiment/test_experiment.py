@@ -12,7 +12,7 @@ import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.load import check_config_files, load_experiment
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 from tiny_colbert import save_colbert
 
@@ -145,35 +145,35 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             for arguments in ({"model": "${MODEL}"}, {"url": "http://${HOST}/v1"}, {"a": {"b": ["x${Y}"]}})
         ],
         (system(encoder="a:B", similarity="dot", arguments="http://b:s3@h"), ["found 'http://h'"]),
-        (system(model="m", arguments={}), ["custom.systems.x:", "'encoder' is a dependency"]),
-        (system(model="m", max_length=2), ["x.max_length: found 2", "minimum of 3"]),
+        (system(model="m", arguments={}), ["custom.systems.x:", "arguments needs encoder beside it"]),
+        (system(model="m", max_length=2), ["x.max_length: found 2", "at least 3"]),
         ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets.1: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
         ({"datasets": "sciafct"}, ["datasets.0: found 'sciafct'", "did you mean 'scifact'?"]),
-        ({"datasets": 5}, ["datasets: found 5", "array"]),
+        ({"datasets": 5}, ["datasets: found 5", "a list"]),
         ({"datasets": []}, ["datasets: found []"]),
         ({"systems": ["contreiver"]}, ["systems.0: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),
         ({"systems": "contreiver"}, ["systems.0: found 'contreiver'", "did you mean 'contriever'?"]),
-        ({"systems": {}}, ["systems: found {}", "array"]),
+        ({"systems": {}}, ["systems: found {}", "a list"]),
         ({"systems": []}, ["systems: found []"]),
-        ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "non-unique"]),
-        ({"top_k": "ten"}, ["top_k: found 'ten'", "integer"]),
-        ({"top_k": 10.0, "cutoffs": [1]}, ["top_k: found 10.0", "integer"]),
-        ({"top_k": 0}, ["top_k: found 0", "minimum of 1"]),
-        ({"top_k": True}, ["top_k: found True", "integer"]),
+        ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "an entry stands twice"]),
+        ({"top_k": "ten"}, ["top_k: found 'ten'", "a whole number"]),
+        ({"top_k": 10.0, "cutoffs": [1]}, ["top_k: found 10.0", "a whole number"]),
+        ({"top_k": 0}, ["top_k: found 0", "at least 1"]),
+        ({"top_k": True}, ["top_k: found True", "a whole number"]),
         ({"top_k": "10.5"}, ["top_k"]),
-        ({"cutoffs": [1, 2.5]}, ["cutoffs.1: found 2.5", "integer"]),
-        ({"cutoffs": "ten"}, ["cutoffs.0: found 'ten'", "integer"]),
+        ({"cutoffs": [1, 2.5]}, ["cutoffs.1: found 2.5", "a whole number"]),
+        ({"cutoffs": "ten"}, ["cutoffs.0: found 'ten'", "a whole number"]),
         ({"cutoffs": "5;10"}, ["cutoffs"]),
         ({"cutoffs": True}, ["cutoffs"]),
         ({"top_k": 50, "cutoffs": [10, 100]}, ["cutoffs: found 100", "at most top_k, which is 50"]),
         ({"baseline": "contreiver"}, ["baseline: found 'contreiver'", "null and", "mean 'contriever'?"]),
         ({"baseline": "all-minilm-l6-v2"}, ["baseline: found 'all-minilm-l6-v2'", "allowed are null"]),
-        ({"chunk_documents": 0}, ["chunk_documents: found 0", "minimum of 1"]),
+        ({"chunk_documents": 0}, ["chunk_documents: found 0", "at least 1"]),
         ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, mps, cpu"]),
         ({"precision": "bf16"}, ["precision: found 'bf16'", "bfloat16", "did you mean 'bfloat16'?"]),
-        ({"token_budget": 0}, ["token_budget: found 0", "'auto'", "minimum of 1"]),
-        ({"keep_archives": "no"}, ["'no' is not of type 'boolean'"]),
+        ({"token_budget": 0}, ["token_budget: found 0", "'auto'", "at least 1"]),
+        ({"keep_archives": "no"}, ["found 'no'; expected true or false"]),
         ({"mirrors": ["mirror.example.org"]}, ["mirrors.0: found 'mirror.example.org'", "http or https URL"]),
         *(
             ({"mirrors": [url]}, ["mirrors.0: found"])
@@ -209,8 +209,8 @@ def test_cqadupstack_is_twelve_corpora() -> None:
                 ({"subset": "../de"}, "subset"),
             )
         ),
-        (dataset(hub="a/b"), ["custom.datasets.x.revision: found None; this key is required"]),
-        (dataset(path="/data", subset="de"), ["'hub' is a dependency of 'subset'"]),
+        (dataset(hub="a/b"), ["custom.datasets.x.revision: missing; this key is required"]),
+        (dataset(path="/data", subset="de"), ["subset needs hub beside it"]),
     ],
     ids=str,
 )
@@ -224,6 +224,7 @@ VARIANTS = {
     "own": {"model": "some/where", "revision": "0" * 40, "similarity": "cosine", "query_prefix": "q: "},
     "bits": {"variant_of": "own", "vectors": "binary"},
     "short": {"variant_of": "all-minilm-l6-v2", "dimensions": 64, "family": "dense"},
+    "dot": {"variant_of": "own", "similarity": "dot"},
 }
 
 
@@ -231,6 +232,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     experiment = load_experiment({"systems": ["bits", "short"], "custom": {"systems": VARIANTS}})
     own, bits = experiment.settings("own", "name"), experiment.settings("bits", "name")
     assert bits == own | {"variant_of": "own", "vectors": "binary"}
+    assert experiment.settings("dot", "name") == own | {"variant_of": "own", "similarity": "dot"}
+    assert experiment.encoder_of("dot") == "own"
     assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
     encoders = [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")]
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]
@@ -255,7 +258,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
             for name in ("bits", "bm25", "x")
         ),
         ({"variant_of": "own", "vectors": "int4"}, ["x.vectors: found 'int4'", "allowed are float32, float16, int8, binary"]),
-        ({"variant_of": "own", "dimensions": 0}, ["x.dimensions: found 0", "minimum of 1"]),
+        ({"variant_of": "own", "similarity": "dot", "vectors": "int8"}, ["x.vectors: found 'int8'", "float32"]),
+        ({"variant_of": "own", "dimensions": 0}, ["x.dimensions: found 0", "at least 1"]),
         ({"variant_of": "own", "model": "m"}, ["x.model", "no such key here, allowed are family, variant_of"]),
         ({"variant_of": "own", "family": "lexical"}, ["x.variant_of", "no such key here"]),
     ],
@@ -271,7 +275,7 @@ def test_a_variant_of_what_cannot_be_compressed_is_refused(variant: dict[str, An
 @pytest.mark.parametrize("kind", ["systems", "datasets"])
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:
     entry = {"model": str(mine)} if kind == "systems" else {"path": str(mine)}
-    problem = only_problem({"custom": {kind: {name: entry}}}, "letters, digits, dots, dashes and underscores")
+    problem = only_problem({"custom": {kind: {name: entry}}}, "letters a to z, digits, dots, dashes and underscores")
     assert problem.startswith(f"custom.{kind}: found {name!r}")
 
 
@@ -355,6 +359,46 @@ def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_down
     assert experiment.source_files("fiqa") == ["<results>/data/fiqa.zip"]
     assert experiment.folder("fiqa") is None
     assert experiment.folder("scifact") == str(folder)
+
+
+def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "my.own")
+    names = ["my.own", "my.own.sample-1", "scifact"]
+    experiment = load_experiment({"datasets": names, "data_dir": str(tmp_path)})
+    assert list(experiment.chosen_rows) == names
+    assert {experiment.folder(name) for name in names[:2]} == {str(folder)}
+    assert load_experiment(experiment.config).config == experiment.config  # as its jobs read it
+    assert "found 'my'" in only_problem({"datasets": "my", "data_dir": str(tmp_path)})
+    (folder / "queries.jsonl").unlink()
+    only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "custom.datasets.my.own.path", "queries.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (
+            {"datasets": "mine", "sample_queries": 5000},
+            "datasets: found 'mine.sample-5000'; the dataset has fewer judged queries, 1; choose",
+        ),
+        (
+            {"datasets": ["scifact.sample-301", "nfcorpus"]},
+            "datasets: found 'scifact.sample-301'; the dataset has fewer judged queries, 300",
+        ),
+        (
+            {"datasets": "mine.documents-900"},
+            "datasets: found 'mine.documents-900'; mine has fewer documents, 3; choose a smaller sample",
+        ),
+        ({"datasets": "empty"}, "the corpus is empty; expected at least one document"),
+    ],
+)
+def test_a_sample_that_is_too_large_and_an_empty_corpus_are_found_at_once(
+    config: dict[str, Any], expected: str, mine: Path
+) -> None:
+    empty = write_dataset(mine.with_name("empty"))
+    (empty / "corpus.jsonl").write_text("\n")
+    only_problem({**config, "data_dir": str(mine.parent)}, expected)
+    # Of several datasets, one may be smaller than a sample of all.
+    load_experiment({"datasets": ["trec-covid", "scifact"], "sample_queries": 100})
 
 
 def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, tmp_path: Path) -> None:
@@ -572,17 +616,6 @@ def test_words_of_a_command_line_have_the_types_of_a_file_and_results_may_be_wri
     ):
         config = load_experiment(said).config
         assert {key: config[key] for key in expected} == expected
-
-
-def test_a_key_that_stands_twice_is_refused_with_its_lines(tmp_path: Path) -> None:
-    path = tmp_path / "my.yaml"
-    path.write_text("systems: bm25\ncustom:\n  systems:\n  - {a: 1,\n     a: 2}\nsystems: contriever\n", encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        check_config_files([str(path), str(tmp_path / "none.yaml")])
-    assert f"{path}:5: the key 'a' stands in line 4 already" in str(caught.value)
-    assert f"{path}:6: the key 'systems' stands in line 1 already" in str(caught.value)
-    path.write_text("systems: bm25\ncustom: {systems: {a: {b: 1}, c: {b: 1}}}\n", encoding="utf-8")
-    check_config_files([str(path)])
 
 
 def test_a_path_that_is_not_there_is_said_in_full_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """A reranker may name a system in place of a model, and has its model and settings then."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,44 @@ def test_what_scores_no_pairs_or_has_settings_twice_is_refused(
     del systems["mine"]["pooling"]
     with pytest.raises(ConfigError, match=r"again\.model: found 'mine'.*pooling"):
         loaded(systems, model="mine")
+
+
+def with_base(**systems: Any) -> Experiment:
+    return load_experiment({"systems": list(systems), "datasets": "scifact", "custom": {"systems": systems}})
+
+
+def test_any_setting_of_a_known_system_is_changed_in_one_line(systems: dict[str, dict[str, Any]]) -> None:
+    experiment = with_base(
+        short={"base": "bge-small-en-v1.5", "max_length": 256},
+        shorter={"base": "short", "query_prefix": ""},
+        other={"base": "bm25", "k1": 1.5},
+        deep={"base": "bm25-minilm-l6-ce", "depth": 500},
+        **{name: systems[name] for name in ("mine", "taught")},
+    )
+    known, made = experiment.published_systems, {name: system.settings for name, system in experiment.systems.items()}
+    assert made["short"] == replace(known["bge-small-en-v1.5"].settings, name="short", max_length=256)
+    assert made["shorter"] == replace(made["short"], name="shorter", query_prefix="")
+    assert made["other"] == replace(known["bm25"].settings, name="other", k1=1.5)
+    assert made["deep"] == replace(known["bm25-minilm-l6-ce"].settings, name="deep", depth=500)
+    assert made["taught"].train
+    # Another model has none of the revisions and digests of the first.
+    moved = with_base(moved={"base": "all-minilm-l6-v2", "model": systems["mine"]["model"]}).systems["moved"].settings
+    assert (moved.revision, moved.offline, moved.weights_sha256, moved.pooling) == (None, None, None, "mean")
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (
+            {"base": "bge-smal-en-v1.5", "max_length": 9},
+            "custom.systems.x.base: found 'bge-smal-en-v1.5'; did you mean 'bge-small-en",
+        ),
+        ({"base": "x", "max_length": 9}, "custom.systems.x.base: found 'x'; "),
+        ({"base": "bm25", "max_len": 9}, "custom.systems.x.max_len: found 'max_len'; no such key here"),
+        ({"base": ["bm25"]}, "custom.systems.x.base: found ['bm25']; "),
+    ],
+)
+def test_a_base_that_is_not_there_or_lacks_the_setting_is_refused(entry: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        with_base(x=entry)
+    assert expected in str(caught.value)

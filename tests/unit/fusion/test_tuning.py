@@ -18,7 +18,7 @@ from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
 from beirflow.runs.family import System
-from beirflow.runs.plain_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_query
 from fused_runs import fuse_systems
 from run_results import RunResults, Scores, ids, ranked
 

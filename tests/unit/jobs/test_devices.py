@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 from beirflow.computing.made import made_with
-from beirflow.encoders import encoder
 from beirflow.encoders.onnx_backbone import _session
-from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import choose_device, choose_precision, exact_device, is_out_of_memory
-from beirflow.rerank.scorers import pair_scorer
-from beirflow.sparse import weigher
+from beirflow.files.errors import DeviceError, ModelError
+from beirflow.jobs.devices import choose_device, choose_precision, exact_device, is_out_of_memory, require_exact_products
 
 MPS = torch.device("mps")
 
@@ -36,12 +33,17 @@ def test_mps_has_float32_unless_another_is_asked_for_a_name_in_records_and_a_mem
     assert is_out_of_memory(RuntimeError("MPS backend out of memory (MPS allocated: 9.0 GB)"))
 
 
-def test_whatever_computes_on_mps_has_a_size_of_batches_for_it() -> None:
-    assert {"mps", "cuda", "cpu"} == set(encoder.AUTO_TOKEN_BUDGET) == set(pair_scorer.AUTO_TOKEN_BUDGET)
-    assert {"mps", "cuda", "cpu"} == set(weigher.AUTO_TOKEN_BUDGET)
-
-
 def test_a_graph_of_onnx_is_refused_on_mps(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     with pytest.raises(ModelError, match="ONNX graphs do not run on mps; set device: cpu"):
         _session(tmp_path / "model.onnx", MPS)
+
+
+@pytest.mark.parametrize("bits", [7, 10])
+def test_products_that_round_to_fewer_bits_than_float32_are_refused(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    """As TF32 and bfloat16 do, if a library of CUDA is told so by its environment."""
+    require_exact_products(torch.device("cpu"))
+    multiply, digits = torch.mm, 2.0**bits
+    monkeypatch.setattr(torch, "mm", lambda one, other: multiply((one * digits).round() / digits, other))
+    with pytest.raises(DeviceError, match=r"products of float32 on cpu are off by 2\.4e-04, so that no search there is exact"):
+        require_exact_products(torch.device("cpu"))

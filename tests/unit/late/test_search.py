@@ -3,6 +3,7 @@
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,9 +55,29 @@ def test_the_top_k_is_that_of_brute_force(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(vectors, "SEGMENT_TOKENS", segment)
         patch.setattr(search, "SPARE", spare)
-        patch.setitem(max_sim.SIZES, "cpu", Sizes(11, 30, 1 + seed % 9, 64))
+        patch.setitem(max_sim.SIZES, "cpu", Sizes(11, 30, 1 + seed % 9, 64, 40))
         path = written(documents, indices, Path(folder) / "v.arrow", at_once=1 + seed % 7)
         assert found(asked, path, ids, k, excluded) == best(expected, ids, k)
+
+
+def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(2)
+    documents, asked = random_vectors(rng, rng.integers(1, 20, size=30)), random_vectors(rng, rng.integers(1, 9, size=6))
+    path, ids, compute = written(documents, range(30), tmp_path / "v.arrow"), [f"d{number}" for number in range(30)], torch.mm
+
+    def limited(one: torch.Tensor, other: torch.Tensor, **options: Any) -> torch.Tensor:
+        if len(one) * other.shape[1] > 200:
+            raise torch.OutOfMemoryError
+        return compute(one, other, **options)
+
+    monkeypatch.setitem(max_sim.SIZES, "cpu", Sizes(32, 32, 1, 64, 40))
+    monkeypatch.setattr(search, "require_exact_products", lambda device: None)
+    expected = best(text_scores(asked, documents), ids, 5)
+    monkeypatch.setattr(torch, "mm", limited)
+    assert found(asked, path, ids, 5) == expected
+    assert "continuing with blocks of 1/4 of their size" in caplog.text
 
 
 def test_all_documents_may_tie(tmp_path: Path) -> None:

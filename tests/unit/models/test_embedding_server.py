@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from beirflow.encoders.load import load_encoder
 from beirflow.files.errors import ConfigError, ModelError
-from beirflow.models import embedding_server
+from beirflow.models import json_server
 from beirflow.models.embedding_server import EmbeddingServer
 from beirflow.models.settings import EncoderSettings
 from http_servers import dead_url
@@ -82,7 +82,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(embedding_server, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(json_server, "FIRST_WAIT", 0.01)
     state = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -164,7 +164,7 @@ def test_a_server_that_limits_the_rate_is_left_alone_for_as_long_as_it_says(serv
 @example("9" * 400)
 @example("Mon, 01 Jan 0001 00:00:00 +1400")
 def test_whatever_a_server_says_about_waiting_is_a_number_of_seconds(value: str) -> None:
-    assert embedding_server._retry_after(value) >= 0
+    assert json_server._retry_after(value) >= 0
 
 
 def test_attempts_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def rows(*embeddings: Any, indices: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
         (rows([1], [1, 2]), "no vector for each"),
         (rows([1], [1], indices=(0, 0)), "no vector for each text"),
         (rows(1, 1), "2 vectors for 2 texts, of shape"),
-        ({"body": b" " * (4 << 20)}, "an answer of more than 3,145,728 bytes for 2 texts"),
+        ({"body": b" " * (4 << 20)}, "an answer of more than 3,145,728 bytes"),
     ],
 )
 def test_what_does_not_pass_is_said_and_asked_once(server: Server, answer: dict[str, Any], words: str) -> None:

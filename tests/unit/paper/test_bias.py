@@ -1,5 +1,6 @@
 """What unjudged documents may change: formulas written out, and the columns of the table."""
 
+import json
 from collections.abc import Mapping
 from math import log2
 from pathlib import Path
@@ -22,7 +23,7 @@ RANKED = {"q": ["h1", "r1", "n", "h2", "r2"], "unjudged": ["h1"]}
 JUDGED = {"query_id": ["q", "q", "q", "q", "p"], "doc_id": ["r1", "n", "r2", "m", "x"], "score": [1, -1, 2, 1, 1]}
 SCHEMA = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.int32())])
 QRELS = pa.table(JUDGED, schema=SCHEMA)
-TWO = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [1, 0]}, schema=SCHEMA)
+TWO = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [2, -1]}, schema=SCHEMA)
 IDEAL = 2 / log2(2) + 1 / log2(3) + 1 / log2(4)
 
 
@@ -122,10 +123,11 @@ def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
         ("q1 0 c 1 more", "5 fields"),
         *((f"q1 0 c {grade}", f"the grade '{grade}'") for grade in ("1.0", "1001", "²", "--1")),
         ("q9 0 c 1", "the query 'q9' has no judgements"),
-        ("q1 0 a 1", "'a' is judged for the query 'q1' already"),
-        ("q2 0 c 1", "'c' is judged for the query 'q2' already"),
+        ("q1 0 c 1", "line 2: the grade 1, which the dataset does not use; expected one of -1, 0, 2; correct the file"),
+        ("q1 0 a 2", "'a' is judged for the query 'q1' already"),
+        ("q2 0 c 2", "'c' is judged for the query 'q2' already"),
     ):
-        (tmp_path / "more").write_text(f"q2 0 c 1\n{line}\n", encoding="utf-8")
+        (tmp_path / "more").write_text(f"q2 0 c 2\n{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=problem):
             read_extra(str(tmp_path / "more"), TWO)
     (tmp_path / "more").write_bytes(b"\xff\xfe")
@@ -144,8 +146,21 @@ def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path) -
         ('{"query_id": "q1", "doc_id": "c"}', "KeyError: 'grade'"),
         ("[1]", "TypeError"),
         ("q1 0 c 1", "JSONDecodeError"),
-        ('{"query_id": "q1", "doc_id": "a", "grade": 1}', "is judged for the query 'q1' already"),
+        ('{"query_id": "q1", "doc_id": "a", "grade": 2}', "is judged for the query 'q1' already"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": 1}', "pool.jsonl, line 2: the grade 1, which the dataset does not use"),
     ):
         path.write_text(f"{first}{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=problem):
             read_extra(str(path), TWO)
+
+
+def test_who_made_further_judgements_is_said(tmp_path: Path) -> None:
+    lines = [{"query_id": "q", "doc_id": "hole", "grade": 1}, {"query_id": "q", "doc_id": "other", "grade": 0, "judge": "m-7b"}]
+    extra = {}
+    for name, some in (("s-a", lines[:1]), ("s-b", lines[1:])):
+        extra[name] = str(tmp_path / f"{name}.jsonl")
+        Path(extra[name]).write_text("".join(json.dumps(line) + "\n" for line in some), encoding="utf-8")
+    table = bias(tmp_path, grades={"trec-covid": [1, 0], "s-a": [1, 0], "s-b": [1, 0]}, extra_paths=extra)
+    assert table["extra_by"].fillna("").to_dict() == {
+        (row, system): by for row, by in (("trec-covid", ""), ("s", "model m-7b; people")) for system in ("bm25", "tas-b")
+    }

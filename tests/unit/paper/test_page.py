@@ -44,7 +44,9 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         RETRIEVED: bins(lengths),
         JUDGED: bins({}),
         MEDIANS: medians({RETRIEVED: lengths, JUDGED: {}}, systems),
-        "bias": pd.DataFrame([("scifact", "bm25", True, 0.25, *[0.5] * 11)], columns=list(BIAS_COLUMNS)),
+        "bias": pd.DataFrame(
+            [{"dataset": "scifact", "system": "bm25", "pooled": True, "hole": 0.25}], columns=list(BIAS_COLUMNS)
+        ),
         "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
     }
     for name, table in tables.items():

@@ -136,7 +136,14 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
     means, per_query = zip(*paths, strict=True)
     comparison = str(tmp_path / "significance.csv")
     rows = {"many": ["many"], "few": ["few"]}
-    compare_systems(means_paths=means, per_query_paths=per_query, rows=rows, comparison_path=comparison)
+    compare_systems(
+        means_paths=means,
+        per_query_paths=per_query,
+        rows=rows,
+        averages={},
+        comparison_path=comparison,
+        uncertainty_path=str(tmp_path / "uncertainty.csv"),
+    )
     table_path = str(tmp_path / "against.csv")
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)
     row = read_named_csv(table_path).query("source == 'here'").iloc[0]

@@ -39,7 +39,8 @@ def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
 def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
     datasets = list(DATASETS[: len(next(iter(scores.values())))])
     table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
-    return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table)
+    blocks = [[name] for name in datasets]
+    return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table, blocks)
 
 
 def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:
@@ -67,12 +68,12 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
     assert list(zip(front.get_xdata(), front.get_ydata(), strict=True)) == [(100.0, 0.3), (6000.0, 0.5)]
     assert [line.get_xdata()[0] for line in systems] == [100.0, 6000.0, 7000.0]
     assert seconds.get_xscale() == "log"
-    assert size.get_xlabel() == "index on disk, kB,\nnot known of 1"
+    assert size.get_xlabel() == "index on disk, kB\n(1 not known)"
     assert len(size.lines) == 3
 
 
 def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
-    table = ranks_table(means(ORDERED), "NDCG@10")
+    table = ranks_table(means(ORDERED), "NDCG@10", [[name] for name in DATASETS])
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
     assert table["f"].tolist() == [np.inf] * 3
@@ -80,7 +81,7 @@ def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
     assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
     assert table["groups"].tolist() == ["a", "a b", "b"]
     # Too few have ranks and no tests.
-    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10")
+    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10", [["a"], ["b"]])
     table.to_csv(tmp_path / "table.csv", index=False)
     read = read_named_csv(str(tmp_path / "table.csv"))
     assert read["system"].tolist() == ["NA", "y"]

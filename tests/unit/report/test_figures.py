@@ -54,9 +54,18 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
-    compare_systems(means_paths=means, per_query_paths=per_query, rows=ROWS, comparison_path=comparison)
+    compare_systems(
+        means_paths=means,
+        per_query_paths=per_query,
+        rows=ROWS,
+        averages={},
+        comparison_path=comparison,
+        uncertainty_path=str(folder / "uncertainty.csv"),
+    )
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
-    return FigureFiles(rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline)
+    return FigureFiles(
+        rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -115,24 +124,24 @@ def test_a_font_that_is_not_there_is_refused_with_the_nearest() -> None:
         pass
 
 
-def test_differences_to_the_baseline_are_sorted_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
+def test_differences_to_the_baseline_keep_the_order_of_the_datasets_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
     for baseline, other in (("x", "y"), ("y", "x")):
         results = read_results(sources(tmp_path, baseline=baseline))
         (panel,) = figures.ndcg_difference(results).axes
         shown = {
-            label.get_text().removeprefix("* "): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
+            label.get_text(): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
             for place, label in enumerate(panel.get_yticklabels())
         }
         expected = {row: results.means[other, row]["NDCG@10"] - results.means[baseline, row]["NDCG@10"] for row in ROWS}
         assert shown == pytest.approx(expected)
-        assert list(shown.values()) == sorted(shown.values(), reverse=True)
+        assert list(shown) == list(ROWS)
         assert panel.get_title(loc="left") == other
         assert {bar.get_hatch() is not None for bar in panel.patches if bar.get_width() < 0} <= {True}
     # A significant difference has a star.
-    for p, expected in ((0.0249, {"* plain", "* stack"}), (0.0251, {"plain", "stack"})):
+    for p, stars in ((0.0249, [0, 1]), (0.0251, [])):
         results.comparison["p"] = p
         (panel,) = figures.ndcg_difference(results).axes
-        assert {label.get_text() for label in panel.get_yticklabels()} == expected
+        assert [text.get_position()[1] for text in panel.texts if text.get_text() == "*"] == stars
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
@@ -140,7 +149,10 @@ def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_an
     said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}
     assert said == {
         "ndcg_difference": ["x is the only system: there is nothing to compare it with."],
-        "critical_difference": ["Ranks are tested from 3 systems and 5 datasets on."],
+        "critical_difference": [
+            "Ranks are tested with at least 3 systems and 5 datasets of different corpora\n"
+            "on which none was trained; here are 1 and 2."
+        ],
     }
 
 
@@ -155,6 +167,24 @@ def test_recall_holes_and_the_distribution_over_queries_are_those_of_the_results
     scores, shares = figures.holes(results).axes
     assert list(scores.lines[1].get_xdata()) == [results.means["y", row]["NDCG@10"] for row in ROWS]
     assert list(shares.lines[0].get_xdata()) == [results.means["x", row]["Hole@10"] for row in ROWS]
+
+
+def test_from_seven_systems_on_values_are_printed_in_place_of_lines(tmp_path: Path) -> None:
+    systems = [f"s{i}" for i in range(7)]
+    results = read_results(sources(tmp_path, systems, baseline="s0"))
+    recall, reached, holes = (draw(results).axes for draw in (figures.recall_over_k, figures.ndcg_per_query, figures.holes))
+    expected = [f"{results.means[system, 'stack'][f'Recall@{k}']:.2f}"[1:] for system in systems for k in (1, 10, 100)]
+    assert [text.get_text() for text in recall[1].texts] == expected
+    best = [max(results.means[system, "stack"][f"Recall@{k}"] for system in systems) for k in (1, 10, 100)]
+    bold = {text.get_text() for text in recall[1].texts if text.get_fontweight() == "bold"}
+    assert bold == {f"{value:.2f}"[1:] for value in best}
+    assert [text.get_text() for text in reached[0].texts][1:3] == [
+        f"{np.mean(results.per_query['s0', 'plain'] >= value):.2f}"[1:] for value in (0.25, 0.5)
+    ]
+    assert [text.get_text() for text in holes[1].texts][:7] == [
+        f"{results.means[system, 'plain']['Hole@10']:.2f}"[1:] for system in systems
+    ]
+    assert [axes.lines[:] for axes in (*recall, *reached, *holes)] == [[]] * 6
 
 
 def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: Results) -> None:

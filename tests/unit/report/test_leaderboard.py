@@ -5,6 +5,7 @@ from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
+from beirflow.report.uncertainty_tables import uncertainty_table
 
 DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
 SUMMARY = pd.DataFrame(
@@ -80,12 +81,12 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
     assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
     assert published_table(SUMMARY, "MAP@3", Sources()) is None
-    # Those of ColBERT say that they are of candidates of an index.
-    summary = pd.DataFrame({"system": ["colbert"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.671]})
+    # Those of BM25 say that they have another order of ties.
+    summary = pd.DataFrame({"system": ["bm25"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.6789]})
     sources = Sources()
-    published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "paper"}), "NDCG@10", sources)
+    published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
     (note,) = sources.lines()
-    assert "table 2; ColBERT ranked only the candidates that an approximate index found" in note
+    assert "k1 0.9, b 0.4; Anserini keeps Lucene's order of tied documents" in note
 
 
 def test_means_by_task_and_domain_say_what_they_are_over() -> None:
@@ -109,3 +110,48 @@ def test_headers_of_many_columns_stand_upright() -> None:
     assert ["upright" in column.classes for column in leaderboard(summary, "NDCG@10").columns] == [False, *[True] * len(names)]
     few = leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
     assert not any("upright" in column.classes for column in few.columns)
+
+
+def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named() -> None:
+    trained = ["train", "no", "1 of 2", "no", "no", "0 of 2", *["not stated"] * 3]
+    summary = SUMMARY.assign(trained_on=trained)
+    texts = {row[0].text: [cell.text for cell in row[1:]] for row in leaderboard(summary, "NDCG@10").rows}
+    assert texts["contriever"] == ["0.3750", "0.2500†", "0.5000"]
+    assert "†" not in "".join(texts["toy"] + texts["last"])
+    said = notes(summary, False, "toy")
+    assert [line for line in said if line.startswith("†")]
+    assert "Training data are not stated, so no mean is known to be zero-shot for: last." in said
+
+
+def test_the_first_column_has_its_interval_and_ranks_behind_it() -> None:
+    numbers = {"low": 0.25, "high": 0.5, "rank": 1.0, "rank_low": 1.0, "rank_high": 2.0, "first": 0.75, "groups": "a b"}
+    rows = [
+        {"dataset": dataset, "measure": measure, "resampled": kind, "system": system, "mean": 0.5, "detectable": 0.125, **numbers}
+        for dataset in DATASETS
+        for measure in ("NDCG@10", "Recall@100")
+        for kind in ("queries", "datasets and queries")
+        for system in ("contriever", "toy", "last")
+    ]
+    uncertainty = pd.DataFrame(rows)
+    uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
+    table = leaderboard(SUMMARY, "NDCG@10", uncertainty=uncertainty)
+    assert [column.label for column in table.columns] == [
+        "System",
+        "mean of 2",
+        "95 %",
+        "Rank",
+        "First",
+        "Alike",
+        "fever",
+        "scifact",
+    ]
+    assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b", "0.7500", "0.5000"]
+    alone = leaderboard(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", uncertainty=uncertainty[uncertainty["system"] == "toy"])
+    assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %", "fever", "scifact"]
+    power = "Least difference in NDCG@10 that is found with 80 % power (median of all pairs): fever 0.1250, scifact 0.1250"
+    assert any(line.startswith(power) for line in notes(SUMMARY, False, "toy", uncertainty))
+    every = uncertainty_table(uncertainty)
+    assert len(every.rows) == len(rows)
+    assert seen(every)[0] == [
+        *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "1", "1–2", "0.750", "a b", "0.1250")
+    ]

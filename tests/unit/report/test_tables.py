@@ -50,12 +50,33 @@ def test_what_has_a_table_of_its_own() -> None:
 
 
 def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defined() -> None:
-    numbers = {"low": -0.5, "high": 0.25, "p": 0.00001, "p_holm": 1.0, "effect_size": float("nan"), "queries": 1234}
+    numbers = {
+        "low": -0.5,
+        "high": 0.25,
+        "p": 0.00001,
+        "p_holm": 1.0,
+        "effect_size": float("nan"),
+        "queries": 1234,
+        "detectable": 0.25,
+    }
     rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": value, **numbers}
             for value in (-0.125, 0.125, 0.0)]  # fmt: skip
     table = significance_table(pd.DataFrame(rows))
     assert table
-    assert seen(table)[0] == ["d", "NDCG@10", "a − b", "b", "−0.1250", "−0.5000", "+0.2500", "", "1.00000", "0.00001", "1,234"]
+    assert seen(table)[0] == [
+        "d",
+        "NDCG@10",
+        "a − b",
+        "b",
+        "−0.1250",
+        "−0.5000",
+        "+0.2500",
+        "",
+        "1.00000",
+        "0.00001",
+        "0.2500",
+        "1,234",
+    ]
     assert [row[3].text for row in table.rows] == ["b", "a", ""]
     assert significance_table(pd.DataFrame(columns=list(rows[0]))) is None
 
@@ -160,6 +181,7 @@ ENCODER = [
     ("document_prefix", None, None, "model", None),
     ("precision", None, "float32", "record", None),
     ("dim", None, "384", "record", None),
+    ("trained_on", None, "nq train", "configuration", None),
     ("truncated_queries", "scifact", "3", "record", None),
     ("truncated_documents", "scifact", "1200", "record", None),
     ("truncated_documents", "arguana", "34", "record", None),
@@ -175,9 +197,9 @@ def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_it
     dense, lexical = seen(systems_table(settings(ENCODER, LEXICAL)))
     how = "pooling cls (its files say mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
-    prompts = ["“query: ” (its files say ask: )", "nothing"]
-    assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents"]
-    assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", ""]
+    prompts = ["“query: ” (its files say ask: )", "none"]
+    assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
+    assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
     every = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}
     assert every["revision"] == ["all", REVISION, "configuration", ""]
     assert every["pooling"] == ["all", "cls", "configuration", "mean"]

@@ -40,18 +40,19 @@ def test_a_subject_reads_what_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> None:
-    """Relevant ones and first hits, of 1000; the rest is drawn from all others, and a large sample is everything."""
+    """Relevant ones and their rivals, of 1000; the rest is drawn from all others, and a large sample is everything."""
     names = {path: tmp_path / path for path in (DOCUMENTS(dataset="small"), QRELS(dataset="small"), RUN_PATH)}
     for path in names.values():
         path.parent.mkdir(parents=True, exist_ok=True)
     ids = [f"d{number:04}" for number in range(1000)]
     pq.write_table(pa.table({"doc_id": ids}), names[DOCUMENTS(dataset="small")], row_group_size=300)
-    qrels = {"query_id": ["q", "q"], "doc_id": ["d0900", "d0901"], "score": [1, 0]}
+    those = [*range(3, 20, 5), 900]
+    qrels = {"query_id": ["q"] * 6, "doc_id": [*(ids[row] for row in those), ids[901]], "score": [1] * 5 + [0]}
     pq.write_table(pa.table(qrels), names[QRELS(dataset="small")])
-    ranks = pa.table({"doc_id": ids[:20], "rank": list(range(1, 21))})
+    ranks = pa.table({"query_id": ["q"] * 20, "doc_id": ids[:20], "rank": list(range(1, 21))})
     pq.write_table(ranks, names[RUN_PATH])
     subject = subject_of(tmp_path, 4)
-    important = {*range(10), 900}
+    important = {*those, *range(2, 20, 5), *range(4, 20, 5)}
     for sample in (8, 22, 100, 1000, 5000):
         parts = subject.draw_documents(sample, np.random.default_rng(sample))
         rows = [300 * chunk + row for chunk, part in enumerate(parts) for row in part.tolist()]

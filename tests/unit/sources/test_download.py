@@ -77,12 +77,11 @@ def test_wrong_bytes_are_deleted_and_reported(output: Path) -> None:
     assert list(output.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [HALF, len(BODY)])
-def test_only_the_rest_of_a_partial_file_is_sent(output: Path, size: int) -> None:
-    part_of(output, BODY[:size])
+def test_only_the_rest_of_a_partial_file_is_sent(output: Path) -> None:
+    part_of(output, BODY[:HALF])
     with FileServer(FILES) as server:
         download(output, server)
-    assert [(asked.range, asked.sent) for asked in server.asked] == [(f"bytes={size}-", len(BODY) - size)]
+    assert [(asked.range, asked.sent) for asked in server.asked] == [(f"bytes={HALF}-", len(BODY) - HALF)]
     assert_whole(output)
 
 
@@ -140,6 +139,15 @@ BAD_MIRRORS: dict[str, tuple[dict[str, bytes], list[Answer]]] = {
     "empty": ({"/a.zip": b""}, []),
     "some of the wrong bytes": ({"/a.zip": OTHER}, [Answer(cut_after=1 << 20)]),
 }
+
+
+def test_an_archive_that_the_user_puts_in_the_place_of_the_partial_file_needs_no_network(output: Path) -> None:
+    with dead_url() as nobody:
+        with pytest.raises(DownloadError, match=rf"3,145,728 bytes, md5 {MD5}.*\n  mkdir -p .* && cp a.zip {part_of(output)}\n"):
+            download(output, urls=[nobody], attempts=1)
+        part_of(output).write_bytes(BODY)
+        download(output, urls=[nobody], attempts=1)
+    assert_whole(output)
 
 
 @pytest.mark.parametrize("mirror", BAD_MIRRORS)

@@ -28,10 +28,10 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
         ({"expansion": {"path": "/nowhere.jsonl"}}, "mine.expansion.path: found '/nowhere.jsonl'; there is no file /nowhere"),
         ({"expansion": HUB | {"join": "append"}}, "mine.expansion.join: found 'join'; no such key here, allowed are path, model"),
         ({"expansion": {"path": "/x.jsonl", "queries": 3}}, "mine.expansion: found 'queries'"),
-        ({"expansion": {"queries": 3}}, "mine.expansion.model: found None; this key is required"),
+        ({"expansion": {"queries": 3}}, "mine.expansion.model: missing; this key is required"),
         ({"most_terms": 9}, "mine.most_terms: found 9; uniCOIL gives each token one weight"),
         ({"pooling": "sum"}, "mine.pooling: found 'sum'; uniCOIL gives each token one weight"),
-        ({"expansion": HUB, "expansion_length": 0}, "mine.expansion_length: found 0; .* minimum of 1"),
+        ({"expansion": HUB, "expansion_length": 0}, "mine.expansion_length: found 0; .* at least 1"),
     ],
 )
 def test_what_means_nothing_is_refused(entry: dict[str, Any], says: str) -> None:

@@ -2,12 +2,15 @@
 
 ``pool/<dataset>.jsonl`` has a JSON object a line: ``query_id``, ``query``, ``doc_id``, ``title``, ``text`` and ``grade``, null
 until somebody fills it in. No line says which system found the document, or where: queries, and the documents of each, stand
-in the order of their digests. A filled copy is a file of ``extra_judgements``.
+in the order of their digests. A filled copy is a file of ``extra_judgements``. Grades that somebody filled in here stay if the
+pool is made again, those of pairs that are no longer in it behind the others.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +18,16 @@ import pyarrow.compute as pc
 from beirflow.analysis.document_scan import WITH_TITLES, document_batches
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import split_title_and_text
+from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 from beirflow.sources.query_lists import for_reading
 
 PAIR = ["query_id", "doc_id"]
+
+KEYS = ("query_id", "query", "doc_id", "title", "text", "grade")
+"""Of a line of a pool."""
 
 
 def pool_unjudged(
@@ -46,12 +53,15 @@ def pool_unjudged(
     pairs = unjudged(runs, qrels, pool_depth)
     queries = read_table(corpus.queries_path)
     texts = dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
-    documents = _texts_of(corpus.documents_path, {doc_id for _, doc_id in pairs})
+    documents = texts_of(corpus.documents_path, {doc_id for _, doc_id in pairs})
+    filled = {pair: line for pair, line in _lines_by_pair(pool_path).items() if line["grade"] is not None}
     with atomic_path(pool_path) as partial, partial.open("w", encoding="utf-8", newline="\n") as lines:
         for query_id, doc_id in pairs:
             title, text = documents[doc_id]
-            line = {"query_id": query_id, "query": texts[query_id], "doc_id": doc_id, "title": title, "text": text, "grade": None}
+            line = {"query_id": query_id, "query": texts[query_id], "doc_id": doc_id, "title": title, "text": text}
+            line["grade"] = filled.pop((query_id, doc_id), {"grade": None})["grade"]
             lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+        lines.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in filled.values())
     digests: list[Mapping[str, str]] = [read_json(corpus.corpus_path)["outputs"], *(each["inputs"] for each in means)]
     write_record(
         record_path,
@@ -87,7 +97,32 @@ def _digest(*parts: str) -> bytes:
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
-def _texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
+def _lines_by_pair(path: str) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(line["query_id"], line["doc_id"]): line for line in read_pool(path)} if Path(path).exists() else {}
+
+
+def read_pool(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a pool; raise DataError if one has other keys, or no whole number or null as grade."""
+    for number, text in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            line = json.loads(text)
+            problem = (
+                "" if isinstance(line, dict) and set(line) == set(KEYS) else f"expected a JSON object with {', '.join(KEYS)}"
+            )
+        except (ValueError, RecursionError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if not problem and not (line["grade"] is None or type(line["grade"]) is int):
+            problem = f"the grade {line['grade']!r}, expected a whole number or null"
+        if not problem and not all(isinstance(line[key], str) for key in KEYS[:-1]):
+            problem = f"expected texts in {', '.join(KEYS[:-1])}"
+        if problem:
+            raise DataError(f"{path}, line {number}: {problem}; correct the line, or move the file away to make the pool again")
+        yield line
+
+
+def texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
     """Return title and text of some documents, by id."""
     wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
     for batch in document_batches(documents_path, WITH_TITLES):

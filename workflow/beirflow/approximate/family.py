@@ -35,6 +35,10 @@ class ApproximateFamily(Family):
     other_stages = (Stage("build_index", word=1e-5), Stage("search_approximate", query=2e-3, row=2e-6))
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 
+    def learns(self, settings: ApproximateSettings) -> bool:
+        """Deny it: the vectors are those of another system."""
+        return False
+
     def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         """Return an entry for each value of its search setting, such as ``minilm-hnsw-ef-100``, if that is a list."""
         kind = KINDS[entry["index"]]

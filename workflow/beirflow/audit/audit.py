@@ -78,7 +78,7 @@ def audit(
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     manifest, sections, facts = run_checks(Path(folder), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
-    steps = grades(sections, sample)
+    steps = grades(sections)
     report = {
         "verdict": FAILED if any(check.status == FAILED for check in checks) else PASSED,
         "grades": steps,

@@ -1,6 +1,5 @@
 """The verdict of an audit in one line: how far it followed the results, and what it did not compare."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,16 +9,13 @@ from beirflow.audit.facts.sources import MODELS, SOURCES
 SHARES = (0.01, 0.05, 0.2)
 """Of forged texts or queries, whose probability to be seen is said."""
 
-DOCUMENTS_AGAIN = re.compile(r"documents \w+ again ")
-"""Beginning of the names of checks that make the representations of documents again."""
-
 SHOWN = 6
 """Things that were not compared and are named on the terminal."""
 
 Sections = Mapping[str, Sequence[Check]]
 
 
-def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
+def grades(sections: Sections) -> list[tuple[str, str]]:
     """Return each step with ``yes``, ``no``, ``failed``, or how many of how many."""
     traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
     return [
@@ -27,7 +23,7 @@ def grades(sections: Sections, sample: int) -> list[tuple[str, str]]:
         ("consistent", _all_passed(sections, "facts")),
         ("recomputed", _all_passed(sections, "recomputation")),
         *(each for each in traced if each),
-        ("sampled", _sampled(sections.get("sample", ()), sample)),
+        ("sampled", _sampled(sections.get("sample", ()))),
     ]
 
 
@@ -48,10 +44,13 @@ def not_compared(sections: Sections) -> list[str]:
     ]
 
 
-def seen(sample: int) -> str:
-    """Say with which probability, at least, a sample of so many documents and queries detects some forged shares."""
-    drawn = sample - sample // 2
-    return ", ".join(f"{share:.0%} forged is seen with {1 - (1 - share) ** drawn:.0%}" for share in SHARES)
+def seen(drawn: int, all_: int) -> str:
+    """Say with which probability, at least, so many drawn documents or pairs of all detect some forged shares."""
+    if drawn == all_:
+        return f"all {drawn} made again"
+    number = drawn - drawn // 2  # the others were drawn where forging pays
+    shares = ", ".join(f"{share:.0%} forged is seen with {1 - (1 - share) ** number:.0%}" for share in SHARES)
+    return f"{drawn} of {all_} made again: {shares}"
 
 
 def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
@@ -88,15 +87,17 @@ def _traced(sections: Sections, what: str, name: str) -> tuple[str, str] | None:
     return what, "yes" if passed == len(checks) else f"{passed} of {len(checks)}" if passed else "no"
 
 
-def _sampled(checks: Sequence[Check], sample: int) -> str:
-    """Return the grade of the sample; it states a probability only where documents were made again."""
+def _sampled(checks: Sequence[Check]) -> str:
+    """Return the grade of the sample, with the smallest of the samples that were really drawn."""
     statuses = {check.status for check in checks}
     if PASSED not in statuses:
         return "no"
     if FAILED in statuses:
         return "failed"
-    documents_again = any(check.status == PASSED and DOCUMENTS_AGAIN.match(check.name) for check in checks)
-    return f"{_share(checks)} ({sample}: {seen(sample) if documents_again else 'no document was made again'})"
+    drawn = [check.drawn for check in checks if check.drawn]
+    # All of a small corpus is more than a part of a large one.
+    least = min(drawn, key=lambda each: (each[0] == each[1], each), default=None)
+    return f"{_share(checks)} ({seen(*least) if least else 'no document was made again'})"
 
 
 def _share(checks: Sequence[Check]) -> str:

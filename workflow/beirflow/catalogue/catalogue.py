@@ -1,6 +1,6 @@
 """The known datasets and published scores, read from YAML."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,35 @@ from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
 KINDS = ("task", "domain", "language")
 """By which datasets can be chosen."""
+
+
+AVERAGES = (
+    ("BEIR", ()),
+    ("BEIR without msmarco", ("msmarco",)),
+    ("BEIR without msmarco and cqadupstack", ("msmarco", "cqadupstack")),
+)
+"""The three averages of the literature, by what they leave out."""
+
+ZERO_SHOT = "zero-shot mean of"
+
+MACHINES = 0.0003
+"""Difference that libraries and processors may cause in float32.
+
+The two published runs of contriever, Pyserini's and the one on an RTX 3090, differ by up to this on eight
+datasets, beyond rounding.
+"""
+
+HALF_PRECISION = 0.0035
+"""Difference that bfloat16 may cause: 0.0033 of all-minilm-l6-v2 on scifact, one relevant document, is the largest measured."""
+
+
+def tolerance(decimals: int, precisions: Collection[str]) -> float:
+    """Return the difference that counts as a match with a score printed with some decimals.
+
+    It is half a unit of the last printed digit, and :data:`MACHINES`; and :data:`HALF_PRECISION` if any precision in which the
+    run was made is lower than float32.
+    """
+    return 0.5 * 10.0**-decimals + MACHINES + (HALF_PRECISION if {*precisions} - {"float32"} else 0.0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +69,8 @@ class Catalogue:
         host: Base URL of the official archives.
         datasets: By the name of the dataset, its corpora: one, or one a forum.
         own_copies: The same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them.
-        published: By system, its sources, the most precise first, as in ``published.yaml``.
+        published: By system of the catalogue, its sources, the most precise first, as in ``published.yaml``.
+        printed: By name in the BEIR paper, what it prints of other systems, which no result is compared with by name.
         words: By dataset, mean words of its ``documents`` and ``queries``.
         kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
         mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
@@ -49,6 +79,7 @@ class Catalogue:
     host: str
     datasets: Mapping[str, tuple[Dataset, ...]]
     published: Mapping[str, list[dict[str, Any]]]
+    printed: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -90,6 +121,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         host=datasets["host"],
         datasets=rows,
         published=published["systems"],
+        printed=published["printed"],
         own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in known.items()},
@@ -106,3 +138,27 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
             if "mteb" in facts:
                 tasks[each] = MtebTask(facts["mteb"]["task"], facts["mteb"]["dataset"], entry["language"])
     return tasks
+
+
+def averages(official: Sequence[str], present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:
+    """Name the means over datasets.
+
+    Args:
+        official: The public datasets of BEIR.
+        present: The evaluated datasets.
+        seen: Those that a compared system was trained on. If there are any, a mean over the others follows.
+
+    Returns:
+        The datasets of every mean, by its label; none for a single dataset.
+    """
+    groups: dict[str, list[str]] = {}
+    for label, excluded in AVERAGES:
+        members = [name for name in official if name not in excluded]
+        if set(members) <= set(present):
+            groups[f"mean of {len(members)} ({label})"] = members
+    if len(present) > 1 and set(present) not in map(set, groups.values()):
+        groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
+    unseen = [name for name in present if name not in seen]
+    if 1 < len(unseen) < len(present):
+        groups[f"{ZERO_SHOT} {len(unseen)} ({', '.join(unseen)})"] = unseen
+    return groups

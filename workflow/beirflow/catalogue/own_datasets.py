@@ -1,11 +1,15 @@
 """The user's own datasets: the valid and invalid entries of ``custom.datasets``."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems
+from beirflow.files.layout import NAME
 from beirflow.sources.forms import Form, HubForm, LabelledForm, SamplesForm
 
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
@@ -19,6 +23,24 @@ NOT_ON_A_HUB = ("path", "form", "forums")
 
 NO_FIELDS = ("kind", "labels", LISTS)
 """Keys of a form besides names of fields."""
+
+
+def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, Any]:
+    """Return an entry of ``custom.datasets`` for each folder of ``data_dir`` that is named and not known.
+
+    A name may be followed by a split and by samples, as in ``mine.dev.sample-50``.
+    """
+    listed = [names] if isinstance(names, str) else names if isinstance(names, list) else []
+    if not isinstance(data_dir, str):
+        return {}
+    parts = [name.split(".") for name in listed if isinstance(name, str) and re.fullmatch(NAME, name)]
+    entries = {}
+    for name in (".".join(part[:length]) for part in parts for length in range(1, len(part) + 1)):
+        folder = Path(data_dir).expanduser() / name
+        with suppress(OSError, RuntimeError):  # said of data_dir
+            if name not in known and folder.is_dir():
+                entries[name] = {"path": str(folder)}
+    return entries
 
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

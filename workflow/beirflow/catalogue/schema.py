@@ -24,6 +24,35 @@ NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
+MISSING = object()
+"""In place of the value of a key that is not there."""
+
+MOST_NAMES = 12
+"""Most names in a message; of more, it has the first, behind the nearest."""
+
+KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "keys with values",
+    "null": "null",
+}
+"""Types of JSON Schema in the words of the configuration."""
+
+LIMITS = {
+    "minimum": "expected at least {}",
+    "exclusiveMinimum": "expected more than {}",
+    "maximum": "expected at most {}",
+    "minLength": "expected a text that is not empty",
+    "minItems": "expected at least one entry",
+    "minProperties": "expected at least one key",
+    "uniqueItems": "an entry stands twice; remove one",
+    "const": "allowed is {!r}",
+}
+"""Messages by keyword of JSON Schema, with its value."""
+
 
 def _is_integer(_: TypeChecker, value: object) -> bool:
     """Refuse 10.0, which JSON Schema takes for an integer, but NDCG@10.0 is no measure."""
@@ -57,12 +86,17 @@ class Problems:
         """Note a problem: the path of the key, the value found, but for secrets, and what would be allowed."""
         origin = next((each for each in self.entries if key.startswith(f"{each}.")), "")
         key = self.entries.get(origin, "") + key.removeprefix(origin)
-        start = f"{key}: found {shown(found)!r}; "
+        start = f"{key}: missing; " if found is MISSING else f"{key}: found {shown(found)!r}; "
         line = start + without_credentials(allowed)
         # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.
         if line not in self.lines and not (origin and any(each.startswith(start) for each in self.lines)):
             self.lines.append(line)
             self.keys.append(key)
+
+    def extend(self, others: "Problems") -> None:
+        """Add problems that were noted elsewhere."""
+        self.lines += others.lines
+        self.keys += others.keys
 
     def raise_if_any(self, where: str) -> None:
         """Raise all the problems at once as a ConfigError; ``where`` is what was checked, for the first line of its message."""
@@ -71,10 +105,20 @@ class Problems:
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` if ``name`` looks like a typo of an allowed name, in whichever case, else nothing."""
+    """Return ``; did you mean 'x'?`` if ``name`` looks like a typo of an allowed name, in whichever case, or a part of one."""
     by_lower = {each.lower(): each for each in allowed}
-    matches = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    low = str(name).lower()
+    matches = difflib.get_close_matches(low, by_lower, n=1) or [each for each in by_lower if len(low) > 2 and low in each]
     return f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
+
+
+def choices(value: object, allowed: Iterable[str]) -> str:
+    """Return the allowed names, with the nearest one; of many, that one first and then only some."""
+    names = list(allowed)
+    if len(names) <= MOST_NAMES:
+        return f"allowed are {', '.join(names)}{nearest(value, names)}"
+    guess = nearest(value, names).removeprefix("; ")
+    return f"{guess}{' ' if guess else ''}allowed are {', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} others"
 
 
 def problems_with(value: Any, schema: str) -> Problems:
@@ -82,9 +126,14 @@ def problems_with(value: Any, schema: str) -> Problems:
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
         # An error of alternatives such as oneOf says less than the errors of each.
+        alternatives: dict[str, tuple[Any, list[str]]] = {}
         for inner in error.context or [error]:
             for key, given, allowed in _explain(inner):
-                problems.add(key, given, allowed)
+                alternatives.setdefault(key, (given, []))[1].append(allowed) if error.context else problems.add(
+                    key, given, allowed
+                )
+        for key, (given, each) in alternatives.items():
+            problems.add(key, given, " or ".join(dict.fromkeys(each)))
     return problems
 
 
@@ -131,13 +180,26 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
             yield f"{path}.{unknown}".lstrip("."), unknown, allowed
     elif error.validator == "required":
         for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
-            yield f"{path}.{missing}".lstrip("."), None, "this key is required"
+            yield f"{path}.{missing}".lstrip("."), MISSING, "this key is required"
     elif error.validator == "enum":
-        choices = [str(choice) for choice in schema["enum"]]
-        yield path, error.instance, f"allowed are {', '.join(choices)}{nearest(error.instance, choices)}"
+        yield path, error.instance, choices(error.instance, [str(choice) for choice in schema["enum"]])
     else:
-        described = error.validator == "pattern" and "description" in schema
-        yield path or "the file", error.instance, f"expected {schema['description']}" if described else error.message
+        yield path or "the file", error.instance, _expected(error, schema)
+
+
+def _expected(error: ValidationError, schema: Any) -> str:
+    """Return what a schema expects in place of a wrong value."""
+    keyword, value = str(error.validator), schema.get(str(error.validator))
+    if keyword == "pattern" and "description" in schema:
+        return f"expected {schema['description']}"
+    if keyword == "type":
+        kinds = " or ".join(KINDS[kind] for kind in ([value] if isinstance(value, str) else value))
+        example = schema.get("default", schema.get("examples", [None])[0])
+        return f"expected {kinds}" + (f", such as {example}" if example else "")
+    if keyword == "dependentRequired":
+        needs = [f"{key} needs {other} beside it" for key, others in value.items() for other in others]
+        return "; ".join(each for each in needs if each.split()[0] in error.instance)  # type: ignore[operator]
+    return LIMITS[keyword].format(value) if keyword in LIMITS else error.message
 
 
 def read_yaml(path: Path) -> Any:
@@ -166,23 +228,3 @@ def _validator(name: str) -> Any:
         (stem, DRAFT202012.create_resource(each)) for stem, each in contents.items()
     )
     return _Validator(_schema(name), registry=registry)
-
-
-def repeated_keys(path: Path) -> list[str]:
-    """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    repeated, nodes = list[str](), [yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-        elif isinstance(node, yaml.MappingNode):
-            nodes += [value for _, value in node.value]
-            lines: dict[Any, int] = {}
-            for key, _ in node.value:
-                line = key.start_mark.line + 1
-                if str(key.value) in lines:
-                    repeated.append(
-                        f"{path}:{line}: the key {key.value!r} stands in line {lines[str(key.value)]} already; remove one"
-                    )
-                lines.setdefault(str(key.value), line)
-    return sorted(repeated)

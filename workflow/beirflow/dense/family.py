@@ -25,6 +25,7 @@ from beirflow.files.layout import (
 )
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
+from beirflow.models.position_table import length_problem
 from beirflow.runs.family import ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
 
@@ -72,6 +73,8 @@ class DenseFamily(Family):
                 model_card(settings)
             except ModelError as error:
                 problem = str(error)
+        if problem is None and (too_long := length_problem(settings, settings.max_length)):
+            return Setting("max_length", settings.max_length, too_long)
         return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
 
     def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:

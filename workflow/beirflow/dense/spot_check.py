@@ -5,7 +5,7 @@ vectors, in float64 and with nothing of ``search.py``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, TRAINED_M
 from beirflow.files.records import read_json
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
+from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
-from beirflow.runs.drift import product_changes
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 
@@ -33,8 +33,8 @@ Wider than what was measured, because devices and larger models differ more: all
 most 8e-7 in float32, 7e-4 in float16, 5e-3 in bfloat16; against the vectors in float32, 2e-3 and 1.2e-2. paraphrase-MiniLM-L3-v2,
 quantised to int8 with scales that depend on the batch: at most 1.1e-1."""
 
-LEAST_DRIFT = 1e-5
-"""Mean change of the scores of relevant pairs below which there is no drift, over the lengths of both, in every precision."""
+LEAST_DRIFT = {"float32": 2e-6}
+"""Mean change of the scores of relevant pairs below which there is no drift, over the lengths of both; else 1e-5."""
 
 ROUNDING = 4 * 2.0**-24
 """Largest difference of two scores in float32, over the product of the lengths of the two vectors."""
@@ -50,7 +50,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     checks that write queries again.
     """
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
-    return [*expansion_checks(subject, sample, random), *VectorCheck(subject, settings, sample, random).checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *VectorCheck(subject, settings, sample, random).checks()]
 
 
 class VectorCheck(RepresentationCheck[np.ndarray]):
@@ -61,12 +61,21 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
     of_queries = QUERY_VECTORS
     tolerance = TOLERANCE
     most_others = 2000  # a product of two vectors costs little
-    least_drift = LEAST_DRIFT
 
     @property
     def names(self) -> dict[str, Any]:
         """Names in the paths of the vectors, which are those of the encoder."""
         return {"system": self.settings.variant_of or self.subject.system.name, "dataset": self.subject.dataset}
+
+    @property
+    def precision(self) -> str:
+        """Precision in which the texts were encoded."""
+        return self.subject.precision(TOLERANCE, own=self.settings.has_own_precision)
+
+    @property
+    def least_drift(self) -> float:
+        """Mean change of the scores of relevant pairs below which there is no drift."""
+        return LEAST_DRIFT.get(self.precision, 1e-5)
 
     @property
     def separator(self) -> str | None:
@@ -103,27 +112,36 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
         unit = " of a vector's length"
         return compare_distances(problem, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
 
-    def score_changes(self, sample: TextSample[np.ndarray], again: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Subtract recomputed from stored scores."""
-        return product_changes(sample.stored, again, others)
+    def scores(self, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """Score documents for queries."""
+        return np.asarray(self._searched(queries) @ self._searched(documents).T)
+
+    def lengths(self, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """Return the products of the lengths of searched vectors."""
+        return np.outer(*(np.linalg.norm(self._searched(each), axis=1) for each in (queries, documents)))
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, in float64."""
-        cosine = (self.settings.similarity or self._card()["similarity"]) == "cosine"
-        files = [self._chunk(chunk) for chunk in range(self.subject.chunks)]
-        stored = _stored(self.settings, files, cosine=cosine) if self.settings.variant_of else np.asarray
-        cosine = cosine and self.settings.vectors != "binary"
-        vectors, longest = _scaled(stored(self.stored_queries(rows)), cosine=cosine), [0.0]
+        vectors, longest = self._searched(self.stored_queries(rows)), [0.0]
 
         def blocks() -> Iterator[tuple[pa.Array, np.ndarray]]:
-            for chunk, array in enumerate(files):
-                doc_ids = self.subject.doc_ids(chunk)
+            for chunk in range(self.subject.chunks):
+                array, doc_ids = self._chunk(chunk), self.subject.doc_ids(chunk)
                 for start in range(0, len(array), BLOCK_ROWS):
-                    block = _scaled(stored(array[start : start + BLOCK_ROWS]), cosine=cosine)
+                    block = self._searched(array[start : start + BLOCK_ROWS])
                     longest.append(float(np.linalg.norm(block, axis=1).max()))
                     yield doc_ids.slice(start, len(block)), (vectors @ block.T).astype(np.float32)
 
         return Scores(blocks(), lambda: ROUNDING * np.linalg.norm(vectors, axis=1) * max(longest))
+
+    @cached_property
+    def _searched(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Convert stored vectors to those that are searched: compressed in a variant, of length 1 for the cosine; float64."""
+        cosine = (self.settings.similarity or self._card()["similarity"]) == "cosine"
+        if not self.settings.variant_of:
+            return partial(_scaled, cosine=cosine)
+        stored = _stored(self.settings, [self._chunk(chunk) for chunk in range(self.subject.chunks)], cosine=cosine)
+        return lambda vectors: _scaled(stored(vectors), cosine=cosine and self.settings.vectors != "binary")
 
     def _card(self) -> Mapping[str, Any]:
         """Return what the files of the model say, as it was recorded."""

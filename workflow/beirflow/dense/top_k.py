@@ -8,8 +8,7 @@ k-th score than there is room for. Memory holds two blocks, the queries, and the
 however many scores tie.
 """
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -20,20 +19,15 @@ from beirflow.dense.chunk_blocks import Chunk, InMemoryChunk, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
 from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
-from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.devices import require_exact_products, within_memory
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
-
-logger = logging.getLogger(__name__)
 
 MERGED_QUERIES = 64
 """Queries whose hits are sorted at once: a cache holds them."""
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
-
-MOST_HALVINGS = 6
-"""Halvings of blocks before a search fails; the shortlists, which take most of the rest, do not shrink with them."""
 
 
 def exact_top_k(
@@ -68,21 +62,22 @@ def exact_top_k(
         raise DataError(
             f"the queries' vectors have {queries.shape[1]} dimensions, the documents' {documents.shape[1]}; encode both again"
         )
-    torch.set_float32_matmul_precision("highest")  # the bound supposes it
+    require_exact_products(device)
     if not len(documents) or not len(queries):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
         whole = Chunk(matrix, documents, torch.from_numpy(excluded.astype(np.int64)).to(device), similarity, threads)
 
-        def search(chunk: Chunk) -> Hits:
+        def search(halvings: int) -> Hits:
+            chunk = replace(whole, halvings=halvings)
             near = find_candidates(chunk, k)
             if near is None:
                 raise _not_finite(chunk)
             hits = score_candidates(chunk, near.query, near.row)
             return _merge(chunk, [hits, *_score_crowded(chunk, near.crowded, near.least, id_order, k)], id_order, k)
 
-        return _within_memory(whole, search)
+        return within_memory(search, device)
 
 
 def exact_of_pairs(
@@ -106,25 +101,10 @@ def exact_of_pairs(
         nothing = torch.full((len(queries),), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
         pairs = torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)
-        hits = _within_memory(chunk, lambda chunk: score_candidates(chunk, *pairs))
+        hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), *pairs), device)
         if not np.isfinite(hits[2]).all():
             raise _not_finite(chunk)
     return merge_hits([hits], lambda rows: id_order[rows], k)[:3]
-
-
-def _within_memory(chunk: Chunk, search: Callable[[Chunk], Hits]) -> Hits:
-    """Search a chunk in blocks that are halved whenever memory runs out, which changes no hit."""
-    while True:
-        try:
-            return search(chunk)
-        except RuntimeError as error:
-            if chunk.halvings == MOST_HALVINGS or not is_out_of_memory(error):
-                raise
-        # After the except block, whose traceback keeps the tensors of the failed search.
-        if chunk.queries.is_cuda:
-            torch.cuda.empty_cache()
-        chunk = replace(chunk, halvings=chunk.halvings + 1)
-        logger.warning("out of memory in a search; continuing in blocks of at most %d documents", chunk.sizes.documents)
 
 
 def _not_finite(chunk: Chunk) -> DataError:

@@ -145,7 +145,7 @@ class Backbone:
         import transformers
 
         config, kind = self._architecture()
-        self._check_architecture((config.architectures or [""])[0], set(dir(transformers)))
+        self._check_architecture((config.architectures or [""])[0], set(transformers.__all__))
         tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
         model, report = kind.from_pretrained(
             self._folder,

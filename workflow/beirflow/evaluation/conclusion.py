@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beirflow.evaluation.manifest import write_manifest
-from beirflow.evaluation.summary import summarize
+from beirflow.evaluation.summary import TrainedOn, summarize
 from beirflow.files.records import Job
 
 
@@ -15,11 +15,12 @@ def conclude(
     published_path: str,
     configured: Mapping[str, Any],
     main_measure: str,
+    trained_on: TrainedOn,
     manifest_path: str,
     job: Job,
 ) -> str:
     """Write the summary and the manifest; return the summary as a table for the terminal."""
-    table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure)
+    table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure, trained_on=trained_on)
     write_manifest(
         means_paths=means_paths,
         summary_path=summary_path,

@@ -14,7 +14,7 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
-from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, read_json, write_record
+from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 
@@ -71,6 +71,7 @@ def evaluate_run(
         official_data=corpus["official"],
         measures={name: float(table[name].mean()) for name in names},
         assumed=assumed_in(run_record),
+        precisions=precisions_in(run_record),
     )
 
 
@@ -96,6 +97,7 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
         measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
         forums=[forum["dataset"] for forum in forums],
         assumed=sorted({sentence for forum in forums for sentence in forum["assumed"]}),
+        precisions=sorted({precision for forum in forums for precision in forum["precisions"]}),
     )
 
 

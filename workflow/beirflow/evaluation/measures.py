@@ -1,8 +1,9 @@
 """Measures of retrieval quality, for every query.
 
-NDCG, MAP, Recall and P come from pytrec_eval, which is trec_eval. The others are ours, vectorised over queries, and follow the
-BEIR paper (Thakur et al. 2021, arXiv 2104.08663) and package. A document is relevant when its judgement is above 0. A query with
-no retrieved document scores 0 in every measure.
+NDCG, MAP, Recall and P come from pytrec_eval, which is trec_eval. The others are ours, vectorised over queries. MRR, R_cap,
+Hole and Accuracy, a hit rate, are those of the BEIR paper (Thakur et al. 2021, arXiv 2104.08663) and package. Neither has F1
+(van Rijsbergen 1979, the harmonic mean of P and Recall at k) and NDCG_exp (Burges et al. 2005, doi:10.1145/1102351.1102363). A
+document is relevant when its judgement is above 0. A query with no retrieved document scores 0 in every measure.
 """
 
 from collections.abc import Sequence
@@ -130,10 +131,10 @@ def _ideal(query: np.ndarray, grades: np.ndarray, shape: tuple[int, int]) -> np.
 def _trec_measures(ranking: Ranking, cutoffs: Sequence[int]) -> dict[str, np.ndarray]:
     """Compute NDCG, MAP, Recall and P by pytrec_eval; each of shape (q,).
 
-    A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is trec_eval's,
-    and queries share their runs, which saves most of the time of handing over millions of ids. A run ends with its last relevant
-    document, since nothing after it counts in these measures. Judgements below 0 count as 0, and are handed over as such:
-    pytrec_eval reads outside its memory for a query whose judgements are all below -1.
+    A document is called by its rank, and its score descends with it: the order is that of the ranking rule, which is
+    trec_eval's, and queries share their runs, which saves most of the time of handing over millions of ids. A run ends with its
+    last relevant document, since nothing after it counts in these measures. Judgements below 0 count as 0, and are handed over
+    as such: pytrec_eval reads outside its memory for a query whose judgements are all below -1.
     """
     grades = np.maximum(ranking.grades, 0)
     names = [f"{place:09d}" for place in range(grades.shape[1])]

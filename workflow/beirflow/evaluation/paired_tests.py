@@ -4,13 +4,17 @@ Their sources are named in :mod:`beirflow.evaluation.significance`, which applie
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr, stdtrit  # scipy.stats has the same with names; to import it takes as long as pandas
 
 DRAWN = 100_000
 EXACT = 16  # differences up to which all signs are tried: 65,536
+
+MARGIN = 0.005
+"""Mean difference that counts as none: half a point, less than the least differences that most datasets can show."""
 
 SEED = 20211018
 BLOCK = 1 << 22  # signs drawn at once, of 8 bytes each
@@ -60,34 +64,82 @@ def _as_large(positive: np.ndarray, differences: np.ndarray) -> np.ndarray:
     return counts
 
 
-def confidence_interval(strata: Sequence[np.ndarray], level: float = 0.95) -> tuple[float, float]:
-    """Return the bounds for the plain mean of the means of strata, the differences of each forum or of the one corpus.
+def confidence_interval(
+    strata: Sequence[np.ndarray], level: float = 0.95, weights: Sequence[float] | None = None
+) -> tuple[float, float]:
+    """Return the bounds for the mean of the means of strata, the differences of each forum or of the one corpus.
 
-    Both are not-a-number if a stratum has a single query.
+    Strata count alike unless they have ``weights``, whose sum is 1. Both bounds are not-a-number if a stratum has one query.
     """
-    middle = float(np.mean([part.mean() for part in strata]))
-    error, freedom = _standard_error(strata)
-    reach = error * float(stats.t.ppf((1 + level) / 2, freedom)) if error else error
+    middle, error, freedom = _estimate(strata, weights)
+    reach = error * float(stdtrit(freedom, (1 + level) / 2)) if error else error
     return middle - reach, middle + reach
 
 
-def detectable_difference(strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8) -> float:
+def detectable_difference(
+    strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8, weights: Sequence[float] | None = None
+) -> float:
     """Return the least true difference that the paired t-test finds with some power, if differences spread as these.
 
     It is the standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number if
-    a stratum, the differences of a forum or of the one corpus, has a single query.
+    a stratum, the differences of a forum or of the one corpus, has a single query. Weights are as in :func:`confidence_interval`.
     """
-    error, freedom = _standard_error(strata)
-    return error * float(stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)) if error else error
+    _, error, freedom = _estimate(strata, weights)
+    return error * float(stdtrit(freedom, (1 + level) / 2) + stdtrit(freedom, power)) if error else error
 
 
-def _standard_error(strata: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the standard error of the mean of the means of some strata, and its degrees of freedom (Welch, Satterthwaite)."""
+def paired_t_test(strata: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> float:
+    """Return the two-sided p of the t-test that belongs to :func:`confidence_interval`; 1 where nothing differs or is known."""
+    middle, error, freedom = _estimate(strata, weights)
+    if not error > 0:
+        return 0.0 if error == 0 and abs(middle) > ROUNDING else 1.0
+    return float(2 * stdtr(freedom, -abs(middle) / error))
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Test of equivalence: whether a mean difference is surely inside a margin.
+
+    Attributes:
+        margin: The largest difference that counts as none.
+        low: Lower bound of the 90 % interval of the mean difference.
+        high: Upper bound; the test at the level of 0.05 is that both are inside the margin.
+        p: The larger p of the two one-sided t-tests.
+        equivalent: Whether they are; None if it is not known, for a single query.
+    """
+
+    margin: float
+    low: float
+    high: float
+    p: float
+    equivalent: bool | None
+
+
+def equivalence(strata: Sequence[np.ndarray], margin: float = MARGIN, level: float = 0.05) -> Equivalence:
+    """Test by two one-sided t-tests that the mean difference is inside a margin.
+
+    The method is TOST (Schuirmann 1987, doi:10.1007/BF01068419). Strata are as in :func:`confidence_interval`. A significant
+    difference and equivalence may hold together: values that differ a little, always in one direction.
+    """
+    middle, error, freedom = _estimate(strata)
+    low, high = confidence_interval(strata, 1 - 2 * level)
+    if np.isnan(error):
+        return Equivalence(margin, low, high, np.nan, None)
+    inside = margin - abs(middle)
+    # Without spread the mean difference is known.
+    p = float(stdtr(freedom, -inside / error)) if error else float(inside <= 0)
+    return Equivalence(margin, low, high, p, p < level)
+
+
+def _estimate(strata: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> tuple[float, float, float]:
+    """Return the weighted mean of strata, its standard error, and the degrees of freedom (Welch, Satterthwaite)."""
+    shares = np.full(len(strata), 1 / len(strata)) if weights is None else np.asarray(weights)
+    middle = float(shares @ np.array([part.mean() for part in strata]))
     if min(map(len, strata)) < 2:
-        return np.nan, np.nan
-    parts = np.array([part.var(ddof=1) / len(part) for part in strata]) / len(strata) ** 2
+        return middle, np.nan, np.nan
+    parts = shares**2 * np.array([part.var(ddof=1) / len(part) for part in strata])
     freedom = parts.sum() ** 2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum() if parts.any() else np.nan
-    return float(np.sqrt(parts.sum())), float(freedom)
+    return middle, float(np.sqrt(parts.sum())), float(freedom)
 
 
 def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:

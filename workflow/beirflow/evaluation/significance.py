@@ -2,8 +2,8 @@
 
 ``significance.csv`` has a row a measure (the main measure, and Recall@100), dataset and pair of systems: ``dataset``,
 ``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and
-``high`` of its 95 % confidence interval, ``p``, ``p_holm`` and ``effect_size``. A value that is not defined is empty; with one
-system there is a header and nothing else.
+``high`` of its 95 % confidence interval, ``p``, ``p_holm``, ``effect_size`` and ``detectable``. A value that is not defined is
+empty; with one system there is a header and nothing else.
 
 - The mean of a dataset of forums is the plain mean of its forums, so a query counts 1 / (forums × queries of its forum).
 - ``p``: two-sided paired randomisation test (Fisher; Smucker, Allan and Carterette 2007, doi:10.1145/1321440.1321528): if the
@@ -18,6 +18,10 @@ system there is a header and nothing else.
 - The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
+- ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
+  queries, if differences spread as these (:func:`~beirflow.evaluation.paired_tests.detectable_difference`).
+
+``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) is made from the same values: intervals of means, and ranks.
 """
 
 import logging
@@ -30,14 +34,22 @@ import pandas as pd
 import pyarrow as pa
 
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import DRAWN, confidence_interval, effect_size, holm, randomisation_test
+from beirflow.evaluation.paired_tests import (
+    DRAWN,
+    confidence_interval,
+    detectable_difference,
+    effect_size,
+    holm,
+    randomisation_test,
+)
 from beirflow.evaluation.scores import read_per_query
+from beirflow.evaluation.uncertainty import uncertainty_table
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
 
 COLUMNS = (
     *("dataset", "measure", "system_a", "system_b", "queries", "mean_a", "mean_b"),
-    *("difference", "low", "high", "p", "p_holm", "effect_size"),
+    *("difference", "low", "high", "p", "p_holm", "effect_size", "detectable"),
 )
 ALSO = "Recall@100"  # tested as well, where it was measured
 
@@ -57,22 +69,28 @@ def compare_systems(
     means_paths: Sequence[str],
     per_query_paths: Sequence[str],
     rows: Mapping[str, Sequence[str]],
+    averages: Mapping[str, Sequence[str]],
     comparison_path: str,
+    uncertainty_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Write ``significance.csv``, every two systems on every dataset; ``rows`` has the corpora of every dataset.
+    """Write ``significance.csv``, every two systems on every dataset, and ``uncertainty.csv``, every system by itself.
+
+    ``rows`` has the corpora of every dataset, ``averages`` the datasets of every mean over some.
 
     Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
+    by_measure = _read(means_paths, per_query_paths, main_measure)
     comparisons = [
         {"measure": measure, **row}
-        for measure, values in _read(means_paths, per_query_paths, main_measure).items()
+        for measure, values in by_measure.items()
         for dataset, corpora in rows.items()
         for row in _compare(dataset, corpora, values, len(rows))
     ]
     table = pd.DataFrame(comparisons, columns=list(COLUMNS))
     table["p_holm"] = table.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
     write_csv(table, comparison_path)
+    write_csv(uncertainty_table(by_measure, rows, averages, table), uncertainty_path)
     for name, pairs in table.groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
@@ -124,4 +142,5 @@ def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int
             "high": high,
             "p": p_values[number],
             "effect_size": effect_size(flat[:, number], weights),
+            "detectable": detectable_difference(differences[number]),
         }

@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, tolerance
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
@@ -20,37 +21,57 @@ PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 
+COMPARED = ("published_", "difference_", "tolerance_", "source_")
+"""Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
+
+PRECISION = "precision"
+"""Column of the precisions in which models computed a run."""
+
+WIDTH = 100
+"""Characters of a line on the terminal."""
+
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
-AVERAGES = (
-    ("BEIR", ()),
-    ("BEIR without msmarco", ("msmarco",)),
-    ("BEIR without msmarco and cqadupstack", ("msmarco", "cqadupstack")),
-)
-"""The three averages of the literature, by what they leave out."""
+TRAINED_ON = "trained_on"
+NOT_STATED, NOT_TRAINED = "not stated", "no"
+"""Values of the column ``trained_on`` other than splits, such as ``train``, and in means ``2 of 15``, members with one."""
+
+TrainedOn = Mapping[str, Mapping[str, str] | None]
+"""By system, the evaluated datasets that it was trained on with their splits; None if its training data are not stated."""
 
 
-def summarize(*, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE) -> str:
+def summarize(
+    *, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+) -> str:
     """Write ``summary.csv``; return it as a table for the terminal, rounded.
 
     Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
-    table = summary_table(means_paths, main_measure)
+    table = summary_table(means_paths, main_measure, trained_on)
     write_csv(table, summary_path)
     return for_terminal(table)
 
 
-def summary_table(means_paths: Sequence[str], main_measure: str = MAIN_MEASURE) -> pd.DataFrame:
-    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one."""
+def summary_table(
+    means_paths: Sequence[str], main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+) -> pd.DataFrame:
+    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
+
+    ``trained_on`` is None where nothing is known of any system, as for results of earlier versions.
+    """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
         row = _dataset_row(catalogue, read_means(path), main_measure) | {"metrics_sha256": file_digest(path)}
+        if trained_on is not None:
+            splits = trained_on.get(row["system"])
+            row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
         by_system.setdefault(row["system"], []).append(row)
-    official = list(catalogue.datasets)
-    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows)])
+    official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
+    table = pd.DataFrame([row for rows in by_system.values() for row in rows + _average_rows(official, rows, seen)])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
-    return table[[name for name in table.columns if name not in LAST] + list(LAST)]
+    first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
+    return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
 
 
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
@@ -64,7 +85,10 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
+        row[f"tolerance_{name}"] = tolerance(reference.decimals, means.get("precisions", ())) if reference else None
         row[f"source_{name}"] = reference.source if reference else None
+    if precisions := means.get("precisions"):  # of no model; absent from metrics of earlier versions
+        row[PRECISION] = BETWEEN.join(precisions)
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
     # A system that indexes nothing has no speed, rather than an infinite one.
@@ -82,40 +106,37 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
     return row
 
 
-def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _average_rows(official: Sequence[str], rows: Sequence[Mapping[str, Any]], seen: Collection[str]) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
-    present = [row["dataset"] for row in rows]
-    groups: dict[str, list[str]] = {}
-    for label, excluded in AVERAGES:
-        members = [name for name in official if name not in excluded]
-        if set(members) <= set(present):
-            groups[f"mean of {len(members)} ({label})"] = members
-    if len(present) > 1 and set(present) not in map(set, groups.values()):
-        groups[f"mean of {len(present)} ({', '.join(present)})"] = present
+    groups = averages(official, [row["dataset"] for row in rows], seen)
     return [_average_row(label, [row for row in rows if row["dataset"] in members]) for label, members in groups.items()]
 
 
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
+    if TRAINED_ON in rows[0]:
+        splits = [row[TRAINED_ON] for row in rows]
+        average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    measures = [key for key in rows[0] if "@" in key and not key.startswith(("published_", "difference_", "source_"))]
+    measures = [key for key in rows[0] if "@" in key and not key.startswith(COMPARED)]
     average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
-    if assumed := assumptions(row.get(ASSUMED) for row in rows):
-        average[ASSUMED] = BETWEEN.join(assumed)
+    for column in (PRECISION, ASSUMED):
+        if values := distinct(row.get(column) for row in rows):
+            average[column] = BETWEEN.join(values)
     digests = "".join(row["metrics_sha256"] for row in rows)
     return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
 
 
-def assumptions(cells: Iterable[Any]) -> list[str]:
-    """Return the distinct sentences in some cells of the column ``assumed``, in order of their first mention."""
+def distinct(cells: Iterable[Any]) -> list[str]:
+    """Return the distinct entries of some cells of the column ``assumed`` or ``precision``, in order of their first mention."""
     return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
 
 
 def for_terminal(table: pd.DataFrame) -> str:
-    """Return ``summary.csv`` in aligned columns, without those for programs; below, the datasets of means and all assumptions."""
-    assumed = assumptions(table.get(ASSUMED, ()))
-    left_out = [name for name in table.columns if name.startswith("source_") or name.endswith("sha256") or name == ASSUMED]
-    table = table.drop(columns=left_out)
+    """Return ``summary.csv`` in as many aligned columns as fit; below, datasets of means, names of other columns, assumptions."""
+    assumed = distinct(table.get(ASSUMED, ()))
+    left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
+    table = table.drop(columns=[*left_out, *({ASSUMED} & {*table.columns})])
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
@@ -127,21 +148,38 @@ def for_terminal(table: pd.DataFrame) -> str:
             for name in table.columns
         }
     )
-    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
-    headers = list(text.columns)
-    for old, new in short.items():
-        headers = [header.replace(old, new) for header in headers]
-    text.columns = pd.Index(headers)
     text["dataset"], means = _without_members(text["dataset"].tolist())
+    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
+    headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
+    text = text.rename(columns=headers)
+    shown = _fitting(text)
     lines = "".join(f"\n  - {sentence}" for sentence in assumed)
     below = "".join(f"\n{name}: {members}" for name, members in means.items())
+    more = [name for name in text.columns if name not in shown]
+    below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
-    return text.to_string(index=False, justify="right", line_width=None) + below
+    return text[shown].to_string(index=False, justify="right", line_width=None) + below
+
+
+def _fitting(text: pd.DataFrame) -> list[str]:
+    """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
+    main = next((name for name in text.columns if "@" in name), "")
+    exact = [name for name in text.columns if name.startswith("exact@")]
+    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", PRECISION, *exact, "Recall@100"]
+    last = ["split", "publ Recall@100", "diff Recall@100"]
+    others = [name for name in text.columns if name not in (*first, *last)]
+    shown, left = set[str](), WIDTH
+    for name in (name for name in (*first, *others, *last) if name in text.columns):
+        width = 1 + max(len(name), *map(len, text[name]))
+        if width <= left or name in ("system", "dataset"):
+            shown.add(name)
+            left -= width
+    return [name for name in text.columns if name in shown]
 
 
 def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
-    short = {name: name.partition(" (")[0] for name in names if name.startswith("mean of ")}
+    short = {name: name.partition(" (")[0] for name in names if "mean of " in name}
     # Two means of as many datasets would have one name.
     if len(set(short.values())) < len(short):
         short = {}

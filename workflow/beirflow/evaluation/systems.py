@@ -65,7 +65,7 @@ def describe_systems(
     rows = [
         {"system": name, **fact._asdict(), "value": in_words(fact.value), "model_says": in_words(fact.model_says)}
         for name, settings in systems.items()
-        for fact in _facts(settings, runs[name], job.results)
+        for fact in settings_and_origins(settings, runs[name], job.results)
     ]
     write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), systems_path)
 
@@ -81,7 +81,7 @@ def in_words(value: Any) -> str | None:
     return ", ".join(str(in_words(each)) for each in value) if isinstance(value, list | tuple) else str(value)
 
 
-def _facts(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[Fact]:
+def settings_and_origins(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[Fact]:
     """Yield the known facts of a system: used values win over the configuration, and that over the model's files."""
     model: Mapping[str, Any] = {}
     used: dict[str, list[Fact]] = {}

@@ -12,6 +12,7 @@ from beirflow.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
     paired_p_value,
+    reproduced,
     root_mean_square_error,
 )
 from beirflow.exchange.soundness import (
@@ -177,6 +178,7 @@ def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str
                 continue
             here, there = (scores[measure] for scores in mine)
             row = {"system": system, "dataset": dataset, "measure": measure, "rmse": root_mean_square_error(there, here)}
+            row |= reproduced(there, here)
             row |= {"p": paired_p_value(there, here), "baseline": None, "er": None, "dri": None}
             if compared and all(scores.get(measure) for scores in base):
                 pair = tuple((base[i][measure], mine[i][measure]) for i in (1, 0))
@@ -255,7 +257,10 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     for row in report["reproduction"]:
         if row["measure"] == MAIN:
             words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
-            shown_words = (f"{name} {value:.4f}" for name, value in words.items() if value is not None)
+            shown_words = [f"{name} {value:.4f}" for name, value in words.items() if value is not None]
+            if row["reproduced"] is not None:
+                verdict = "reproduced" if row["reproduced"] else "not shown to be reproduced"
+                shown_words.append(f"{verdict} within {row['margin']:g} (90 % interval {row['low']:+.4f} to {row['high']:+.4f})")
             lines.append(f"  {row['system']} on {row['dataset']}, {MAIN}: {', '.join(shown_words)}")
     said = report["disagreements"]
     lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")

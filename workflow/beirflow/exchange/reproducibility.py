@@ -11,6 +11,8 @@ from statistics import fmean
 import numpy as np
 from scipy.stats import kendalltau, ttest_rel
 
+from beirflow.evaluation.paired_tests import equivalence
+
 DEPTH = 1000
 """Ranks that are looked at."""
 
@@ -82,6 +84,19 @@ def paired_p_value(original: Scores, reproduced: Scores) -> float | None:
     if len(differences) < 2 or np.ptp(differences) < LEAST_SPREAD:
         return None
     return float(ttest_rel(one, other).pvalue)
+
+
+def reproduced(original: Scores, reproduced: Scores) -> dict[str, float | bool | None]:
+    """Test whether the mean of a measure is the same but for a margin, with its 90 % interval; None for a single query."""
+    differences = np.array([reproduced[query] - original[query] for query in original])
+    test = equivalence([differences])
+    known = test.equivalent is not None
+    return {
+        "margin": test.margin,
+        "low": test.low if known else None,
+        "high": test.high if known else None,
+        "reproduced": test.equivalent,
+    }
 
 
 def effect_ratio(original: tuple[Scores, Scores], reproduced: tuple[Scores, Scores]) -> float | None:

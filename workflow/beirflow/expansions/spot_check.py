@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
@@ -29,6 +29,9 @@ LEAST_DRIFT_OF_QUERIES = 1e-2
 """Like ``LEAST_DRIFT``, for written queries, of which a word is a large part."""
 
 
+Analyze = Callable[[str], Sequence[str]]
+
+
 class _Change(NamedTuple):
     """Stored and remade addition to a document, or one of several queries: the weights of its words, or of their parts."""
 
@@ -37,14 +40,17 @@ class _Change(NamedTuple):
     found: Mapping[str, float]
 
 
-def expansion_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check of what a model adds to the documents of a corpus, or is trained on; none for files or nothing."""
+def expansion_checks(subject: Subject, sample: int, random: np.random.Generator, analyze: Analyze) -> list[SpotCheck]:
+    """Plan the check of what a model adds to the documents of a corpus, or is trained on; none for files or nothing.
+
+    ``analyze`` gives the terms by which a text is matched: inflected words are no others.
+    """
     added: Expansion | None = subject.system.settings.added
     if added is None or added.path is not None:
         return []
     names = {"queries": "queries written again are the stored ones", "weights": "words weighed again have the stored weights"}
     folder = EXPANSION.folder(expansion=added.name, dataset=subject.dataset).rstrip("/")
-    return [SpotCheck(names[added.kind], folder, ExpansionCheck(subject, added, sample, random).check)]
+    return [SpotCheck(names[added.kind], folder, ExpansionCheck(subject, added, sample, random, analyze).check)]
 
 
 def stored_expansion(subject: Subject, added: Expansion | None, chunk: int, rows: np.ndarray) -> list[Any]:
@@ -58,8 +64,8 @@ def stored_expansion(subject: Subject, added: Expansion | None, chunk: int, rows
 class ExpansionCheck:
     """The check of an expansion of one corpus, with settings as the results say."""
 
-    def __init__(self, subject: Subject, added: Expansion, sample: int, random: np.random.Generator) -> None:
-        self.subject, self.added, self.sample, self.random = subject, added, sample, random
+    def __init__(self, subject: Subject, added: Expansion, sample: int, random: np.random.Generator, analyze: Analyze) -> None:
+        self.subject, self.added, self.sample, self.random, self.analyze = subject, added, sample, random, analyze
 
     def check(self) -> Finding:
         """Make the expansion of some documents again, and compare it with the stored one."""
@@ -67,15 +73,26 @@ class ExpansionCheck:
         again = self._make(ids, texts)
         of_queries = self.added.kind == "queries"
         finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, again)
-        changes = _other_queries(stored, again) if of_queries else _as_changes(stored, again)
+        every = getattr(self.added, "documents", None) or self.subject.number_of_documents
+        finding = finding._replace(drawn=(len(ids), min(every, self.subject.number_of_documents)))
+        changes = self._other_queries(stored, again) if of_queries else _as_changes(stored, again)
         least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
         return unless_moved(finding, self._drift(ids, changes, least))
 
     def _compare_queries(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
         queries = sum(max(len(before), len(after)) for before, after in zip(stored, found, strict=True))
-        others, within = len(_other_queries(stored, found)), OTHER_QUERIES[self._precision]
+        others, within = len(self._other_queries(stored, found)), OTHER_QUERIES[self._precision]
         said = f"{self.subject.name}: {len(ids)} documents, {others} of {queries} queries are others"
         return Finding(others / max(1, queries) <= within, said, f"at most {within:.0%} in {self._precision}")
+
+    def _other_queries(self, stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[_Change]:
+        """Return the queries that differ now: each draw is one of its own, so that one says nothing of the next."""
+        changes = []
+        for document, each in enumerate(zip(stored, found, strict=True)):
+            for before, after in zip_longest(*each, fillvalue=""):
+                if before != after:
+                    changes.append(_Change(document, *(Counter(self.analyze(text)) for text in (before, after))))
+        return changes
 
     def _compare_weights(self, ids: list[str], stored: list[Any], again: list[Any]) -> Finding:
         apart = np.array([_apart(dict(before), dict(after)) for before, after in zip(stored, again, strict=True)])
@@ -86,8 +103,8 @@ class ExpansionCheck:
         """Measure how far the expansion moved towards the words of queries to which its documents are relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
-        parts_of = _parts if self.added.kind == "queries" else _words
-        asked = [parts_of(text) for text in self.subject.queries()["text"].take(pa.array(rows)).to_pylist()]
+        texts = self.subject.queries()["text"].take(pa.array(rows)).to_pylist()
+        asked = [Counter(self.analyze(text) if self.added.kind == "queries" else _words(text)) for text in texts]
         pairs = list(zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True))
         own = [(row, column) for row, change in enumerate(changes) for document, column in pairs if document == change.document]
         moved = [[_score(change, words) for words in asked] for change in changes]
@@ -105,7 +122,7 @@ class ExpansionCheck:
         """Return rows of some documents of each chunk; where queries were written only for some that were drawn, of these."""
         added, ids = self.added, [self.subject.doc_ids(chunk).to_pylist() for chunk in range(self.subject.chunks)]
         if not isinstance(added, WrittenQueries) or added.documents is None or added.documents >= sum(map(len, ids)):
-            return self.subject.draw_documents(sample, self.random)
+            return self.subject.draw_documents(sample, self.random, relevant=sample // 2)
         those = np.flatnonzero(drawn_documents(added.seed, list(chain.from_iterable(ids)), added.documents))
         rows, ends = those[draw(len(those), sample, self.random)], np.cumsum([len(each) for each in ids])
         parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
@@ -136,29 +153,13 @@ class ExpansionCheck:
         return self.subject.precision(TOLERANCE, [EXPANSION_RECORD(**names, chunk=chunk) for chunk in range(self.subject.chunks)])
 
 
-def _other_queries(stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[_Change]:
-    """Return the queries that differ now: each draw is one of its own, so that one says nothing of the next."""
-    changes = []
-    for document, each in enumerate(zip(stored, found, strict=True)):
-        for before, after in zip_longest(*each, fillvalue=""):
-            if before != after:
-                changes.append(_Change(document, _parts(before), _parts(after)))
-    return changes
-
-
 def _as_changes(stored: Sequence[Any], found: Sequence[Any]) -> list[_Change]:
     both = enumerate(zip(stored, found, strict=True))
     return [_Change(document, dict(before), dict(after)) for document, (before, after) in both]
 
 
-def _words(text: str) -> Counter[str]:
-    return Counter(re.findall(r"\w+", text.lower()))
-
-
-def _parts(text: str) -> Counter[str]:
-    """Count three characters of each word at a time, ends included: an inflected word has most of those of another form."""
-    words = (f" {word} " for word in re.findall(r"\w+", text.lower()))
-    return Counter(word[start : start + 3] for word in words for start in range(len(word) - 2))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _score(change: _Change, words: Mapping[str, float]) -> float:

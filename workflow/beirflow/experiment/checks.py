@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.schema import Problems, nearest
+from beirflow.catalogue.schema import Problems, choices, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
@@ -20,6 +21,16 @@ from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST
 from beirflow.sources.forms import HubForm, SamplesForm
+
+OF_MODELS = ("model", "query_model", "encoder", "generator")
+"""Keys of settings that name a model."""
+
+NO_FAMILY = {
+    *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
+    *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
+    *("transformers", "multilingual", "english", "https", "http", "gguf", "awq", "gptq", "fast", "pro", "flash", "the"),
+}
+"""Words in names of models that say nothing of their family."""
 
 
 def check_names(
@@ -45,8 +56,7 @@ def check_names(
     known_systems = [*catalogue_systems(), *systems]
     for i, name in enumerate(config["systems"]):
         if name not in known_systems:
-            allowed = f"allowed are {', '.join(known_systems)}, or define it under custom.systems{nearest(name, known_systems)}"
-            problems.add(f"systems.{i}", name, allowed)
+            problems.add(f"systems.{i}", name, f"{choices(name, known_systems)}; or define it under custom.systems")
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
@@ -62,7 +72,7 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]]) -> str
         return f"{whole} is evaluated on {usual.split}; " + (
             f"its other splits are {others}" if others else "it has no other splits"
         )
-    return f"allowed are {', '.join(rows)}, or define it under custom.datasets{nearest(name, rows)}"
+    return f"{choices(name, rows)}; or define it under custom.datasets"
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
@@ -93,13 +103,18 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
             problems.add("cutoffs", cutoff, allowed)
     _check_extra_judgements(experiment, problems)
+    _check_judge(experiment, problems)
     _check_gate(experiment, problems)
+    if config["of"] not in (None, *(results := experiment.published_results)):
+        with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
+        problems.add("of", config["of"], f"allowed are null and {with_scores}{nearest(config['of'], results)}")
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
     check_tuning(runs, experiment.systems, experiment.rows, problems)
     _check_systems(experiment, used, problems)
     _check_own_candidates(experiment, problems)
+    _check_training_data(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
@@ -117,6 +132,9 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, value):
             if problem := _source_problem(experiment, dataset):
                 problems.add(key, value, problem)
+            else:
+                _check_size(experiment, dataset, key, problems)
+    _check_samples(experiment, problems)
 
 
 def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
@@ -128,6 +146,39 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
                 problems.add(key, path, "expected an existing file")
+
+
+def _check_judge(experiment: Experiment, problems: Problems) -> None:
+    """Check that no ranked system is a relative of the judge, which would favour it."""
+    judge = experiment.config["judge"]
+    if not judge:
+        return
+    family = [word.lower() for word in judge.get("family") or family_words(judge["model"])]
+    if not family:
+        problems.add("judge.model", judge["model"], "no word of this name says its family; name that in judge.family")
+    for name in experiment.needed_systems:
+        named = [name, *_model_names(asdict(experiment.systems[name].settings))]
+        for word in family:
+            if related := next((each for each in named if word in each.lower()), None):
+                problem = f"{name} ranks with {related}, of the family {word!r}, which this judge would favour"
+                problems.add(
+                    "judge.model", judge["model"], f"{problem}; choose another judge, or state judge.family if that is wrong"
+                )
+                break
+
+
+def family_words(model: str) -> list[str]:
+    """Return the words in the name of a model that it may share with related models only."""
+    return [word for word in re.findall(r"[a-z]{3,}", model.lower()) if word not in NO_FAMILY]
+
+
+def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of models in settings, at whatever depth."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _model_names(value)
+        elif isinstance(value, str) and key in OF_MODELS:
+            yield value
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
@@ -159,6 +210,16 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
             problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
 
 
+def _check_training_data(experiment: Experiment, problems: Problems) -> None:
+    """Check that the training data of the user's own systems are known datasets."""
+    known = [row for row, corpora in experiment.rows.items() if corpora[0].part_of is None]
+    for name, system in experiment.systems.items():
+        for dataset in system.trained_on.datasets or ():
+            if dataset not in known:
+                allowed = f"allowed are {', '.join(known)}{nearest(dataset, known)}; name other training data in `source`"
+                problems.add(f"custom.systems.{name}.trained_on.datasets.{dataset}", dataset, allowed)
+
+
 def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     """Check that every system that will run can rank given candidates, if queries of a dataset have some."""
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
@@ -171,6 +232,31 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
             allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
             problems.add(f"systems.{name}", system.family, allowed)
+
+
+def _check_size(experiment: Experiment, dataset: Dataset, key: str, problems: Problems) -> None:
+    """Check that a corpus on this machine has documents, and no fewer than its sample."""
+    documents, sample = experiment.source_documents(dataset.name), dataset.sample_documents
+    if documents == 0:
+        problems.add(key, dataset.path, "the corpus is empty; expected at least one document")
+    elif documents and sample and sample > documents:
+        problems.add("datasets", dataset.row, f"{dataset.whole_name} has fewer documents, {documents:,}; choose a smaller sample")
+
+
+def _check_samples(experiment: Experiment, problems: Problems) -> None:
+    """Check that samples of queries are not larger than all datasets of which they are drawn, as far as these are known."""
+    small, sampled = dict[str, int](), 0
+    for row, names in experiment.chosen_rows.items():
+        sample = experiment.datasets[names[0]].sample_queries
+        if sample is not None:
+            sampled += 1
+            with suppress(ConfigError, OSError):  # of a source that was said to be unreadable
+                counts = [experiment.judged_queries(name) for name in names]
+                if all(count is not None and count < sample for count in counts):
+                    small[row] = max(filter(None, counts))
+    # Of many datasets, some may have fewer queries than a sample of all.
+    for row, most in small.items() if len(small) == sampled else ():
+        problems.add("datasets", row, f"the dataset has fewer judged queries, {most:,}; choose a smaller sample")
 
 
 def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:

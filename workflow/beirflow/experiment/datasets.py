@@ -135,14 +135,16 @@ class Datasets:
 
     def query_blocks(self, name: str) -> int:
         """Return the number of blocks of a corpus's queries for jobs that score pairs, known beforehand."""
+        sample = self.datasets[name].sample_queries
+        queries = self.datasets[name].queries or sample or self.judged_queries(name) or 1
+        return max(1, math.ceil(min(queries, sample or queries) / BLOCK_QUERIES))
+
+    def judged_queries(self, name: str) -> int | None:
+        """Return the number of judged queries of the split, samples aside; None if only a download tells it."""
         dataset = self.datasets[name]
-        queries = dataset.queries or dataset.sample_queries
-        # A hub is not asked before the job that fetches it.
-        if queries is None and isinstance(dataset.form, HubForm):
-            return 1
-        if queries is None:
-            queries = _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
-        return max(1, math.ceil(min(queries, dataset.sample_queries or queries) / BLOCK_QUERIES))
+        if dataset.queries is not None or self.folder(name) is None:  # a hub is not asked before the job that fetches it
+            return dataset.queries
+        return _judged(str(self.folder(name)), dataset.forum, dataset.split, dataset.form)
 
     def corpus_settings(self, name: str) -> dict[str, Any]:
         """Return the settings that determine a prepared corpus: arguments of ``prepare_corpus``, all but the paths."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from beirflow.catalogue.catalogue import averages
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
@@ -18,7 +19,7 @@ from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
-from beirflow.files.layout import CORPUS, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Family, System
 from beirflow.sources.forms import form_of
@@ -45,7 +46,9 @@ class Experiment(Datasets):
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
         """Return the system that an entry of a manifest states."""
         settings = {key: value for key, value in entry["settings"].items() if key != "name"}
-        return make_system(name, {"family": entry["family"], **settings})
+        # Manifests of earlier versions have no training data.
+        trained_on = {"trained_on": entry["trained_on"]} if "trained_on" in entry else {}
+        return make_system(name, {"family": entry["family"], **settings, **trained_on})
 
     def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> "Experiment":
         """Return the experiment that a manifest states, without places of datasets; ``documents`` are counted by corpus."""
@@ -113,6 +116,53 @@ class Experiment(Datasets):
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
 
+    def trained_on(self, system: str) -> dict[str, str] | None:
+        """Return by dataset the split that a system, or one that it reads, was trained or tuned on; None if not stated."""
+        splits: dict[str, str] = {}
+        for name in needed([system], self.systems):
+            known = self.systems[name]
+            if known.trained_on.datasets is None and self._family(name).learns(known.settings):
+                return None
+            splits |= known.trained_on.datasets or {}
+            tuned = {self.tuned_on(name, corpus) for corpus in self.chosen_datasets} - {None}
+            for corpus in (self.datasets[str(each)] for each in sorted(map(str, tuned))):
+                splits.setdefault(corpus.whole_row, f"{corpus.split} (tuned)")
+        return splits
+
+    def training_data(self, system: str) -> dict[str, str]:
+        """Return the training data of a system in words, as a setting; none of a system that learns nothing."""
+        known = self.systems[system]
+        return {"trained_on": known.trained_on.sentence} if self._family(system).learns(known.settings) else {}
+
+    @cached_property
+    def in_domain(self) -> dict[str, dict[str, str] | None]:
+        """Return, by configured system, the configured datasets that it was trained on with the split; None if not stated."""
+        trained = {name: self.trained_on(name) for name in self.chosen_systems}
+        wholes = {row: self.rows[row][0].whole_row for row in self.chosen_rows}
+        return {
+            name: None if splits is None else {row: splits[whole] for row, whole in wholes.items() if whole in splits}
+            for name, splits in trained.items()
+        }
+
+    @property
+    def _seen(self) -> set[str]:
+        """Return the configured datasets that a configured system was trained on."""
+        return {row for splits in self.in_domain.values() for row in splits or ()}
+
+    @property
+    def averages(self) -> dict[str, list[str]]:
+        """Return, by its label, the configured datasets of every mean over several."""
+        return averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen)
+
+    @property
+    def blocks(self) -> list[list[str]]:
+        """Return the configured datasets that no configured system was trained on; those that share texts are together."""
+        by_corpus: dict[str, list[str]] = {}
+        for row in (row for row in self.chosen_rows if row not in self._seen):
+            corpus = self.rows[row][0]
+            by_corpus.setdefault(corpus.shares_texts_with or corpus.whole_row, []).append(row)
+        return list(by_corpus.values())
+
     def tuning_files(self, system: str, dataset: str) -> list[str]:
         """Return the files that settings of a system are tuned with for a corpus, as rules have them; none if they are stated."""
         on = self.tuned_on(system, dataset)
@@ -172,6 +222,26 @@ class Experiment(Datasets):
         ``unused`` do not change the result of the rule, so that a change of them reruns nothing.
         """
         return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
+
+    def described(self, system: str) -> dict[str, Any]:
+        """Return the family, the settings and the training data of a system, as they are described."""
+        return {"family": self.systems[system].family, **self.settings(system), **self.training_data(system)}
+
+    @property
+    def published_results(self) -> dict[str, str]:
+        """Return the page that explains each configured result with a published score, by ``<system>/<dataset>``."""
+        return {
+            f"{system}/{dataset}": EXPLANATION.below(RESULTS).format(system=system, dataset=dataset)
+            for system in self.chosen_systems
+            for dataset in self.chosen_datasets
+            if any(dataset in source["scores"] for source in self.catalogue.published.get(system, ()))
+        }
+
+    @property
+    def explanations(self) -> list[str]:
+        """Return the page of the result that ``of`` names, or all of these."""
+        pages = self.published_results
+        return [pages[self.config["of"]]] if self.config["of"] else list(pages.values())
 
     def _family(self, system: str) -> Family:
         return FAMILIES[self.systems[system].family]

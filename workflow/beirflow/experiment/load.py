@@ -5,19 +5,17 @@ depends on something wrong is left out too, so that one mistake has one message.
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.choice import chosen_names, corpora_named
-from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset
-from beirflow.catalogue.schema import Problems, defaults, problems_with, repeated_keys, with_types
+from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset, folders_of
+from beirflow.catalogue.schema import Problems, defaults, problems_with, with_types
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
+from beirflow.experiment.config_files import CONFIGURATION, check_config_files
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries
-
-CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
+from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
@@ -25,16 +23,20 @@ UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 Entries = Mapping[str, Mapping[str, Any]]
 
 
-def load_experiment(config: Mapping[str, Any]) -> Experiment:
+def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ()) -> Experiment:
     """Check the configuration and join it with the catalogue; nothing is read but the catalogue and the presence of files.
+
+    ``config_files`` are the files from which Snakemake read it.
 
     Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
     every problem with the key's path, what was found, what is allowed and the nearest name.
     """
-    config = with_types(config, "config")
+    check_config_files(config_files)
+    catalogue, of_bases = load_catalogue(), Problems()
+    config = _spelled_out(with_types(config, "config"), catalogue, of_bases)
     problems = problems_with(config, "config")
+    problems.extend(of_bases)
     config = without_wrong_keys(config, defaults("config"), problems)
-    catalogue = load_catalogue()
     entries = {kind: (config["custom"] or {}).get(kind) or {} for kind in ("systems", "datasets")}
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
     split = split_entries(own["systems"], "custom.systems", problems)
@@ -74,9 +76,20 @@ def load_experiment(config: Mapping[str, Any]) -> Experiment:
     return experiment
 
 
-def check_config_files(paths: Iterable[str]) -> None:
-    """Raise ConfigError if a configuration file has a key twice, with the lines of each."""
-    Problems([line for path in paths if Path(path).is_file() for line in repeated_keys(Path(path))]).raise_if_any(CONFIGURATION)
+def _spelled_out(config: dict[str, Any], catalogue: Catalogue, problems: Problems) -> dict[str, Any]:
+    """Return a configuration whose systems have the settings of their bases, and whose datasets include folders of data_dir."""
+    custom = config.get("custom") or {}
+    if not isinstance(custom, Mapping):
+        return config
+    given = {kind: custom.get(kind) or {} for kind in ("systems", "datasets")}
+    made: dict[str, Mapping[str, Any]] = {}
+    if isinstance(given["systems"], Mapping):
+        made["systems"] = with_bases(given["systems"], problems)
+    if isinstance(given["datasets"], Mapping):
+        known = {**catalogue.known_datasets, **given["datasets"]}
+        made["datasets"] = {**given["datasets"], **folders_of(config.get("data_dir"), config.get("datasets"), known)}
+    made = {kind: entries for kind, entries in made.items() if entries}
+    return config | {"custom": {**custom, **made}} if made else config
 
 
 def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:

@@ -23,7 +23,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "report": f"tables, figures, significance: {results / REPORT}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
         str(results / run): "any other file of docs/targets.md",
-        "audit": "checks of finished results; also compare, gate",
+        "audit": "checks of finished results; also compare, leaderboard, gate",
     }
     width = max(map(len, targets))
     return "\n".join(

@@ -1,15 +1,16 @@
 """Systems, from the catalogue or the configuration; some inherit the settings of another system."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 from beirflow.catalogue.catalogue import mteb_tasks
-from beirflow.catalogue.schema import CATALOGUE, Problems, nearest, read_catalogue
+from beirflow.catalogue.schema import CATALOGUE, Problems, choices, nearest, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
-from beirflow.runs.family import System
+from beirflow.models.settings import ModelSettings
+from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
@@ -21,20 +22,59 @@ def catalogue_systems() -> Mapping[str, System]:
 
     Raise ConfigError if the file does not follow its schema, or a system names another that it cannot be made from.
     """
-    path, problems = CATALOGUE / "systems.yaml", Problems()
-    systems = make_systems(read_catalogue(path, "systems"), {}, "systems", problems)
-    problems.raise_if_any(f"catalogue file {path}")
+    problems = Problems()
+    systems = make_systems(_catalogue_entries(), {}, "systems", problems)
+    problems.raise_if_any(f"catalogue file {CATALOGUE / 'systems.yaml'}")
     return systems
+
+
+@cache
+def _catalogue_entries() -> Mapping[str, Mapping[str, Any]]:
+    entries: Mapping[str, Mapping[str, Any]] = read_catalogue(CATALOGUE / "systems.yaml", "systems")
+    return entries
+
+
+def with_bases(entries: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return entries of ``custom.systems`` in which one that names a base has the settings of that system, and its own.
+
+    An entry that is trained keeps its base, the encoder that the training begins with; malformed entries stay as they are.
+    """
+    return {name: _with_base(name, entry, entries, problems) for name, entry in entries.items()}
+
+
+def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Problems, above: tuple[str, ...] = ()) -> Any:
+    """Return an entry with the settings of its base, which may have a base too; ``above`` are the entries that lead here."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("base"), str) or "train" in entry:
+        return entry
+    base, known = entry["base"], {**_catalogue_entries(), **entries}
+    above = (*above, name)
+    found = known.get(base)
+    if base in above or not isinstance(found, Mapping):
+        names = [each for each in known if each not in above]
+        problems.add(f"custom.systems.{above[0]}.base", base, choices(base, names))
+        return _catalogue_entries()["bm25"]  # from which no other problem follows
+    found = _with_base(base, found, entries, problems, above)
+    changes = {key: value for key, value in entry.items() if key != "base"}
+    # Revision, digests and training data are those of the model of the base.
+    dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
+    return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
     """Return a system, with the settings of its family, from an entry that its schema has checked."""
+    trained_on = _trained_on(entry)
+    entry = {key: value for key, value in entry.items() if key != "trained_on"}
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
     if entry.get("encoder") and family.name == DEFAULT:
         entry = {**entry, "tasks": _tasks()}
-    return family.system(name, entry)
+    return replace(family.system(name, entry), trained_on=trained_on)
+
+
+def _trained_on(entry: Mapping[str, Any], other: TrainedOn | None = None) -> TrainedOn:
+    """Return the training data that an entry states, else those of another system, else that they are not stated."""
+    return TrainedOn(**entry["trained_on"]) if "trained_on" in entry else other or TrainedOn()
 
 
 @cache
@@ -82,8 +122,9 @@ def make_systems(
     for name, entry in trained.items():
         base = entry["base"]
         if isinstance(base, Mapping) or base in possible:
-            settings = make_system(name, base).settings if isinstance(base, Mapping) else possible[base].settings
-            systems[name] = System(name, DEFAULT, replace(settings, name=name, train=Training(**entry["train"])))
+            begun = make_system(name, base) if isinstance(base, Mapping) else possible[base]
+            settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
+            systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
             allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
             problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
@@ -93,7 +134,8 @@ def make_systems(
         if other in possible:
             names = {"dimensions": "stored_dimensions"}
             given = {names.get(key, key): value for key, value in entry.items() if key != "family"}
-            systems[name] = System(name, DEFAULT, replace(possible[other].settings, name=name, **given))
+            settings = replace(possible[other].settings, name=name, **given)
+            systems[name] = System(name, DEFAULT, settings, possible[other].trained_on)
         else:
             allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
@@ -126,10 +168,11 @@ def with_scorers(
             allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
             problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
             continue
-        for setting in sorted(set(entries[name]) - {*OWN, "family", "model"}):
+        for setting in sorted(set(entries[name]) - {*OWN, "family", "model", "trained_on"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"
             problems.add(f"{key}.{setting}", entries[name][setting], wrong)
-        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer))
+        trained_on = _trained_on(entries[name], other.trained_on)
+        scored[name] = replace(system, settings=family.with_scorer(system.settings, scorer), trained_on=trained_on)
     return scored
 
 

@@ -114,6 +114,12 @@ TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
 OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
 """The same with a header that says where the run comes from."""
 
+LEADERBOARD = Pattern("leaderboard/index.html")
+LEADERBOARD_TABLE = Pattern("leaderboard/summary.csv")
+EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
+PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
+"""The first documents of a run in MTEB's form."""
+
 METRICS = Pattern("metrics/{system}/{dataset}.json")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")
 """The same of a dataset of forums, which has no run of its own."""
@@ -124,12 +130,23 @@ MANIFEST = Pattern("manifest.json")
 
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
+UNCERTAINTY = Pattern("uncertainty.csv")
+CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
 POOL = Pattern("pool/{dataset}.jsonl")
 POOL_RECORD = Pattern("pool/{dataset}.json")
+JUDGED = Pattern("judge/{dataset}.jsonl")
+JUDGED_RECORD = Pattern("judge/{dataset}.json")
+JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")
+"""Pairs that people judged, which the judge grades too."""
+
+JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
+"""All answers of the judge, which no job asks for again."""
+
+JUDGE_PAGE = Pattern("judge/{dataset}.html")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -184,18 +201,33 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, COST, SYSTEMS, INSPECTION, MATCHES, FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
+    *(
+        SCORES,
+        SIGNIFICANCE,
+        UNCERTAINTY,
+        COST,
+        SYSTEMS,
+        INSPECTION,
+        MATCHES,
+        FIGURE_PDF,
+        FIGURE_SVG,
+        FIGURE_DATA,
+        TABLE_TEX,
+        TABLE_MD,
+    ),
     *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
+    *(PREDICTIONS, EXPLANATION, LEADERBOARD, LEADERBOARD_TABLE, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
 
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
-    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in FOR_READING)
+    kept = (*FOR_READING, JUDGE_ANSWERS)
+    return path.startswith(f"{CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in kept)
 
 
 def is_trace(path: str) -> bool:

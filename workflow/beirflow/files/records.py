@@ -114,6 +114,12 @@ def assumed_in(record: Mapping[str, Any]) -> list[str]:
     return [sentences] if isinstance(sentences, str) else sorted(sentences)
 
 
+def precisions_in(record: Mapping[str, Any]) -> list[str]:
+    """Return the precisions in which a run was made, sorted, from its record; none if no model computed."""
+    precision = record.get("made", {}).get("precision", [])
+    return [precision] if isinstance(precision, str) else sorted(precision)
+
+
 def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: Any) -> None:
     """Check that a file was made from the inputs that it is used with, digests by path below the results, and from other facts.
 

@@ -41,6 +41,10 @@ class FusionFamily(Family):
             return Setting("weights", settings.weights, expected)
         return None
 
+    def learns(self, settings: FusionSettings) -> bool:
+        """Deny it: only runs are read, and tuned weights are noted by dataset."""
+        return False
+
     def reads_query_lists(self, settings: FusionSettings) -> bool:
         """Test whether a query may be a list of texts: only the runs of others are read, which are checked themselves."""
         return True

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.fusion.settings import STEP, TUNED, FusionSettings
-from beirflow.runs.plain_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_query
 from beirflow.runs.spot_check import Finding, Subject
 
 ROUNDING = 2.0**-22

@@ -1,10 +1,20 @@
-"""Device and precision of a job."""
+"""Device, precision and memory of a job."""
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import DeviceError, ModelError
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+MOST_HALVINGS = 6
+"""Halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them."""
 
 OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
 """Messages of a CPU, of the libraries of CUDA, and of Apple's for too little memory, in other errors than torch's own."""
@@ -53,6 +63,40 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
 def is_out_of_memory(error: Exception) -> bool:
     """Test whether an error means that memory ran out, on whatever device, so that less at once may succeed."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def within_memory(search: Callable[[int], Result], device: torch.device) -> Result:
+    """Search with blocks of the usual size, and of half that size whenever memory runs out, which must change no hit.
+
+    ``search`` receives the number of halvings: 0 at first, at most :data:`MOST_HALVINGS`.
+    """
+    halvings = 0
+    while True:
+        try:
+            return search(halvings)
+        except RuntimeError as error:
+            if halvings == MOST_HALVINGS or not is_out_of_memory(error):
+                raise
+        # After the except block, whose traceback keeps the tensors of the failed search.
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        halvings += 1
+        logger.warning("out of memory in a search; continuing with blocks of 1/%d of their size", 1 << halvings)
+
+
+def require_exact_products(device: torch.device) -> None:
+    """Let products of float32 matrices round as IEEE float32 does, which the bounds of exact searches suppose; prove it once.
+
+    torch's own switch does not reach what libraries of CUDA read from the environment. A factor of 1 + 2 ** -12 is rounded to 1
+    by TF32, which keeps ten bits, and by bfloat16. Raises DeviceError if the products are rounded further.
+    """
+    torch.set_float32_matmul_precision("highest")
+    rows, dim, factor = 256, 768, 1 + 2.0**-12
+    products = torch.mm(torch.full((rows, dim), factor, device=device), torch.ones((dim, rows), device=device))
+    off = float((products / (dim * factor) - 1).abs().max())
+    if not off <= 2.0**-16:
+        todo = "unset NVIDIA_TF32_OVERRIDE and CUBLAS_EMULATE_SINGLE_PRECISION, or set device: cpu"
+        raise DeviceError(f"products of float32 on {device} are off by {off:.1e}, so that no search there is exact; {todo}")
 
 
 def driver_version() -> str | None:

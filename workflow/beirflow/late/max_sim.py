@@ -25,15 +25,22 @@ class Sizes(NamedTuple):
         text_tokens: Of a block of texts.
         step: Texts of a block have one length, rounded up to a multiple of this.
         similarities: Between the tokens of pairs that are scored exactly.
+        exact_tokens: Query tokens of such pairs, each of which takes some 32 bytes a dimension.
     """
 
     query_tokens: int
     text_tokens: int
     step: int
     similarities: int
+    exact_tokens: int
+
+    def halved(self, times: int) -> "Sizes":
+        """Return the sizes for less memory."""
+        queries, texts, similarities, tokens = (max(1, size >> times) for size in (*self[:2], *self[3:]))
+        return Sizes(queries, texts, self.step, similarities, tokens)
 
 
-SIZES = {"cpu": Sizes(512, 1024, 8, 1 << 20), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27)}
+SIZES = {"cpu": Sizes(512, 1024, 8, 1 << 20, 1 << 17), "cuda": Sizes(1 << 13, 1 << 15, 16, 1 << 27, 1 << 18)}
 """Sizes that fit the caches of a CPU, and keep a GPU busy: there a block of similarities takes 1 GiB."""
 
 
@@ -83,9 +90,9 @@ class Blocks(NamedTuple):
         return np.cumsum([0, *map(len, self.vectors)])
 
 
-def in_blocks(texts: TokenVectors, device: torch.device) -> Blocks:
+def in_blocks(texts: TokenVectors, device: torch.device, halvings: int = 0) -> Blocks:
     """Arrange texts by their length in blocks on a device."""
-    sizes, starts = SIZES[device.type], texts.starts[:-1]
+    sizes, starts = SIZES[device.type].halved(halvings), texts.starts[:-1]
     lengths = -(-texts.counts // sizes.step) * sizes.step
     order = np.argsort(lengths, kind="stable")
     blocks, first = [], 0
@@ -135,7 +142,9 @@ def _rounding(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
 
 
-def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+def exact_scores(
+    queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor, halvings: int = 0
+) -> torch.Tensor:
     """Score pairs of query and text exactly.
 
     The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
@@ -145,12 +154,14 @@ def exact_scores(queries: Queries, block: torch.Tensor, query: torch.Tensor, tex
         block: Some texts, as :class:`Blocks` has them.
         query: Number of each pair's query, int64 of shape (m,).
         text: Place of each pair's text in the block, int64 of shape (m,); on a CPU fastest where equal ones are neighbours.
+        halvings: Halvings of the number of pairs that are scored at once, because memory ran out.
 
     Returns:
         float32 of shape (m,).
     """
     longest, length = queries.vectors.shape[1], block.shape[1]
-    size = max(1, SIZES[query.device.type].similarities // (longest * length))
+    sizes = SIZES[query.device.type].halved(halvings)
+    size = max(1, min(sizes.similarities // length, sizes.exact_tokens) // longest)
     parts = [
         _exact_scores(queries.some(query[first : first + size]), block, text[first : first + size])
         for first in range(0, len(query), size)

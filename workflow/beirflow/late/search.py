@@ -7,7 +7,7 @@ lie about the k-th score than there is room for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from beirflow.files.background import map_ahead
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
-from beirflow.jobs.devices import exact_device
+from beirflow.jobs.devices import exact_device, require_exact_products, within_memory
 from beirflow.jobs.hardware import Hardware
 from beirflow.jobs.threads import Threads
 from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
@@ -61,6 +61,7 @@ class Chunk:
         documents: Their number.
         excluded: For each query a row that is left out, or -1; int64 of shape (queries,).
         threads: Share the queries.
+        halvings: Halvings of the blocks, because memory ran out.
     """
 
     queries: Queries
@@ -68,6 +69,12 @@ class Chunk:
     documents: int
     excluded: np.ndarray
     threads: Threads
+    halvings: int = 0
+
+    @property
+    def queries_at_once(self) -> int:
+        """Queries that are compared with a segment together."""
+        return max(1, SIZES[self.device.type].halved(self.halvings).query_tokens // self.queries.vectors.shape[1])
 
     @property
     def device(self) -> torch.device:
@@ -77,7 +84,7 @@ class Chunk:
     def parts(self) -> Iterator[Part]:
         """Yield the documents, a segment at a time."""
         start = 0
-        for part in map_ahead(partial(arranged, device=self.device), self.segments()):
+        for part in map_ahead(partial(arranged, device=self.device, halvings=self.halvings), self.segments()):
             yield part._replace(start=start)
             start += len(part.rows)
 
@@ -91,11 +98,11 @@ class Chunk:
         return scores
 
 
-def arranged(segment: Segment | Part, device: torch.device) -> Part:
+def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -> Part:
     """Prepare the documents of a segment for comparison, numbered from 0, unless they are prepared already."""
     if isinstance(segment, Part):
         return segment
-    blocks = in_blocks(segment.texts, device)
+    blocks = in_blocks(segment.texts, device, halvings)
     place = np.empty(len(blocks.order), np.int64)
     place[blocks.order] = np.arange(len(place))
     return Part(0, segment.rows.astype(np.int64), place[segment.text], blocks)
@@ -123,16 +130,21 @@ def exact_top_k(
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
     """
-    torch.set_float32_matmul_precision("highest")  # the bound supposes it
+    require_exact_products(device)
     documents = len(id_order)
     if not documents or not len(queries.counts):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
     order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
     with Threads(device, alone=len(queries.counts) == 1) as threads:
-        chunk = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
-        shortlist = _shortlist(chunk, min(documents, k + SPARE))
-        near = shortlist.candidates(shortlist.kth(k, slice(None)) - 2 * error_bounds(chunk.queries))
-        hits = [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, id_order, k)]
+        whole = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded[order], threads)
+
+        def search(halvings: int) -> list[Hits]:
+            chunk = replace(whole, halvings=halvings)
+            shortlist = _shortlist(chunk, min(documents, k + SPARE))
+            near = shortlist.candidates(shortlist.kth(k, slice(None)) - 2 * error_bounds(chunk.queries))
+            return [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, id_order, k)]
+
+        hits = within_memory(search, device)
     renamed = [(order[query].astype(np.int32), row, score) for query, row, score in hits]
     return merge_hits(renamed, lambda rows: id_order[rows], k)[:3]
 
@@ -151,30 +163,35 @@ def exact_of_pairs(
 
     The other arguments and the result are those of :func:`exact_top_k`.
     """
-    torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
-    hits = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+    require_exact_products(device)  # the bound of what can be a token's best match supposes it
     with Threads(device) as threads:
         nothing = np.full(len(queries.counts), -1)
-        chunk = Chunk(Queries.of(queries, device), segments, len(id_order), nothing, threads)
-        for part in chunk.parts():
-            place = np.full(len(id_order), -1)
-            place[part.rows] = np.arange(len(part.rows))
-            here = np.flatnonzero(place[row] >= 0)
-            some, documents = (torch.from_numpy(found).to(device) for found in (query[here], place[row[here]]))
-            hits.append(_score_exactly(chunk, part, some, documents))
+        whole = Chunk(Queries.of(queries, device), segments, len(id_order), nothing, threads)
+
+        def score(halvings: int) -> list[Hits]:
+            chunk = replace(whole, halvings=halvings)
+            hits = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+            for part in chunk.parts():
+                place = np.full(len(id_order), -1)
+                place[part.rows] = np.arange(len(part.rows))
+                here = np.flatnonzero(place[row] >= 0)
+                some, documents = (torch.from_numpy(found).to(device) for found in (query[here], place[row[here]]))
+                hits.append(_score_exactly(chunk, part, some, documents))
+            return hits
+
+        hits = within_memory(score, device)
     return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
 
 
 def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
     """Find the best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
     shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
-    at_once = max(1, SIZES[chunk.device.type].query_tokens // chunk.queries.vectors.shape[1])
     with Progress("search", chunk.documents, "documents") as progress:
         for part in chunk.parts():
 
             def offer(queries: slice, part: Part = part) -> None:
-                for first in range(queries.start, queries.stop, at_once):
-                    some = slice(first, min(first + at_once, queries.stop))
+                for first in range(queries.start, queries.stop, chunk.queries_at_once):
+                    some = slice(first, min(first + chunk.queries_at_once, queries.stop))
                     shortlist.offer(some, chunk.scores(some, part), part.start)
 
             chunk.threads.share(offer, len(chunk.queries.counts), len(chunk.queries.counts))
@@ -201,7 +218,7 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
             pairs = order[ends[number] : ends[number + 1]]
             if len(pairs):
                 here, text = (torch.from_numpy(found).to(query.device) for found in (pairs, places[pairs] - bounds[number]))
-                scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text)
+                scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text, chunk.halvings)
 
     chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
     return query.cpu().numpy().astype(np.int32), part.rows[chosen].astype(np.int32), scores.cpu().numpy()
@@ -211,7 +228,8 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
     """Find the exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist can hold."""
     if not len(crowded):
         return []
-    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS)))
+    pairs = max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS))
+    groups = torch.split(crowded, min(pairs, chunk.queries_at_once))
     best: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)) for _ in groups]
     for part in chunk.parts():
         for group, queries in enumerate(groups):

@@ -112,11 +112,13 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
                 return f"{doc_id!r} has a vector that goes {beyond:.1e} beyond those of its tokens"
         return ""
 
-    def score_changes(self, sample: TextSample[TokenVectors], again: TokenVectors, others: TokenVectors) -> np.ndarray:
-        """Subtract recomputed from stored scores."""
-        if sample.kind == "documents":
-            return (_max_sim(others, sample.stored) - _max_sim(others, again)).T
-        return _max_sim(sample.stored, others) - _max_sim(again, others)
+    def scores(self, queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
+        """Score documents for queries."""
+        return _sums(queries.vectors.astype(np.float64), queries.starts[:-1], documents)
+
+    def lengths(self, queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
+        """Return the number of a query's tokens."""
+        return queries.counts[:, None].astype(np.float64)
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, segment by segment."""
@@ -169,8 +171,3 @@ def _sums(tokens: np.ndarray, firsts: np.ndarray, documents: TokenVectors) -> np
         own = documents.vectors[starts[number] : starts[number + 1]].astype(np.float64)
         scores[:, number] = np.add.reduceat((tokens @ own.T).max(axis=1), firsts)
     return scores
-
-
-def _max_sim(queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
-    """Score documents for queries, over the number of a query's tokens."""
-    return _sums(queries.vectors.astype(np.float64), queries.starts[:-1], documents) / queries.counts[:, None]

@@ -57,6 +57,10 @@ class LexicalFamily(Family):
                 return Setting(f"{key}.model", added.model, found)
         return None
 
+    def learns(self, settings: LexicalSettings) -> bool:
+        """Test whether a model adds to the documents."""
+        return settings.added is not None
+
     def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
         """Return the system, and the index that it searches."""
         return {"system": settings.name, "analyzer": settings.index.name}

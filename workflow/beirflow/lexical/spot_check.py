@@ -30,7 +30,7 @@ from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a lexical system on one corpus: of its postings, its run, and what a model added to documents."""
     postings = PostingsCheck(subject, subject.system.settings, sample, random)
-    return [*expansion_checks(subject, sample, random), *postings.checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *postings.checks()]
 
 
 class PostingsCheck(SearchCheck):
@@ -70,7 +70,9 @@ class PostingsCheck(SearchCheck):
                 if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
-        return Finding(True, f"{self.subject.name}: {sum(map(len, drawn))} documents, every term as often as in the postings")
+        number = sum(map(len, drawn))
+        found = f"{self.subject.name}: {number} documents, every term as often as in the postings"
+        return Finding(True, found, drawn=(number, self.subject.number_of_documents))
 
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""

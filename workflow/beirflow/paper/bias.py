@@ -6,9 +6,10 @@ judgements are pooled it has also ``unjudged``, the share of the first ten that 
 all that was retrieved (trec_eval's; Buckley and Voorhees 2004, doi:10.1145/1008992.1009000); ``ndcg_condensed``, NDCG@10 of the
 run without its unjudged documents (Sakai 2007, doi:10.1145/1277741.1277756); and ``ndcg_holes_relevant``, NDCG@10 if the
 unjudged documents of the first ten had the grade 1. If they are irrelevant, it is ``ndcg``. The two are no strict bounds: a
-relevant document more makes the ideal ranking better too. ``printed_hole``, ``printed_ndcg`` and ``printed_ndcg_annotated`` are
-what the paper prints of TREC-COVID, the last with 980 judgements that are not public. A dataset of forums has the plain means
-of theirs.
+relevant document more makes the ideal ranking better too. ``extra`` counts the further judgements, ``extra_by`` names who made
+them, people or a model, and ``hole_extra`` and ``ndcg_extra`` are the two with them. ``printed_hole``, ``printed_ndcg`` and
+``printed_ndcg_annotated`` are what the paper prints of TREC-COVID, the last with 980 judgements that are not public. A dataset
+of forums has the plain means of theirs.
 """
 
 import json
@@ -39,7 +40,7 @@ STUDIED = "trec-covid"  # the dataset of the paper's table
 RANDOM_ZEROS = "scidocs"
 """The dataset whose irrelevant documents are 25 random ones a query, as the paper says, and no pool that somebody judged."""
 
-EXTRA = ("extra", "hole_extra", "ndcg_extra")
+EXTRA = ("extra", "extra_by", "hole_extra", "ndcg_extra")
 COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
 PAIR = ["query_id", "doc_id"]
 
@@ -68,6 +69,7 @@ def measure_bias(
     qrels = {name: read_table(path) for name, path in qrels_paths.items()}
     pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
+    judges = {name: judges_of(path) for name, path in (extra_paths or {}).items() if name in qrels}
     of_pair: dict[tuple[str, str], dict[str, float]] = {}
     for means_path, run_path in zip(means_paths, run_paths, strict=True):
         means = read_json(means_path)
@@ -81,6 +83,7 @@ def measure_bias(
     systems = list(dict.fromkeys(system for _, system in of_pair))
     table = [
         {"dataset": row, "system": system, "pooled": all(pooled[name] for name in names)}
+        | {"extra_by": "; ".join(sorted({judge for name in names for judge in judges.get(name, ())}))}
         | _mean([of_pair[name, system] for name in names])
         | _printed(row, system, systems)
         for row, names in rows.items()
@@ -157,11 +160,13 @@ def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     """Add judgements from a file to those of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
 
-    Raise DataError if a line is no judgement, or is about a query that is not judged or a pair that is judged already.
+    Raise DataError if a line is no judgement, has a grade that the dataset does not use, or is about a query that is not judged
+    or a pair that is judged already.
     """
     judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
     judgement = _of_pool if path.endswith(".jsonl") else _judgement
     queries, added = {query for query, _ in judged}, dict[tuple[str, str], int]()
+    grades = sorted({0, *qrels["score"].to_pylist()})
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -174,6 +179,8 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
             problem = f"the query {pair[0]!r} has no judgements in the dataset"
         elif not problem and (pair in judged or pair in added):
             problem = f"{pair[1]!r} is judged for the query {pair[0]!r} already"
+        elif not problem and grade not in grades:
+            problem = f"the grade {grade}, which the dataset does not use; expected one of {', '.join(map(str, grades))}"
         if problem:
             raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
         added[pair] = grade
@@ -185,6 +192,13 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
         }
     )
     return pa.concat_tables([qrels.select(table.column_names), table])
+
+
+def judges_of(path: str) -> set[str]:
+    """Return the judges of further judgements: ``people``, and ``model`` with the name that a line states."""
+    lines = Path(path).read_text(encoding="utf-8").split("\n") if path.endswith(".jsonl") else []
+    named = {json.loads(line).get("judge") for line in lines if line.strip()} or {None}
+    return {"people" if judge is None else f"model {judge}" for judge in named}
 
 
 def _judgement(line: str) -> tuple[str, tuple[str, str], int]:

@@ -81,7 +81,7 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
     ndcg: dict[tuple[str, str], float] = {}
     made_otherwise: dict[str, str] = {}
     for place, system in enumerate(content["systems"]):
-        for source in catalogue.published.get(system, ()):
+        for source in (*catalogue.published.get(system, ()), *catalogue.printed.get(system, ())):
             if source["citation"].startswith(content["citation"]):
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
                 made_otherwise |= {system: source["note"]} if "note" in source else {}

@@ -90,7 +90,7 @@ def length_figure(table: pd.DataFrame, what: str) -> Figure:
         return words_only("There is nothing to show: no dataset has several grades.")
     names = dict.fromkeys(name for kinds in histograms.values() for name in kinds)
     systems = [name for name in names if name not in NOT_SYSTEMS and not name.startswith("grade ")]
-    return violin_panels(histograms, systems, what, 0.19, 2 if len(histograms) > 1 else 1)[0]
+    return violin_panels(histograms, systems, what, 0.19)[0]
 
 
 def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from beirflow.paper.dense_findings import (
     DENSE,
@@ -115,9 +115,9 @@ def in_domain_order(evidence: Evidence) -> Conclusion:
     if not names:
         return without_datasets("any but the training data")
     pairs = [(scores.values[system, trained], scores.mean(system, names)) for system in systems]
-    tau = float(stats.kendalltau(*zip(*pairs, strict=True)).statistic)
+    tau = float(scipy.stats.kendalltau(*zip(*pairs, strict=True)).statistic)
     # The variance of arctanh(tau) is 0.437 / (n - 4); arctanh(1) is infinite, hence the clip.
-    reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
+    reach = scipy.special.ndtri(0.975) * np.sqrt(0.437 / (len(systems) - 4))
     low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
     sentence = (
         f"The order of {len(systems)} systems on the training data and in the mean of {counted(len(names), 'dataset')} has "

@@ -81,6 +81,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "ndcg_holes_relevant": Shown("if holes were relevant", ".4f", "number upright"),
         "ndcg_condensed": Shown("without holes", ".4f", "number upright"),
         "bpref": Shown("bpref", ".4f", "number upright"),
+        "extra_by": Shown("Extra judgements by"),
         "hole_extra": Shown("Hole@10, with extra judgements", ".4f", "number upright"),
         "ndcg_extra": Shown("NDCG@10, with them", ".4f", "number upright"),
         "printed_hole": Shown("Hole@10, printed", ".4f", "number upright"),

@@ -16,6 +16,7 @@ from beirflow.report.leaderboard import kind_tables, leaderboard, notes, publish
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
+from beirflow.report.uncertainty_tables import uncertainty_table
 
 ABSENT = "these results have no such table"
 
@@ -28,20 +29,27 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "·": r"$\cdot$",
     "“": "``",
     "”": "''",
+    "†": r"\dag{}",
+    "–": "--",
     "▲": r"$^{\blacktriangle}$",
     "▼": r"$^{\blacktriangledown}$",
 }
 """LaTeX for letters that have a meaning there or are missing; the triangles are those of ``amssymb``."""
 
 
-def export_tables(*, summary_path: str, comparison_path: str, systems_path: str, baseline: str, results: Path) -> None:
-    """Write the tables of ``summary.csv``, ``significance.csv`` and ``systems.csv`` into the folder of the results."""
-    summary, comparison = read_named_csv(summary_path), read_named_csv(comparison_path)
+def export_tables(
+    *, summary_path: str, comparison_path: str, uncertainty_path: str, systems_path: str, baseline: str, results: Path
+) -> None:
+    """Write the tables of summary, significance, uncertainty and systems, all of them CSV, into the folder of the results."""
+    summary, comparison, uncertainty = map(read_named_csv, (summary_path, comparison_path, uncertainty_path))
     measures, sources = main_measures(summary), Sources()
     by_measure = {}
     for measure in measures:
         marks = significance_marks(comparison, measure, baseline)
-        by_measure[measure] = leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline)
+        by_measure[measure] = (
+            leaderboard(summary, measure, marks, uncertainty),
+            notes(summary, bool(marks), baseline, uncertainty),
+        )
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
     published = published_table(summary, measures[0], sources)
     tables = {
@@ -52,6 +60,7 @@ def export_tables(*, summary_path: str, comparison_path: str, systems_path: str,
         "domains": kinds.get("by-domain", (None, [])),
         "holes": (holes_table(summary), []),
         "significance": (significance_table(comparison), []),
+        "uncertainty": (uncertainty_table(uncertainty), []),
         "systems": (systems_table(read_named_csv(systems_path)), []),
         "datasets": (datasets_table(summary), []),
     }

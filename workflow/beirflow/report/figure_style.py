@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
@@ -33,6 +34,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#5
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
 LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 GREY = "#767676"
+SHADES = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#7fb1d8"])  # light enough for black numbers
+CELL, CELL_FONT = 0.145, 6.2  # inches of a row of printed values, and points of its numbers
+MOST_LINES = 6  # more lines in a panel cannot be told apart: their values are printed instead
 
 SETTINGS: Any = {
     "font.family": "sans-serif",
@@ -160,6 +164,22 @@ def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, li
     )
 
 
+def value_rows(panel: Axes, values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, mark_best: bool = True) -> None:
+    """Print a table of values between 0 and 1, float64 of shape (rows, columns), in shades; bold: the highest of a column."""
+    panel.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto")
+    best = np.nanmax(values, axis=0, initial=-1)
+    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
+        value = values[row, column]
+        text = f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
+        weight = "bold" if mark_best and value == best[column] else "normal"
+        panel.text(column, row, text, ha="center", va="center", fontsize=CELL_FONT, fontweight=weight)
+    panel.set_xticks(range(len(columns)), columns)
+    panel.set_yticks(range(len(rows)), rows)
+    panel.tick_params(length=0)
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+
+
 def below(figure: Figure, text: str) -> None:
     """Write text below the panels, in lines that fit a figure with one column."""
     figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=SETTINGS["font.size"])
@@ -167,7 +187,7 @@ def below(figure: Figure, text: str) -> None:
 
 def row_height(systems: Sequence[str]) -> float:
     """Return the inches of a row of :func:`dot_rows`, so that the markers of many systems do not cover one another."""
-    return max(0.21, 0.05 * len(systems))
+    return max(0.21, 0.055 * len(systems))
 
 
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
@@ -176,7 +196,7 @@ def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[flo
     ``values`` has by system a value for each row, not-a-number if there is none; ``styles`` are those of :func:`style_of`.
     """
     for number, (system, numbers) in enumerate(values.items()):
-        shift = ((number + 0.5) / len(values) - 0.5) * 0.6
+        shift = ((number + 0.5) / len(values) - 0.5) * (0.6 if len(values) <= MOST_LINES else 0.85)
         heights = [row + shift for row in range(len(rows))]
         panel.plot(numbers, heights, **{**styles[system], "linestyle": ""}, markeredgecolor="white", markeredgewidth=0.3)
     panel.set_yticks(range(len(rows)), rows)

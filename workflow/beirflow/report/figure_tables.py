@@ -5,7 +5,8 @@ that encoded queries, searched, merged, fused and scored pairs, over the number 
 (unknown for runs from elsewhere and what is made from them); ``index_bytes`` of all datasets; two flags for the front of each
 cost: no other system is at least as good for at most as much, and better in one; and ``devices``.
 
-``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over ``datasets``, by the main measure;
+``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over so many ``datasets``, by the main measure,
+without datasets that any of the systems was trained on; datasets that share a corpus are one, with the mean of their scores;
 ``groups``, letters shared by systems that are not told apart; and, on every row the same, ``f`` and ``p`` of the test of Friedman
 by Iman and Davenport, and the ``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
 """
@@ -13,7 +14,6 @@ by Iman and Davenport, and the ``critical_difference``, as :mod:`beirflow.evalua
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from beirflow.analysis.lengths import added_up, by_name
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
 from beirflow.evaluation.scores import read_per_query
+from beirflow.evaluation.uncertainty import letter
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.files.records import read_json
 
@@ -33,13 +34,18 @@ FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_byte
 Means = Mapping[tuple[str, str], Mapping[str, float]]
 """By system and dataset, the measures."""
 
+Blocks = Sequence[Sequence[str]]
+"""The datasets whose ranks are averaged, those of one corpus together: without those that any compared system was trained on."""
 
-def write_figure_tables(*, means_paths: Sequence[str], costs_path: str, folder: str, main_measure: str = MAIN_MEASURE) -> None:
+
+def write_figure_tables(
+    *, means_paths: Sequence[str], costs_path: str, blocks: Blocks, folder: str, main_measure: str = MAIN_MEASURE
+) -> None:
     """Write the tables from the metrics of every system on every dataset and ``cost.csv``."""
     means = {(record["system"], record["dataset"]): record["measures"] for record in map(read_json, means_paths)}
     tables = {
         "pareto": pareto_table(means, read_named_csv(costs_path), main_measure),
-        "critical_difference": ranks_table(means, main_measure),
+        "critical_difference": ranks_table(means, main_measure, blocks),
     }
     for name, table in tables.items():
         write_csv(table, Path(folder, f"{name}.csv"))
@@ -83,23 +89,25 @@ def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
     return [bool(value) for value in ~beaten & ~np.isnan(costs)]
 
 
-def ranks_table(means: Means, measure: str) -> pd.DataFrame:
-    """Return ``critical_difference.csv``, without groups and tests if there are too few systems or datasets."""
-    systems, scores = _scores(means, measure)
-    table = pd.DataFrame({"system": systems, "average_rank": average_ranks(scores), "datasets": scores.shape[1]})
+def ranks_table(means: Means, measure: str, blocks: Blocks) -> pd.DataFrame:
+    """Return ``critical_difference.csv``, without groups and tests if there are too few systems or blocks."""
+    systems, scores = (
+        list(dict.fromkeys(system for system, _ in means)),
+        np.empty((len({name for name, _ in means}), len(blocks))),
+    )
+    for place, block in enumerate(blocks):
+        scores[:, place] = [np.mean([means[system, dataset][measure] for dataset in block]) for system in systems]
+    table = pd.DataFrame(
+        {"system": systems, "average_rank": average_ranks(scores) if blocks else np.nan, "datasets": len(blocks)}
+    )
     table = table.sort_values("average_rank", kind="stable", ignore_index=True)
     test = friedman(scores)
     spans = alike(table["average_rank"].tolist(), test) if test else []
-    letters = [" ".join(_letter(i) for i, (first, last) in enumerate(spans) if first <= row <= last) for row in range(len(table))]
+    letters = [" ".join(letter(i) for i, (first, last) in enumerate(spans) if first <= row <= last) for row in range(len(table))]
     table["groups"] = [names or None for names in letters]
     for column in ("f", "p", "critical_difference"):
         table[column] = getattr(test, column) if test else np.nan
     return table
-
-
-def _letter(number: int) -> str:
-    """Return the letter of a group: a to z, then aa and so on."""
-    return ("" if number < 26 else _letter(number // 26 - 1)) + ascii_lowercase[number % 26]
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,7 @@ class Results:
         lengths: By dataset, by name (``all documents``, ``relevant``, systems), the edges and counts of the lengths in words.
         comparison: ``significance.csv``.
         costs: ``cost.csv``.
+        blocks: The datasets of average ranks.
     """
 
     systems: list[str]
@@ -123,6 +132,7 @@ class Results:
     lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
     comparison: pd.DataFrame
     costs: pd.DataFrame
+    blocks: Blocks
 
 
 @dataclass(frozen=True)
@@ -141,6 +151,7 @@ class FigureFiles:
     costs_path: str
     rows: Mapping[str, Sequence[str]]
     baseline: str
+    blocks: Blocks
     main_measure: str = MAIN_MEASURE
 
 
@@ -169,4 +180,5 @@ def read_results(files: FigureFiles) -> Results:
         },
         comparison=read_named_csv(files.comparison_path),
         costs=read_named_csv(files.costs_path),
+        blocks=files.blocks,
     )

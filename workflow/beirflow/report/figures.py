@@ -1,6 +1,6 @@
 """Draw the figures of the report, each as PDF for papers and as SVG for pages. The same results give the same bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,12 @@ from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.evaluation.paired_tests import against
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_style import (
+    CELL,
     COLOURS,
     GREY,
     HALF,
+    MOST_LINES,
+    PANEL,
     SETTINGS,
     WORDS,
     below,
@@ -27,6 +30,7 @@ from beirflow.report.figure_style import (
     small_multiples,
     style_of,
     system_legend,
+    value_rows,
     violin_panels,
     words_only,
 )
@@ -43,16 +47,17 @@ COSTS = (
 )
 """Column of ``cost.csv``, and the label below the panel."""
 
+PRINTED = (0.1, 0.25, 0.5, 0.75, 1.0)  # likewise, where its values are printed
 THRESHOLDS = np.arange(1, 101) / 100  # at which the distribution over queries is drawn
 
 
 def ndcg_difference(results: Results) -> Figure:
-    """Draw by system the difference to the baseline on every dataset, the best first."""
+    """Draw by system the difference to the baseline on every dataset."""
     others = [system for system in results.systems if system != results.baseline]
     if not others:
         return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
     height = 0.165 * len(results.datasets) + 0.45
-    figure, panels = small_multiples(others, height, HALF, sharex=True)
+    figure, panels = small_multiples(others, height, HALF if len(others) <= 2 else PANEL, sharex=True, sharey=True)
     for system, panel in zip(others, panels, strict=True):
         _differences(panel, results, system)
     below(
@@ -64,26 +69,31 @@ def ndcg_difference(results: Results) -> Figure:
 
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
-    """Draw bars with intervals; hatched if the baseline is better, a star if the difference is significant."""
+    """Draw bars with intervals, datasets in their order; hatched if the baseline is better, a star beside what is significant."""
     table = against(results.comparison, results.measure, results.baseline)
     table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
     table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
-    table = table.sort_values("difference", ascending=False, kind="stable")
+    table = table.set_index("dataset").loc[results.datasets]
     places, better = np.arange(len(table)), table["difference"] >= 0
     for which, colour, hatch in ((better, COLOURS[0], ""), (~better, COLOURS[5], "//////")):
         panel.barh(places[which], table["difference"][which], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
     panel.errorbar(table["difference"], places, xerr=table["reach"].fillna(0), fmt="none", ecolor="#333333", elinewidth=0.7)
-    stars = ["* " if p < SIGNIFICANT else "" for p in table["p_holm"]]
-    name_rows(panel, [star + name for star, name in zip(stars, table["dataset"], strict=True)])
+    for place in np.flatnonzero(table["p_holm"] < SIGNIFICANT).tolist():
+        panel.text(1, place, "*", transform=panel.get_yaxis_transform(), ha="right", va="center_baseline", fontweight="bold")
+    name_rows(panel, list(table.index))
     panel.axvline(0, color="#333333", linewidth=0.6)
 
 
 def recall_over_k(results: Results) -> Figure:
-    """Draw recall at every cutoff on every dataset."""
+    """Draw recall at every cutoff on every dataset; for many systems, print it."""
     styles = style_of(results.systems)
     measures = results.means[results.systems[0], results.datasets[0]]
     cutoffs = sorted(int(name.partition("@")[2]) for name in measures if name.startswith("Recall@"))
+    if len(results.systems) > MOST_LINES:
+        names = [str(k) for k in cutoffs]
+        recall = {key: [measures[f"Recall@{k}"] for k in cutoffs] for key, measures in results.means.items()}
+        return _printed(results, recall, names, "Recall@k over k; bold: the highest of a dataset at a k")
     figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for system in results.systems:
@@ -99,7 +109,12 @@ def recall_over_k(results: Results) -> Figure:
 
 
 def ndcg_per_query(results: Results) -> Figure:
-    """Draw the share of queries that reach a value, over the value: a higher curve is better."""
+    """Draw the share of queries that reach a value, over the value: higher is better; for many systems, print it."""
+    if len(results.systems) > MOST_LINES:
+        shares = {key: [float(np.mean(found >= value)) for value in PRINTED] for key, found in results.per_query.items()}
+        names = [f"{value:g}".removeprefix("0") for value in PRINTED]
+        text = f"share of queries with at least this {results.measure}; bold: the highest of a dataset"
+        return _printed(results, shares, names, text)
     styles = style_of(results.systems)
     figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
@@ -117,6 +132,15 @@ def ndcg_per_query(results: Results) -> Figure:
     return figure
 
 
+def _printed(results: Results, values: Mapping[tuple[str, str], Sequence[float]], columns: Sequence[str], text: str) -> Figure:
+    """Print values by system and dataset: a panel a dataset, a row a system."""
+    figure, panels = small_multiples(results.datasets, CELL * len(results.systems) + 0.35, sharey=True)
+    for dataset, panel in zip(results.datasets, panels, strict=True):
+        value_rows(panel, np.array([values[system, dataset] for system in results.systems]), columns, results.systems)
+    below(figure, text)
+    return figure
+
+
 def document_lengths(results: Results) -> Figure:
     """Draw by dataset a violin for all documents, for the relevant ones, and for the first hits of each system."""
     figure, panels = violin_panels(results.lengths, results.systems, WORDS, 0.17)
@@ -126,19 +150,28 @@ def document_lengths(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """Draw the share of unjudged documents in the first ranks against the score that they may lower."""
+    """Draw the share of unjudged documents in the first ranks and the score that they may lower; print both for many systems."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
+    printed = len(results.systems) > MOST_LINES
+    if printed:
+        height = CELL * len(results.datasets) + 1.2
     cutoff = cutoff_of(results.measure)
     names = [results.measure, f"Hole@{cutoff}"]
-    figure, panels = small_multiples(["", ""], height, HALF, sharey=True)
+    figure, panels = small_multiples(names if printed else ["", ""], height, HALF, sharey=True)
     for name, panel in zip(names, panels, strict=True):
+        if printed:
+            table = np.array([[results.means[system, row][name] for system in results.systems] for row in results.datasets])
+            value_rows(panel, table, results.systems, results.datasets, mark_best=False)
+            panel.tick_params(axis="x", rotation=90)
+            continue
         values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
         dot_rows(panel, results.datasets, values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
     below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
-    system_legend(figure, styles, lines=False)
+    if not printed:
+        system_legend(figure, styles, lines=False)
     return figure
 
 
@@ -174,9 +207,7 @@ def pareto(results: Results) -> Figure:
             panel.plot(
                 [x], [y], **{**styles[system], "linestyle": ""}, markersize=5, markeredgecolor="white", markeredgewidth=0.3
             )
-        missing = (
-            "" if len(known) == len(table) else f",\nnot known of {len(table) - len(known)}" if len(known) else ":\nnot known"
-        )
+        missing = "" if len(known) == len(table) else f"\n({len(table) - len(known)} not known)" if len(known) else ":\nnot known"
         panel.set_xlabel(label + missing)
         log_where_wide(panel, costs)
     panels[0].set_ylabel(f"mean {results.measure}")

@@ -1,16 +1,18 @@
 """The leaderboard: systems as rows, means first, then every dataset; and the published scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.paired_tests import against
-from beirflow.evaluation.summary import BETWEEN, assumptions
+from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINED_ON, distinct
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
+from beirflow.report.uncertainty_tables import uncertainty_notes, with_ranks
 
 SYSTEM = Column("System", number=False, classes="stub")
 
@@ -19,15 +21,39 @@ HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
+TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
-def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
-    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first."""
+def leaderboard(
+    summary: pd.DataFrame, measure: str, marks: Marks | None = None, uncertainty: pd.DataFrame | None = None
+) -> Table:
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
+
+    With ``uncertainty.csv``, the first of these columns is followed by its interval and the ranks of the systems by it.
+    """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
-    return _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
+    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
+    trained = _trained(summary)
+    rows = [
+        [
+            replace(cell, text=cell.text + TRAINED) if (row[0].text, column) in trained else cell
+            for cell, column in zip(row, ("", *labels), strict=True)
+        ]
+        for row in table.rows
+    ]
+    table = replace(table, rows=rows)
+    return table if uncertainty is None else with_ranks(table, uncertainty, measure, next(iter(labels)))
+
+
+def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
+    """Return the systems with the datasets that they were trained on."""
+    if TRAINED_ON not in summary:
+        return set()
+    known = summary[summary["split"].notna() & ~summary[TRAINED_ON].isin((NOT_TRAINED, NOT_STATED))]
+    return set(zip(known["system"].astype(str), known["dataset"].astype(str), strict=True))
 
 
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
@@ -86,7 +112,11 @@ def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None
 
 
 def _names(summary: pd.DataFrame) -> list[str]:
-    return [str(name) for name in dict.fromkeys(summary["dataset"])]
+    return _names_of(summary, "dataset")
+
+
+def _names_of(table: pd.DataFrame, column: str) -> list[str]:
+    return [str(name) for name in dict.fromkeys(table[column])]
 
 
 def _values(summary: pd.DataFrame, measure: str) -> dict[tuple[str, str], float]:
@@ -135,7 +165,7 @@ def _heat(value: float, known: Sequence[float]) -> int:
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
-def notes(summary: pd.DataFrame, marked: bool, baseline: str) -> list[str]:
+def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.DataFrame | None = None) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
     sentences = []
     if len(set(summary["system"])) > 1:
@@ -146,8 +176,14 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str) -> list[str]:
         )
         sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
     means = _names(summary[summary["split"].isna()])
+    if uncertainty is not None and len(uncertainty):
+        sentences += uncertainty_notes(uncertainty)
+    if _trained(summary):
+        sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
+    if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
+        sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
-    if assumed := assumptions(summary.get(ASSUMED, ())):
+    if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return sentences

@@ -43,11 +43,13 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "recall_over_k": Figure(
         "Recall over k",
-        "Lines: for every dataset, recall of each system over the cutoff. The numbers are under “Every measure at every cutoff”.",
+        "Lines, or numbers for many systems: for every dataset, recall of each system over the cutoff. The numbers are under "
+        "“Every measure at every cutoff”.",
     ),
     "ndcg_per_query": Figure(
         "Distribution over queries",
-        f"Lines: for every dataset, the share of queries with at least a given main measure. The values are in {SCORES}.",
+        "Lines, or numbers for many systems: for every dataset, the share of queries with at least a given main measure. The "
+        f"values are in {SCORES}.",
     ),
     "document_lengths": Figure(
         "Lengths of documents",
@@ -56,7 +58,8 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "holes": Figure(
         "Unjudged documents",
-        "Points: the main measure against the share of unjudged documents. The numbers are in the table “Unjudged documents”.",
+        "Points, or numbers for many systems: the main measure and the share of unjudged documents. The numbers are in the table "
+        "“Unjudged documents”.",
     ),
     "pareto": Figure(
         "Score and cost",
@@ -73,7 +76,7 @@ FIGURES: Mapping[str, Figure] = {
 FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.table)
 """Names of the tables beside the figures of the report."""
 
-TABLES = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "systems", "datasets")
+TABLES = ("leaderboard", "recall", "published", "tasks", "domains", "holes", "significance", "uncertainty", "systems", "datasets")
 """Names of the tables of the report that are exported for papers and notes."""
 
 PAPER_FIGURES: Mapping[str, Figure] = {

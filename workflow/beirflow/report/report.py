@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from beirflow.catalogue.choice import DOCUMENTS, SAMPLE
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
@@ -28,6 +29,9 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
+from beirflow.report.uncertainty_tables import uncertainty_table
+
+MOST_NAMED = 4  # systems that the first sentence names
 
 SIGNIFICANCE = (
     "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
@@ -49,6 +53,7 @@ class ReportFiles:
     means_paths: Sequence[str]
     inspection_paths: Sequence[str]
     comparison_path: str
+    uncertainty_path: str
     costs_path: str
     systems_path: str
     figure_paths: Sequence[str]
@@ -65,17 +70,19 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(summary["system"])), Sources()
     comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
+    uncertainty = read_named_csv(files.uncertainty_path)
     marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
+    results = [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures]
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
-        "results": [leaderboard(summary, measure, marks[measure]) for measure in measures],
-        "notes": notes(summary, any(marks.values()), baseline),
+        "results": results,
+        "notes": notes(summary, any(marks.values()), baseline, uncertainty),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
         "sources": sources.lines(),
@@ -85,18 +92,25 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "bibtex": bibtex(summary["dataset"]),
         "significance": significance_table(comparison),
         "significance_note": SIGNIFICANCE,
+        "uncertainty": uncertainty_table(uncertainty),
         "cost": cost_table(costs),
         "energy": energy_table(costs),
         "energy_note": energy_note(costs),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
-        "index": {"systems": systems, "datasets": datasets},
+        "index": {
+            "systems": systems,
+            "ranked": [row[0].text for row in results[0].rows],
+            "baseline": baseline,
+            "measure": measures[0].partition("@")[0],
+            "datasets": datasets,
+        },
         "inspections": [(Path(path).stem, _packed(path)) for path in files.inspection_paths],
         "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in files.matches_paths],
         "facts": _facts(manifest, files.manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    tables = files.comparison_path, files.costs_path, files.systems_path
+    tables = files.comparison_path, files.uncertainty_path, files.costs_path, files.systems_path
     shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths]
@@ -121,7 +135,10 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     documents, queries = (sum(entry["counts"][key] for entry in corpora) for key in ("documents", "queries"))
     size = f"{counted(documents, 'document')} and {counted(queries, 'judged query', 'judged queries')}"
     data = f"{counted(len(corpora), 'corpus', 'corpora')} with {size}"
-    return f"How well {listed(systems)} retrieve from {data}. Written {manifest['written'].partition('T')[0]}."
+    named = listed(systems) if len(systems) <= MOST_NAMED else counted(len(systems), "system")
+    parts = [entry["name"] for entry in corpora if DOCUMENTS.fullmatch(entry["name"]) or SAMPLE.fullmatch(entry["name"])]
+    sampled = f" Samples, not whole datasets: {listed(parts)}." if parts else ""
+    return f"How well {named} retrieve from {data}.{sampled} Written {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from beirflow.report.pages import Cell, Column, Table
 
 SYSTEM = Column("System", number=False, classes="stub")
 
+SHORT = ("Family", "Precision")  # columns of single words
+
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
 OF_ITS_OWN = (
     *("family", "model", "query_model", "revision", "query_revision", "offline", "weights", "weights_sha256", "model_sha256"),
-    *("steps", *PROMPTS.values()),
+    *("steps", "trained_on", *PROMPTS.values()),
 )
 """Settings that have a column of their own, or are only in the table of all settings."""
 
@@ -24,8 +26,8 @@ SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
 
 def systems_table(settings: pd.DataFrame) -> Table:
     """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
-    labels = ("Family", "Model", "Settings", "Before a query", "Before a document", "Precision", "Texts cut")
-    columns = [SYSTEM, *(Column(label, number=False, classes="prose") for label in labels)]
+    labels = ("Family", "Model", "Settings", "Query prompt", "Document prompt", "Precision", "Texts cut", "Trained on")
+    columns = [SYSTEM, *(Column(label, number=False, classes="" if label in SHORT else "prose") for label in labels)]
     rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
     return Table("systems-table", "Systems", "What every system is, and how it was used", columns, rows)
 
@@ -40,6 +42,7 @@ def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
         *(_prompt(values, name) for name in PROMPTS.values()),
         _one(values, MADE[0]),
         _cut(values),
+        _one(values, "trained_on"),
     ]
     return [Cell(system), *map(Cell, cells)]
 
@@ -87,7 +90,7 @@ def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
     prompts = list(dict.fromkeys(_texts(values[name])))
     if len(prompts) > 1:
         return f"{len(prompts)} prompts, by dataset: see all settings"
-    return f"“{prompts[0]}”{_instead(values[name])}" if prompts[0] else "nothing"
+    return f"“{prompts[0]}”{_instead(values[name])}" if prompts[0] else "none"
 
 
 def _cut(values: Mapping[str, pd.DataFrame]) -> str:
@@ -98,11 +101,11 @@ def _cut(values: Mapping[str, pd.DataFrame]) -> str:
 
 def settings_table(settings: pd.DataFrame) -> Table:
     """Return every setting of every system from ``systems.csv``, with its origin."""
-    labels = {"Setting": "", "Dataset": "", "Value": "prose", "Said by": "", "Files of the model say": "prose"}
+    labels = {"Setting": "", "Dataset": "", "Value": "prose", "Origin": "", "Files of the model": "prose"}
     columns = [SYSTEM, *(Column(label, number=False, classes=classes) for label, classes in labels.items())]
     rows = [
         [Cell(row[key]) for key in ("system", "setting")]
         + [Cell(row["dataset"] or "all"), Cell(row["value"]), Cell(SAID_BY[row["said_by"]]), Cell(row["model_says"])]
         for row in settings.fillna("").to_dict("records")
     ]
-    return Table("settings-table", "All settings", "Every setting of every system, and who says it", columns, rows, tall=True)
+    return Table("settings-table", "All settings", "Every setting of every system, and its origin", columns, rows, tall=True)

@@ -27,6 +27,7 @@ SIGNIFICANCE = {
     "effect_size": ("Effect size", "+.2f"),
     "p_holm": ("p corrected", ".5f"),
     "p": ("p", ".5f"),
+    "detectable": ("Detectable", ".4f"),
     "queries": ("Queries", ",.0f"),
 }
 """Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""

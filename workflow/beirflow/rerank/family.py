@@ -11,6 +11,7 @@ from beirflow.files.layout import DOCUMENTS, PAIRS, PAIRS_RECORD, QUERIES
 from beirflow.late.family import FAMILY as LATE
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
+from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
@@ -50,6 +51,8 @@ class RerankFamily(Family):
                 kind_of(model_folder(settings), settings)
             except ModelError as error:
                 problem = str(error)
+        if problem is None and (too_long := length_problem(settings, settings.max_length)):
+            return Setting("max_length", settings.max_length, too_long)
         return Setting("model", settings.model, problem) if problem else None
 
     def problems_on(self, settings: RerankSettings, datasets: Iterable[str]) -> list[Setting]:

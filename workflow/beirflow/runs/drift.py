@@ -1,15 +1,20 @@
 """Test whether scores of relevant documents changed otherwise than the rest. Rounding does not know relevance; a forger does.
 
-So no tolerance, however wide the precision of a system makes it, has room for scores that all move in one direction.
+So no tolerance, however wide the precision of a system makes it, has room for scores that all move in one direction, nor for
+exchanges of hits that together raise the measure.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from scipy.stats import permutation_test, ttest_ind
 from scipy.stats import t as student
-from scipy.stats import ttest_ind
 
-from beirflow.runs.spot_check import Finding
+from beirflow.files.layout import QRELS
+from beirflow.runs.spot_check import Finding, Subject
 
 LEAST_PAIRS = 6
 """Minimum number of relevant pairs: of fewer, chance and drift look the same."""
@@ -24,17 +29,27 @@ LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
 """By precision, the smallest mean change of the scores of relevant pairs that is a drift, over the lengths of both."""
 
 
-class Drift(NamedTuple):
-    """Change of the scores of relevant pairs, beyond that of the others."""
+LEAST_CHANGES = 14
+"""Minimum number of changes of the measure: of fewer, all in one direction are no less likely than ``CHANCE``."""
 
-    pairs: int  # number of relevant pairs
+DRAWN = 19_999
+"""Number of drawn signs of the changes of a measure; two as large sums among them are a chance above ``CHANCE``."""
+
+SEED = 20211018
+
+
+class Drift(NamedTuple):
+    """Change of the scores of relevant pairs, beyond that of the others, or of the measure."""
+
+    number: int  # of relevant pairs, or of changes of the measure
     mean: float  # mean change
     one_sided: bool  # it is no accident
+    form: str = "scores of {0} relevant pairs are {1:+.1e} apart from those of others, all in one direction"
 
     @property
     def found(self) -> str:
         """Sentence that is appended to the other findings."""
-        return f"; scores of {self.pairs} relevant pairs are {self.mean:+.1e} apart from those of others, all in one direction"
+        return f"; {self.form.format(self.number, self.mean)}"
 
 
 EXPECTED = "differences that do not know what is relevant"
@@ -121,16 +136,87 @@ def _means(groups: np.ndarray, values: np.ndarray, number: int) -> np.ndarray:
     return np.bincount(groups, values, number)[counts > 0] / counts[counts > 0]
 
 
-def product_changes(stored: np.ndarray, again: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Subtract recomputed from stored inner products, over the lengths of both vectors.
+def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: np.ndarray) -> Drift | None:
+    """Test whether stored scores measure better than recomputed ones: rounding exchanges hits in both directions alike.
+
+    Signs are permuted of what each text or pair that was made again, the rest unchanged, adds to NDCG at the cutoff of the main
+    measure. These are symmetric about 0 if stored and recomputed scores round alike, whatever the rounding.
 
     Args:
-        stored: Stored vectors, shape (n, dim).
-        again: The same, recomputed.
-        others: Vectors of their counterparts, shape (m, dim).
+        subject: The system and the corpus.
+        hits: Hits of some queries: ``query_id``, ``doc_id`` and ``score``.
+        again: Recomputed scores, shape (hits,); not-a-number where none was recomputed.
+        made: Number of the text or pair that was made again, integers of shape (hits,).
 
     Returns:
-        The changes, float64 of shape (n, m).
+        The drift, whose mean is the change of NDCG of all these queries; None where it did not rise, or by fewer than
+        ``LEAST_CHANGES``.
     """
-    lengths = np.linalg.norm(stored, axis=1, keepdims=True) * np.linalg.norm(others, axis=1)
-    return ((stored.astype(np.float64) - again) @ others.astype(np.float64).T) / np.maximum(lengths, 1e-30)
+    cutoff = int(subject.main_measure.rpartition("@")[2] or 10)
+    qrels = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
+    qrels = qrels.filter(pc.and_(pc.greater(qrels["score"], 0), pc.is_in(qrels["query_id"], hits["query_id"].combine_chunks())))
+    keys = [pc.binary_join_element_wise(each["query_id"], each["doc_id"], "\t").combine_chunks() for each in (hits, qrels)]
+    grade = np.append(qrels["score"].to_numpy(), 0)  # the last is that of a document which is not relevant
+    grades = grade[pc.fill_null(pc.index_in(keys[0], value_set=keys[1]), -1).to_numpy()].astype(np.float64)
+    query_ids = hits["query_id"].combine_chunks().dictionary_encode()
+    queries, scores = query_ids.indices.to_numpy(), hits["score"].to_numpy().astype(np.float64)
+    order, judged = np.lexsort((-scores, queries)), pc.index_in(qrels["query_id"], value_set=query_ids.dictionary).to_numpy()
+    gains = np.zeros(len(hits))
+    for query, rows in enumerate(np.split(order, np.searchsorted(queries[order], np.arange(1, len(query_ids.dictionary))))):
+        ideal = np.sort(grade[:-1][judged == query])[::-1]
+        if len(ideal):
+            gains[rows] = gains_of_changes(scores[rows], again[rows], grades[rows], cutoff) / (
+                ideal @ _discounts(len(ideal), cutoff)
+            )
+    changed = np.bincount(made, gains)
+    changed = changed[changed != 0]
+    if len(changed) < LEAST_CHANGES or changed.sum() <= 0:
+        return None
+    found = permutation_test(
+        (changed,),
+        lambda signed, axis: signed.sum(axis=axis),
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=DRAWN,
+        vectorized=True,
+        batch=1000,
+        rng=np.random.default_rng(SEED),
+    )
+    form = f"{{0}} changes of stored scores give {{1:+.4f}} NDCG@{cutoff}, {len(query_ids.dictionary)} queries"
+    return Drift(len(changed), changed.sum() / len(query_ids.dictionary), found.pvalue < CHANCE, form)
+
+
+def gains_of_changes(scores: np.ndarray, again: np.ndarray, grades: np.ndarray, cutoff: int) -> np.ndarray:
+    """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits.
+
+    Args:
+        scores: Stored scores, descending, shape (hits,).
+        again: Recomputed ones; not-a-number where there is none.
+        grades: Grades.
+        cutoff: Number of hits that count.
+
+    Returns:
+        The differences, float64 of shape (hits,).
+    """
+    number, gains = len(scores), np.zeros(len(scores))
+    discounts = _discounts(number + 1, cutoff)
+    # What the first hits give at their rank, one higher, and one lower.
+    here, up, down = (
+        np.append(0, np.cumsum(grades * each)) for each in (discounts[:-1], np.append(0, discounts[: number - 1]), discounts[1:])
+    )
+    rank = np.flatnonzero((again != scores) & ~np.isnan(again))
+    to = np.searchsorted(-scores, -again[rank], "left") - (scores[rank] > again[rank])
+    falls, low, high = to > rank, np.minimum(rank, to), np.maximum(rank, to)
+    # A hit that falls raises those between by one rank, and the reverse.
+    passed = np.where(
+        falls,
+        (up[high + 1] - up[low + 1]) - (here[high + 1] - here[low + 1]),
+        (down[high] - down[low]) - (here[high] - here[low]),
+    )
+    gains[rank] = -(grades[rank] * (discounts[to] - discounts[rank]) + passed)
+    return gains
+
+
+def _discounts(number: int, cutoff: int) -> np.ndarray:
+    """Return the weights of the first ranks in DCG, float64 of shape (number,)."""
+    return np.where(np.arange(number) < cutoff, 1 / np.log2(np.arange(number) + 2), 0)

@@ -30,12 +30,33 @@ TOKENS_PER_WORD = 1.3
 
 
 @dataclass(frozen=True)
+class TrainedOn:
+    """The data that a system was trained on, as far as they are known datasets.
+
+    Attributes:
+        datasets: By name of a dataset, the split; None if nobody states the training data.
+        source: The publication that states them, or does not.
+    """
+
+    datasets: Mapping[str, str] | None = None
+    source: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the datasets with their splits, and the source."""
+        names = [f"{name} {split}" for name, split in (self.datasets or {}).items()]
+        stated = "not stated" if self.datasets is None else ", ".join(names) or "no dataset that is known here"
+        return f"{stated}; {self.source}" if self.source else stated
+
+
+@dataclass(frozen=True)
 class System:
     """A retrieval system: its name in the configuration, paths and tables, its family, and the settings of that family."""
 
     name: str
     family: str
     settings: Any
+    trained_on: TrainedOn = TrainedOn()
 
 
 def system_of(name: str, entry: Mapping[str, Any]) -> System:
@@ -182,6 +203,10 @@ class Family:
     def reads_query_lists(self, settings: Any) -> bool:
         """Test whether a query may be a list of texts: its vector is their mean, or only runs of others are read."""
         return False
+
+    def learns(self, settings: Any) -> bool:
+        """Test whether a part of a system was trained, not counting the systems that it reads."""
+        return True
 
     # Other systems.
 

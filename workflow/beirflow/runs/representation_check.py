@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beirflow.datasets.document_text import Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import SearchCheck
-from beirflow.runs.drift import MOST_OTHERS, drift_of_scores, drift_over_rivals, unless_moved
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject
+from beirflow.runs.drift import MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject, places_in
 
 R = TypeVar("R")
 
@@ -58,24 +59,42 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         with on_device(self.subject):
             again = self.represent(sample)
         finding = self.compare(sample, again)
+        if kind == "documents":
+            finding = finding._replace(drawn=(len(sample.ids), self.subject.number_of_documents))
         return self._check_drift(sample, again, finding) if finding.passed else finding
 
     def _check_drift(self, sample: TextSample[R], again: R, finding: Finding) -> Finding:
-        """Fail the check if the scores of relevant pairs moved in one direction, or those of their rivals in the other."""
-        own, ids = "doc_id" if sample.kind == "documents" else "query_id", pa.array(sample.ids, pa.string())
-        relevant = self.subject.relevant_to(own, ids, self.most_others)
-        if sample.kind == "documents":
-            other_ids, rows = self.subject.queries_among(relevant)
+        """Fail the check if scores of relevant pairs moved or those of rivals moved in one direction, or raised the measure."""
+        of_documents = sample.kind == "documents"
+        own, ids = "doc_id" if of_documents else "query_id", pa.array(sample.ids, pa.string())
+        counterparts = self.subject.counterparts(own, ids, self.most_others)
+        if of_documents:
+            other_ids, rows = self.subject.queries_among(counterparts)
         else:
-            other_ids, rows_of_chunks = self.subject.documents_among(relevant)
+            other_ids, rows_of_chunks = self.subject.documents_among(counterparts)
         if len(other_ids) < 2:
             return finding
-        others = self.stored_queries(rows) if sample.kind == "documents" else self._stored_documents(rows_of_chunks)
-        changes = self.score_changes(sample, again, others)
-        relevant, rivals = (pairs(own, ids, other_ids) for pairs in (self.subject.pairs_among, self.subject.hits_among))
-        finding = unless_moved(finding, drift_of_scores(changes, *relevant, self.least_drift))
-        documents = 0 if sample.kind == "documents" else 1
-        return unless_moved(finding, drift_over_rivals(changes, relevant, rivals, documents, self.least_drift))
+        others = self.stored_queries(rows) if of_documents else self._stored_documents(rows_of_chunks)
+        stored, recomputed = (
+            self.scores(others, each).T if of_documents else self.scores(each, others) for each in (sample.stored, again)
+        )
+        lengths = self.lengths(others, sample.stored).T if of_documents else self.lengths(sample.stored, others)
+        changes = stored - recomputed
+        relative = changes / np.maximum(lengths, 1e-30)
+        relevant = self.subject.pairs_among(own, ids, other_ids)
+        run = self.subject.run()
+        hits = run.filter(pc.is_in(run["query_id"], value_set=other_ids if of_documents else ids))
+        texts, places = places_in(hits, own, ids, other_ids)
+        both = (texts >= 0) & (places >= 0)
+        rivals, documents = (texts[both], places[both]), 0 if of_documents else 1
+        again_scores = np.where(both, hits["score"].to_numpy() - changes[texts, places], np.nan)
+        for drift in (
+            drift_of_scores(relative, *relevant, self.least_drift),
+            drift_over_rivals(relative, relevant, rivals, documents, self.least_drift),
+            drift_of_measure(self.subject, hits, again_scores, np.maximum(texts, 0)),
+        ):
+            finding = unless_moved(finding, drift)
+        return finding
 
     def _sample_documents(self) -> TextSample[R]:
         rows = self.subject.draw_documents(self.sample, self.random)
@@ -133,8 +152,12 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         """Compare stored and recomputed representations."""
 
     @abstractmethod
-    def score_changes(self, sample: TextSample[R], again: R, others: R) -> np.ndarray:
-        """Subtract recomputed from stored scores with counterparts; shape (texts, counterparts)."""
+    def scores(self, queries: R, documents: R) -> np.ndarray:
+        """Score documents for queries as a search does, but for the last rounding; float64 of shape (queries, documents)."""
+
+    @abstractmethod
+    def lengths(self, queries: R, documents: R) -> np.ndarray:
+        """Return the size to which changes of these scores are relative, of the same shape, or one that broadcasts to it."""
 
 
 def on_device(subject: Subject) -> AbstractContextManager[None]:

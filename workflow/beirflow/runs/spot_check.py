@@ -3,7 +3,7 @@
 A family defines how its representations and scores are recomputed; this module has the parts that all share.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -25,8 +25,8 @@ MODEL_PLACE = ("model", "offline", "revision")
 BLOCK_ROWS = 16_384
 """Documents of a chunk that are searched at a time."""
 
-FIRST_HITS = 10
-"""Ranks of a run whose documents are drawn rather than others: the measures look there."""
+BESIDE = (-1, 1)
+"""Distances in rank of the rivals of a relevant hit, which are drawn rather than others: to pass them costs least."""
 
 
 class NotHereError(Exception):
@@ -39,6 +39,7 @@ class Finding(NamedTuple):
     passed: bool
     found: str  # what is the case
     expected: str = ""  # what should be; empty where "found" says it all
+    drawn: tuple[int, int] | None = None  # number of documents or pairs that were made again, and of all; None for anything else
 
 
 class SpotCheck(NamedTuple):
@@ -61,7 +62,7 @@ class Subject:
     top_k: int  # documents that were kept for each query
     drop_self_matches: bool  # a document whose id is the query's id was dropped
     chunks: int  # number of chunks of the corpus
-    config: dict[str, Any]  # "device", "token_budget" and "jobs_per_gpu" of the configuration
+    config: dict[str, Any]  # "device", "token_budget", "jobs_per_gpu" and "precision" of the configuration
     row: str = ""  # dataset that a forum belongs to; empty for a corpus that is a dataset itself
     own_candidates: bool = False  # each query ranks only the documents that are judged for it
     main_measure: str = ""  # by which weights are tuned
@@ -83,15 +84,19 @@ class Subject:
         """Device and token budget, as models are loaded with them."""
         return {"device": self.config["device"], "token_budget": self.config["token_budget"]}
 
-    def precision(self, known: Container[str], records: Sequence[str] = ()) -> str:
-        """Return the precision of the run, or of some records behind it: what one model wrote for another has its own.
+    def precision(self, known: Mapping[str, float], records: Sequence[str] = (), *, own: bool = False) -> str:
+        """Return the precision in which to recompute, which decides the tolerance.
+
+        It is that of the run, or of some records behind it, since what one model wrote for another has its own; or a precision
+        with a smaller tolerance that the person who audits configured, so that no label makes results look better.
 
         Args:
-            known: The precisions in which a family can recompute.
+            known: The tolerance of a family, by precision.
             records: Paths below the results of records; none for the run.
+            own: The model decides its precision, whatever is configured.
 
         Returns:
-            One of these.
+            One of these precisions.
 
         Raises:
             NotHereError: A record is not here.
@@ -101,7 +106,8 @@ class Subject:
         found = made.get("precision")
         if not isinstance(found, str) or found not in known:
             raise ValueError(f"{records[0] if records else 'the run'} was made in the precision {found!r}")
-        return str(found)
+        configured = self.config.get("precision", "auto")
+        return found if own or configured == "auto" else min(found, configured, key=known.__getitem__)
 
     def file(self, path: str) -> Path:
         """Return a file by its path below the results. Raises NotHereError if it is not here."""
@@ -136,17 +142,21 @@ class Subject:
 
         ``own`` is the column of ``ids``: ``doc_id`` or ``query_id``.
         """
-        judged = self.judged()
-        return pc.unique(judged.filter(pc.is_in(judged[own], value_set=ids))[_other(own)])[:most]
+        return _of(self.judged(), own, ids)[:most]
+
+    def counterparts(self, own: str, ids: pa.Array, most: int) -> pa.Array:
+        """Return the same, and as many ids of queries that have the documents among their hits, or the reverse."""
+        return pc.unique(pa.concat_arrays([self.relevant_to(own, ids, most), _of(self.run().sort_by("rank"), own, ids)[:most]]))
 
     def pairs_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the relevant pairs of ``ids``, of the column ``own``, and ``others``: their places, int64 of shape (pairs,)."""
-        return _places(self.judged(), own, ids, others)
+        texts, places = places_in(self.judged(), own, ids, others)
+        both = (texts >= 0) & (places >= 0)
+        return texts[both], places[both]
 
-    def hits_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs of these documents and queries that the run has, as :meth:`pairs_among` returns relevant ones."""
-        path = self.results / RUN(system=self.system.name, dataset=self.dataset)
-        return _places(pq.read_table(path, columns=["query_id", "doc_id"]), own, ids, others)
+    def run(self) -> pa.Table:
+        """Return query, document, score and rank of all hits."""
+        return pq.read_table(self.file(RUN(system=self.system.name, dataset=self.dataset)))
 
     def queries_among(self, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Return the ids and the rows of those of some queries that are here."""
@@ -160,25 +170,43 @@ class Subject:
         rows = [_rows_among(doc_ids, ids) for doc_ids in every]
         return pa.concat_arrays([doc_ids.take(pa.array(here)) for doc_ids, here in zip(every, rows, strict=True)]), rows
 
-    def draw_documents(self, sample: int, random: np.random.Generator) -> list[np.ndarray]:
-        """Draw documents, half of them where forging pays: relevant ones, and the first hits of the run.
+    def draw_documents(self, sample: int, random: np.random.Generator, relevant: int | None = None) -> list[np.ndarray]:
+        """Draw documents, half of them where forging pays: relevant ones, and their rivals in the run.
 
-        Returns of each chunk the drawn rows, ascending, each once; in all at most ``sample``.
+        Args:
+            sample: Number of documents.
+            random: Draws them.
+            relevant: Number of relevant documents; by default a sixth of all, beside which a third are rivals.
+
+        Returns:
+            Of each chunk the drawn rows, ascending, each once.
         """
-        run = pq.read_table(self.results / RUN(system=self.system.name, dataset=self.dataset), columns=["doc_id", "rank"])
-        hits = run.filter(pc.less_equal(run["rank"], FIRST_HITS))["doc_id"]
-        ids = pc.unique(pa.chunked_array([*self.judged()["doc_id"].chunks, *hits.chunks], pa.string()))
-        places, starts = [], [0]
-        for chunk in range(self.chunks):
-            doc_ids = self.doc_ids(chunk)
-            places.append(_rows_among(doc_ids, ids) + starts[-1])
-            starts.append(starts[-1] + len(doc_ids))
-        important = np.concatenate(places)
-        chosen = important[draw(len(important), sample // 2, random)]
+        run = self.run().sort_by([("query_id", "ascending"), ("rank", "ascending")])
+        queries = run["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        are_relevant = self.are_relevant(run)
+        ids = pc.unique(self.judged()["doc_id"].combine_chunks())
+        beside = rivals_of(queries, are_relevant, np.flatnonzero(are_relevant))
+        rivals = pc.unique(run["doc_id"].combine_chunks().take(pa.array(beside)))
+        chunks = [self.doc_ids(chunk) for chunk in range(self.chunks)]
+        starts = np.cumsum([0, *map(len, chunks)])
+        chosen = np.zeros(0, np.int64)
+        for those, number in ((ids, sample // 6 if relevant is None else relevant), (rivals, sample // 2)):
+            placed = zip(chunks, starts[:-1], strict=True)
+            rows = np.concatenate([_rows_among(doc_ids, those) + start for doc_ids, start in placed])
+            rows = np.setdiff1d(rows, chosen)
+            chosen = np.union1d(chosen, rows[draw(len(rows), number - len(chosen), random)])
         others = np.setdiff1d(np.arange(starts[-1]), chosen)
-        drawn = np.sort(np.concatenate([chosen, others[draw(len(others), sample - len(chosen), random)]]))
+        drawn = np.union1d(chosen, others[draw(len(others), sample - len(chosen), random)])
         parts = np.split(drawn, np.searchsorted(drawn, starts[1:-1]))
         return [part - start for part, start in zip(parts, starts[:-1], strict=True)]
+
+    def are_relevant(self, pairs: pa.Table) -> np.ndarray:
+        """Test for each pair of ``query_id`` and ``doc_id`` that the document is relevant to the query."""
+        those, judged = (
+            pc.binary_join_element_wise(each["query_id"], each["doc_id"], "\t").combine_chunks()
+            for each in (pairs, self.judged())
+        )
+        return np.asarray(pc.is_in(those, value_set=judged).to_numpy(zero_copy_only=False))
 
     def draw_queries(self, sample: int, random: np.random.Generator) -> tuple[pa.Table, np.ndarray]:
         """Draw at most so many queries; returns them, and their rows, which ascend."""
@@ -189,6 +217,11 @@ class Subject:
     def take_documents(self, rows: Sequence[np.ndarray]) -> pa.Table:
         """Return the documents at some rows of each chunk, chunk after chunk."""
         return pa.concat_tables([self.documents(chunk).take(pa.array(each)) for chunk, each in enumerate(rows) if len(each)])
+
+    @property
+    def number_of_documents(self) -> int:
+        """Number of documents of the corpus."""
+        return int(pq.read_metadata(self.results / DOCUMENTS(dataset=self.dataset)).num_rows)
 
     def queries(self) -> pa.Table:
         """Return the queries."""
@@ -203,14 +236,35 @@ SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 """Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
 
 
-def _places(pairs: pa.Table, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in ``ids`` and ``others`` of those pairs of which both are there, int64 of shape (pairs,)."""
-    other = _other(own)
-    pairs = pairs.filter(pc.and_(pc.is_in(pairs[own], value_set=ids), pc.is_in(pairs[other], value_set=others)))
-    return (
-        pc.index_in(pairs[own], value_set=ids).to_numpy().astype(np.int64),
-        pc.index_in(pairs[other], value_set=others).to_numpy().astype(np.int64),
-    )
+def places_in(pairs: pa.Table, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of pairs in ``ids``, of the column ``own``, and in ``others``; int64 of shape (pairs,), -1 if absent."""
+    found = pc.index_in(pairs[own], value_set=ids), pc.index_in(pairs[_other(own)], value_set=others)
+    texts, places = (pc.fill_null(each, -1).to_numpy().astype(np.int64) for each in found)
+    return texts, places
+
+
+def rivals_of(queries: np.ndarray, relevant: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Find hits beside some relevant ones that are not relevant themselves.
+
+    As many are before as behind, so that selection by stored scores favours no direction.
+
+    Args:
+        queries: Query of each hit; hits of a query follow each other, best first; shape (hits,).
+        relevant: Relevance of each hit.
+        chosen: Rows of some relevant hits.
+
+    Returns:
+        Rows of the rivals, ascending.
+    """
+    near, own = (chosen[:, None] + np.array(BESIDE)).ravel(), np.repeat(chosen, len(BESIDE))
+    inside = (near >= 0) & (near < len(queries))
+    near, own = near[inside], own[inside]
+    return np.unique(near[(queries[near] == queries[own]) & ~relevant[near]])
+
+
+def _of(pairs: pa.Table, own: str, ids: pa.Array) -> pa.Array:
+    """Return the counterparts of some ids in some pairs, each once."""
+    return pc.unique(pairs.filter(pc.is_in(pairs[own], value_set=ids))[_other(own)])
 
 
 def _other(own: str) -> str:

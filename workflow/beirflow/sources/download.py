@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ def download_dataset(
     """Fetch an archive unless it is there already.
 
     What has arrived is kept in ``<output_path>.part`` until the digest is right, so that the next attempt, or the next run,
-    asks for the rest only. No more is kept than the archive has bytes.
+    asks for the rest only. No more is kept than the archive has bytes. A complete file in that place, which users may put there,
+    needs no network; ``output_path`` is no such place, because Snakemake removes the output of a failed job.
 
     Args:
         urls: Where to look, in order.
@@ -55,6 +57,10 @@ def download_dataset(
     part = output.with_name(f"{output.name}.part")
     if part.is_dir():
         raise DownloadError(f"{part}: a folder is in the place of the partial download; remove it and run again")
+    if part.is_file() and part.stat().st_size == size and file_digest(part, "md5") == md5:
+        os.replace(part, output)
+        logger.info("%s: %s was complete, md5 %s", output, part, md5)
+        return
     failures = []
     for url in map(with_variables, urls):
         keep_secrets_of(url)
@@ -68,8 +74,9 @@ def download_dataset(
         os.replace(part, output)
         logger.info("%s: fetched from %s, md5 %s", output, place, md5)
         return
-    todo = f"check the network, name a mirror in 'mirrors', or put the archive there yourself as {output}"
-    raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", *failures]))
+    todo = f"check the network, name a mirror in 'mirrors', or get it ({size:,} bytes, md5 {md5}) in another way and place it:"
+    copy = f"mkdir -p {shlex.quote(str(part.parent))} && cp {output.name} {shlex.quote(str(part))}"
+    raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", copy, *failures]))
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,7 @@ class _Download:
         have = self.part.stat().st_size if self.part.exists() else 0
         if have <= self.size:
             return have
+        logger.warning("%s has %s bytes, the archive %s; it was removed", self.part, f"{have:,}", f"{self.size:,}")
         self.part.unlink()
         return 0
 

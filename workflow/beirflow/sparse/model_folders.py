@@ -10,6 +10,7 @@ from beirflow.files.records import Job, write_record
 from beirflow.models.model_files import check_digests, check_weights
 from beirflow.models.model_layout import PATTERNS
 from beirflow.models.model_places import absent, fetching, local_folder, weight_patterns
+from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
 from beirflow.sparse.layouts import Parts, files_of, read_parts
@@ -47,6 +48,8 @@ def model_problem(settings: SparseSettings) -> Setting | None:
             read_parts(settings, *folders)
         except ModelError as error:
             return Setting("model", settings.model, str(error).removeprefix(f"system {settings.name}: "))
+    if too_long := length_problem(settings, settings.max_length):
+        return Setting("max_length", settings.max_length, too_long)
     return None
 
 

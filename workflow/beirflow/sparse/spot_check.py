@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS, Pattern
+from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
-from beirflow.runs.drift import LEAST_DRIFT, product_changes
+from beirflow.runs.drift import LEAST_DRIFT
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 from beirflow.sparse.files import Rows, quantized, read_queries, read_segments
@@ -34,7 +35,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     A fourth checks what a model has added to the documents.
     """
     weights = TermWeightCheck(subject, subject.system.settings, sample, random)
-    return [*expansion_checks(subject, sample, random), *weights.checks()]
+    return [*expansion_checks(subject, sample, random, analyze), *weights.checks()]
 
 
 class TermWeightCheck(RepresentationCheck[Rows]):
@@ -77,10 +78,17 @@ class TermWeightCheck(RepresentationCheck[Rows]):
         found, unit = f"{self.subject.name}: {len(apart)} {sample.kind}", " of the length of their weights"
         return compare_distances(found, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
 
-    def score_changes(self, sample: TextSample[Rows], again: Rows, others: Rows) -> np.ndarray:
-        """Subtract recomputed from stored scores."""
-        width = _width(sample.stored, again)
-        return product_changes(*(_spread(rows, width) for rows in (sample.stored, again, others)))
+    def scores(self, queries: Rows, documents: Rows) -> np.ndarray:
+        """Score documents for queries."""
+        asked, stored = self._both(queries, documents)
+        return np.asarray(asked @ stored.T)
+
+    def lengths(self, queries: Rows, documents: Rows) -> np.ndarray:
+        """Return the products of the lengths of both."""
+        return np.outer(*(np.linalg.norm(each, axis=1) for each in self._both(queries, documents)))
+
+    def _both(self, queries: Rows, documents: Rows) -> list[np.ndarray]:
+        return [_spread(rows, _width(queries, documents)) for rows in (queries, documents)]
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""

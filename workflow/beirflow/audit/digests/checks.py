@@ -25,6 +25,7 @@ class Check:
         files: Paths in the results that it is about.
         results: Systems and datasets whose numbers depend on it.
         repair: What to do, a command where there is one.
+        drawn: Number of documents or pairs that were made again, and of all; None for other checks.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Check:
     files: tuple[str, ...] = ()
     results: tuple[Result, ...] = field(default=())
     repair: str = ""
+    drawn: tuple[int, int] | None = None
 
 
 class RecordError(Exception):

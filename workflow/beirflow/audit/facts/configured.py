@@ -72,12 +72,12 @@ def _check_product(facts: Comparison, setup: Setup) -> None:
 
 
 def _check_precision(facts: Comparison, setup: Setup) -> None:
-    """The results have the precision that the person who audits configured; it decides how near samples must be."""
+    """The results have the precision that the person who audits configured."""
     said, asked = part(facts.chain.manifest, "configuration", "precision"), setup.config["precision"]
     if asked not in ("auto", said):
         facts.not_compared(
-            f"precision: these results were configured with {said}, the audit with {asked}; samples are compared within the "
-            f"tolerance of the results' precision, so whether they could be as near as in {asked} is not known",
+            f"precision: these results were configured with {said}, the audit with {asked}; samples are made again in the more "
+            f"precise of both and compared within its tolerance",
             MANIFEST,
         )
 
@@ -108,6 +108,9 @@ def _compare_system(
     said = part(found, "settings", kind=dict)
     facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
     facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
+    if "trained_on" in found:  # absent from manifests of earlier versions
+        stated = as_json(asdict(expected.trained_on))
+        facts.same(MANIFEST, f"training data of {name}", found["trained_on"], stated, by, f"systems/{name}/trained_on")
     settings = as_json(asdict(expected.settings))
     for key in dict.fromkeys([*settings, *said]):
         if key not in but:

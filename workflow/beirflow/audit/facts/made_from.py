@@ -56,7 +56,7 @@ RECORDS = (
         (layout.RUN, layout.RUN_RECORD, layout.QRELS, layout.CORPUS),
         (layout.PER_QUERY,),
         OF_METRICS,
-        ("assumed", "forums", "official_data", "split"),
+        ("assumed", "forums", "official_data", "precisions", "split"),
     ),
 )
 """Records that no family states."""
@@ -103,7 +103,7 @@ def _name_further(facts: Comparison, path: str, record: Mapping[str, Any], known
 def _check_average(facts: Comparison, path: str) -> None:
     """Look for what the record of an average leaves out."""
     _check_keys(facts, path, OF_AN_AVERAGE)
-    _name_further(facts, path, facts.chain.record(path), (*OF_AN_AVERAGE, "assumed", "official_data"))
+    _name_further(facts, path, facts.chain.record(path), (*OF_AN_AVERAGE, "assumed", "official_data", "precisions"))
 
 
 def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:

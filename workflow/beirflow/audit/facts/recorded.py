@@ -18,7 +18,7 @@ from beirflow.audit.facts.representations import (
     configured_precision,
 )
 from beirflow.files import layout
-from beirflow.files.records import assumed_in, together
+from beirflow.files.records import assumed_in, precisions_in, together
 
 OF_THE_RUN = ("search", "merge")
 """Stages whose seconds no record but that of the run has."""
@@ -200,6 +200,7 @@ def _check_metrics(facts: Comparison, path: str) -> None:
     for kind in ("counts", "seconds"):
         chain.note(run_path, kind, run[kind], path)
     facts.same(path, "assumed", record.get("assumed", []), assumed_in(run), run_path)
+    facts.same(path, "precisions", part(record, "precisions"), precisions_in(run), run_path)
     facts.same(path, "split", part(record, "split"), part(corpus, "split"), corpus_path)
     facts.same(corpus_path, "split", corpus["split"], chain.corpora[names["dataset"]]["split"], layout.MANIFEST)
     facts.same(path, "official_data", part(record, "official_data"), part(corpus, "official"), corpus_path)
@@ -218,8 +219,9 @@ def _check_average(facts: Comparison, path: str) -> None:
             total.update(part(forum, kind, kind=dict))
             facts.chain.note(str(forum["path"]), kind, forum[kind], path)
         facts.same(path, kind, part(record, kind, kind=dict), dict(total), by)
-    assumed = sorted({sentence for forum in forums for sentence in forum.get("assumed", ())})
-    facts.same(path, "assumed", record.get("assumed", []), assumed, by)
+    for key in ("assumed", "precisions"):
+        of_forums = sorted({value for forum in forums for value in forum.get(key, ())})
+        facts.same(path, key, record.get(key, []), of_forums, by)
     official = [forum["official_data"] for forum in forums]
     facts.same(
         path,

@@ -24,6 +24,7 @@ from beirflow.jobs.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 
 NOT_REBUILT = (
     *(layout.MATCHES, layout.LATENCY, layout.POOL, layout.POOL_RECORD),
+    *(layout.JUDGED, layout.JUDGED_SAMPLE, layout.JUDGED_RECORD),
     *(layout.FIGURE_PDF, layout.FIGURE_SVG, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG),
 )
 """Files that a model, a clock, a person or minutes of drawing make; of the copied code, only the configuration is made again."""

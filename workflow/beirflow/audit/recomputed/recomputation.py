@@ -1,6 +1,6 @@
 """Do the runs and judgements give the metrics, and the metrics the summary?
 
-Metrics are computed again by another path than the one that made them: ``plain_measures.py``, one query at a time.
+Metrics are computed again by another path than the one that made them: ``reference_measures.py``, one query at a time.
 """
 
 import math
@@ -14,7 +14,7 @@ from beirflow.audit.facts.corpora import Corpora
 from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.recomputed.trec_check import check_trec
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
-from beirflow.runs.plain_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_query
 
 TOLERANCE = 1e-9
 

@@ -102,7 +102,7 @@ def _check_corpus(
         main_measure=main_measure(chain.manifest["configuration"]),
         drop_self_matches=corpus["drop_self_matches"],
         chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
-        config={key: setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu")},
+        config={key: setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu", "precision")},
         row=row,
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
         whole=whole,
@@ -158,7 +158,7 @@ def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:
     except UNREADABLE as error:
         return chain.unreadable(check.name, check.path, error, results, repair=repair)
     if finding.passed:
-        return Check(check.name, PASSED, finding.found, finding.expected)
+        return Check(check.name, PASSED, finding.found, finding.expected, drawn=finding.drawn)
     return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), results, repair)
 
 

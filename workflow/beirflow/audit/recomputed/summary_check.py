@@ -33,9 +33,11 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        made = csv_text(
-            summary_table([str(chain.file(name)) for name in chain.means], main_measure(chain.manifest["configuration"]))
-        )
+        # Results of earlier versions say nothing of training data.
+        known = all("trained_on" in entry for entry in chain.manifest["systems"].values())
+        trained_on = chain.setup.as_stated(chain.manifest, {}).in_domain if known else None
+        paths = [str(chain.file(name)) for name in chain.means]
+        made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on))
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")

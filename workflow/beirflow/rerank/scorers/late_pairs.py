@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from beirflow.datasets.document_text import KINDS, Kind
+from beirflow.jobs.devices import require_exact_products
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Queries, exact_scores, in_blocks
 from beirflow.late.settings import LateSettings
@@ -27,7 +28,7 @@ class LatePairs(EncodedPairs):
         return self._encoded(kind, texts, self._own[kind].windows(texts))
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        torch.set_float32_matmul_precision("highest")  # the bound of what can be a token's best match supposes it
+        require_exact_products(self._device)  # the bound of what can be a token's best match supposes it
         of_queries = Queries.of(TokenVectors.together(list(self._windows("queries", queries))), self._device)
         found, start = np.empty(len(query), np.float32), 0
         for window in self._windows("documents", documents):

@@ -6,7 +6,7 @@ import random
 import pyarrow as pa
 import pytest
 from beirflow.evaluation.measures import measure
-from beirflow.runs.plain_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_query
 
 CUTOFFS = [1, 3, 10, 100]
 

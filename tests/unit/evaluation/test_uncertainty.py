@@ -1,0 +1,174 @@
+"""Intervals of means and ranks, against scipy's bootstrap, exact probabilities, and simulations."""
+
+from collections.abc import Mapping
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from beirflow.evaluation.paired_tests import detectable_difference
+from beirflow.evaluation.uncertainty import (
+    COLUMNS,
+    DRAWN,
+    FEWEST_DATASETS,
+    group_letters,
+    letter,
+    resampled_datasets,
+    resampled_means,
+    uncertainty_table,
+)
+from scipy import stats
+
+SIZES = {"plain": 40, "stack-a": 5, "stack-b": 30}
+ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
+LABEL = "mean of 2 (plain, stack)"
+SYSTEMS = {"good": 0.6, "fair": 0.5, "poor": 0.1}
+
+
+def values(rows: Mapping[str, int]) -> dict[tuple[str, str], np.ndarray]:
+    """Of systems that are good on average, with the hard queries the same for all."""
+    hard = {corpus: np.random.default_rng([size]).normal(0, 0.2, size) for corpus, size in rows.items()}
+    return {
+        (system, corpus): np.clip(mean + hard[corpus] + np.random.default_rng([size, int(100 * mean)]).normal(0, 0.1, size), 0, 1)
+        for system, mean in SYSTEMS.items()
+        for corpus, size in rows.items()
+    }
+
+
+def comparison(of: Mapping[tuple[str, str], np.ndarray], rows: Mapping[str, list[str]], measure: str = "NDCG@10") -> pd.DataFrame:
+    """Tests of every pair, as ``significance.csv`` has them, by the t-test."""
+    table = []
+    for row, corpora in rows.items():
+        for a, b in combinations(SYSTEMS, 2):
+            parts = np.concatenate([of[a, corpus] - of[b, corpus] for corpus in corpora])
+            table.append({"dataset": row, "measure": measure, "p": stats.ttest_1samp(parts, 0).pvalue})
+    return pd.DataFrame(table)
+
+
+@pytest.fixture(scope="module")
+def made() -> pd.DataFrame:
+    of = values(SIZES)
+    return uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+
+
+def row_of(table: pd.DataFrame, dataset: str, system: str) -> pd.Series:
+    return table[(table["dataset"] == dataset) & (table["system"] == system)].iloc[0]
+
+
+def test_every_system_has_a_row_on_every_dataset_and_in_every_mean(made: pd.DataFrame) -> None:
+    assert tuple(made.columns) == COLUMNS
+    names = [(row, system) for row in (*ROWS, LABEL) for system in SYSTEMS]
+    assert list(zip(made["dataset"], made["system"], strict=True)) == names
+    of = values(SIZES)
+    again = uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+    pd.testing.assert_frame_equal(again, made)
+    # The draws of one dataset depend on no other.
+    alone = uncertainty_table({"NDCG@10": of}, {"plain": ["plain"]}, {}, comparison(of, {"plain": ["plain"]}))
+    pd.testing.assert_frame_equal(alone, made[made["dataset"] == "plain"])
+
+
+def test_an_interval_is_that_of_scipys_bootstrap(made: pd.DataFrame) -> None:
+    numbers = values(SIZES)["fair", "plain"]
+    found = stats.bootstrap((numbers,), np.mean, method="percentile", n_resamples=50_000, rng=np.random.default_rng(1))
+    row, error = row_of(made, "plain", "fair"), numbers.std() / np.sqrt(len(numbers))
+    assert (row["low"], row["high"]) == pytest.approx(found.confidence_interval, abs=0.08 * error)
+    assert row["mean"] == numbers.mean()
+
+
+def test_forums_and_datasets_count_alike_and_each_is_drawn_by_itself(made: pd.DataFrame) -> None:
+    parts = [values(SIZES)["fair", corpus] for corpus in ("stack-a", "stack-b")]
+    row = row_of(made, "stack", "fair")
+    assert row["mean"] == (parts[0].mean() + parts[1].mean()) / 2
+    spread = np.sqrt(sum(part.var() / len(part) for part in parts)) / 2
+    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * spread, rel=0.05)
+    whole = row_of(made, LABEL, "fair")
+    assert whole["mean"] == (row["mean"] + row_of(made, "plain", "fair")["mean"]) / 2
+
+
+def test_the_probability_to_be_first_is_that_of_all_draws() -> None:
+    pair = {("a", "d"): np.array([0.9, 0.1, 0.5]), ("b", "d"): np.array([0.4, 0.2, 0.55])}
+    table = uncertainty_table({"M": pair}, {"d": ["d"]}, {}, pd.DataFrame({"dataset": ["d"], "measure": ["M"], "p": [1.0]}))
+    differences = pair["a", "d"] - pair["b", "d"]
+    sums = [sum(differences[list(places)]) for places in product(range(3), repeat=3)]
+    exact = np.mean([(total > 1e-12) + (abs(total) < 1e-12) / 2 for total in sums])
+    assert table["first"].tolist() == pytest.approx([exact, 1 - exact], abs=4 * np.sqrt(exact * (1 - exact) / DRAWN))
+    assert table["first"].sum() == pytest.approx(1, abs=2e-6)
+    assert table[["rank", "rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1, 2], [2, 1, 2]]
+
+
+def test_ranks_and_groups_follow_the_tests(made: pd.DataFrame) -> None:
+    of = made[made["dataset"] == "plain"].set_index("system")
+    assert of.loc["poor", ["rank", "rank_low", "rank_high", "first"]].tolist() == [3, 3, 3, 0]
+    letters = {name: set(text.split()) for name, text in of["groups"].items()}
+    assert not letters["poor"] & letters["good"]
+    # Nothing is told apart if no test does it.
+    alike = comparison(values(SIZES), ROWS).assign(p=1.0)
+    table = uncertainty_table({"NDCG@10": values(SIZES)}, ROWS, {}, alike)
+    assert set(table["groups"]) == {"a"}
+
+
+@pytest.mark.parametrize("count", [1, 4, 7])
+def test_two_share_a_letter_exactly_if_they_are_not_told_apart(count: int) -> None:
+    pick = np.random.default_rng(count)
+    for share in (0.0, 0.3, 0.7, 1.0):
+        apart = {pair for pair in combinations(range(count), 2) if pick.random() < share}
+        letters = [set(text.split()) for text in group_letters(pick.permutation(count).tolist(), apart)]
+        assert all(letters)
+        assert {pair for pair in combinations(range(count), 2) if not letters[pair[0]] & letters[pair[1]]} == apart
+    assert group_letters([2, 0, 1], {(1, 2)}) == ["a b", "b", "a"]
+    assert [letter(number) for number in (0, 25, 26, 52)] == ["a", "z", "aa", "ba"]
+
+
+def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> None:
+    rows = {f"d{number}": 60 for number in range(FEWEST_DATASETS)}
+    shift = dict(zip(rows, (-0.4, -0.2, 0.0, 0.2, 0.4), strict=True))
+    of = {(system, row): each + shift[row] for (system, row), each in values(rows).items()}
+    alone = {row: [row] for row in rows}
+    table = uncertainty_table({"NDCG@10": of}, alone, {"mean of 5": list(rows)}, comparison(of, alone))
+    means = table[table["dataset"] == "mean of 5"]
+    assert means["resampled"].tolist() == ["queries"] * 3 + ["datasets and queries"] * 3
+    queries, datasets = (
+        means[means["resampled"] == kind].set_index("system").loc["fair"] for kind in means["resampled"].unique()
+    )
+    by_dataset = np.array([of["fair", row].mean() for row in rows])
+    spread = np.sqrt(by_dataset.var() / 5 + np.mean([of["fair", row].var() / 60 for row in rows]) / 5)
+    assert datasets["high"] - datasets["low"] == pytest.approx(2 * 1.96 * spread, rel=0.06)
+    assert queries["high"] - queries["low"] < (datasets["high"] - datasets["low"]) / 3
+    assert means.iloc[3:][["groups", "detectable"]].isna().all(axis=None)
+
+
+def test_a_single_system_has_intervals_and_nothing_to_be_compared_with() -> None:
+    of = {key: each for key, each in values(SIZES).items() if key[0] == "fair"}
+    table = uncertainty_table(
+        {"NDCG@10": of}, ROWS, {}, comparison(values(SIZES), {}).reindex(columns=["dataset", "measure", "p"])
+    )
+    assert (table["low"] < table["mean"]).all()
+    assert table[["rank", "first"]].to_numpy().tolist() == [[1, 1]] * 2
+    assert table[["groups", "detectable"]].isna().all(axis=None)
+
+
+def test_what_is_detectable_is_the_median_over_pairs_and_found_in_four_of_five_experiments(made: pd.DataFrame) -> None:
+    of = values(SIZES)
+    parts = [detectable_difference([of[a, "plain"] - of[b, "plain"]]) for a, b in combinations(SYSTEMS, 2)]
+    assert row_of(made, "plain", "good")["detectable"] == pytest.approx(np.median(parts), abs=1e-6)
+    spread, sizes = 0.3, (50, 80)
+    generator = np.random.default_rng(11)
+    weights = [0.75, 0.25]
+    typical = [generator.normal(0, spread, size) for size in sizes]
+    typical = [spread * (part - part.mean()) / part.std(ddof=1) for part in typical]
+    least = detectable_difference(typical, weights=weights)
+    draws = [np.random.default_rng(seed).normal(least, spread, (4000, size)) for seed, size in enumerate(sizes)]
+    middle = sum(weight * draw.mean(axis=1) for weight, draw in zip(weights, draws, strict=True))
+    error = np.sqrt(
+        sum(weight**2 * draw.var(axis=1, ddof=1) / draw.shape[1] for weight, draw in zip(weights, draws, strict=True))
+    )
+    assert np.mean(np.abs(middle / error) > 1.99) == pytest.approx(0.8, abs=0.03)
+
+
+def test_queries_and_datasets_are_drawn_with_replacement() -> None:
+    means = resampled_means(np.array([[0.0, 1.0], [1.0, 0.0]]), "d")
+    assert means.shape == (DRAWN, 2)
+    assert means.sum(axis=1).tolist() == [1.0] * DRAWN  # the same queries for both columns
+    assert [np.mean(means[:, 0] == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
+    datasets = resampled_datasets(np.stack([np.zeros((DRAWN, 1)), np.ones((DRAWN, 1))]), "m")
+    assert [np.mean(datasets == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)

@@ -1,0 +1,56 @@
+"""Configuration files that cannot be read as they were meant, with file and line."""
+
+from pathlib import Path
+
+import pytest
+from beirflow.experiment.config_files import check_command_line, check_config_files
+from beirflow.files.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("systems: bm25\n  datasets: scifact\n", ":2:11: mapping values are not allowed here in 'datasets: scifact'; indent"),
+        ("custom:\n\tsystems: {}\n", ":2:1: found character '\\t' that cannot start any token in 'systems: {}'"),
+        ("custom: {systems: {a: {run: /r/{dataset}.trec}}}\n", ":1:32: expected ',' or '}', but got '{' in 'custom"),
+        ("systems: [bm25\n", ":2:1: expected ',' or ']', but got '<stream end>' in 'the end of the file'"),
+        ("? {a: b}\n: c\n", ":1:3: found unhashable key in '? {a: b}'"),
+        ("top_k: 2020-13-45\n", ": month must be in 1..12; indent"),
+        ("systems: \x00\n", ": unacceptable character #x0000"),
+        ("", ": found nothing, expected keys with values"),
+        ("- bm25\n", ": found a list, expected keys"),
+        (
+            "systems: bm25\ncustom:\n  systems:\n  - {a: 1,\n     a: 2}\n",
+            ":5:6: the key 'a' stands in line 4 already; remove one",
+        ),
+        ("systems: bm25\nsystems: contriever\n", ":2:1: the key 'systems' stands in line 1 already"),
+        (b"\xff\xfe", ": cannot be read ('utf-8' codec"),
+        (None, ": there is no such file; if this is a target, write two dashes before it: -- "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_line_and_column(
+    text: str | bytes | None, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "my.yaml"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigError) as caught:
+        check_config_files([str(path)])
+    assert f"\n  {path}{expected}" in str(caught.value)
+
+
+def test_a_good_file_is_accepted_json_with_tabs_too(tmp_path: Path) -> None:
+    for name, text in {
+        "a.yaml": "systems: bm25\ncustom: {systems: {a: {b: 1}, c: {b: 1}}}\n",
+        "a.json": '{\n\t"systems": "bm25"}',
+    }.items():
+        (tmp_path / name).write_text(text)
+        check_config_files([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("option", ["--configfile=", "--configfiles ", "--configfile "])
+def test_configuration_files_of_the_command_line_are_checked_and_targets_are_none(option: str, tmp_path: Path) -> None:
+    check_command_line(["--cores", "2", "--", "summary", "none.yaml"])
+    arguments = f"--cores 2 {option}{tmp_path}/none.yaml --config systems=a -n -- summary".split()
+    with pytest.raises(SystemExit, match=rf"{tmp_path}/none.yaml: there is no such file"):
+        check_command_line(arguments)

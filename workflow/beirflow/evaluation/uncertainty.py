@@ -1,0 +1,201 @@
+"""Uncertainty of means and ranks, by resampling queries and datasets.
+
+``uncertainty.csv`` has a row a measure (the main measure, and Recall@100), dataset or mean over datasets, and system:
+``dataset``, ``measure``, ``resampled``, ``system``, ``mean``, ``low`` and ``high`` of its 95 % interval; ``rank`` among the
+systems, from 1, equal ones sharing the mean of theirs, ``rank_low`` and ``rank_high`` of its 95 % interval, and ``first``, the
+probability to be the best, shared by equal ones; ``groups``, letters that two systems share if no test tells them apart; and
+``detectable``, the least difference of two systems that would be found there with 80 % power.
+
+- ``resampled`` is ``queries``: the queries of every corpus are drawn again with replacement, the same for all systems, 10,000
+  times with a fixed seed (bootstrap; Efron 1979, doi:10.1214/aos/1176344552), and a mean over datasets is that of its datasets,
+  which are not drawn: it is about new queries for these datasets. A mean over at least five datasets has a second row,
+  ``datasets and queries``: the datasets are drawn too, and of each drawn one its queries: it is about new datasets, as far as
+  these are a random sample of such. Bounds are percentiles, to six decimals.
+- ``groups``, on a dataset: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset by the measure. For
+  a mean over datasets: the t-test of the mean difference with the datasets as strata, likewise corrected. Letters are those of
+  Piepho 2004, doi:10.1198/1061860043515.
+- ``detectable`` is the median over all pairs of :func:`~beirflow.evaluation.paired_tests.detectable_difference`, without a
+  correction for the number of pairs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from beirflow.evaluation.paired_tests import detectable_difference, holm, paired_t_test
+
+COLUMNS = (
+    *("dataset", "measure", "resampled", "system", "mean", "low", "high"),
+    *("rank", "rank_low", "rank_high", "first", "groups", "detectable"),
+)
+QUERIES, DATASETS = "queries", "datasets and queries"  # values of ``resampled``
+
+DRAWN = 10_000
+FEWEST_DATASETS = 5  # that are drawn; of fewer, most draws lack some
+SEED = 19790101
+BOUNDS = (0.025, 0.975)
+BLOCK = 1 << 22  # drawn queries at once
+
+LEVEL = 0.05
+
+DECIMALS = 6  # of bounds: sums of the same numbers differ between machines in the sixteenth
+EQUAL = 12  # decimals to which equal means agree
+
+Values = Mapping[tuple[str, str], np.ndarray]
+"""By system and corpus, the value of every query, float64."""
+
+
+def uncertainty_table(
+    values: Mapping[str, Values],
+    rows: Mapping[str, Sequence[str]],
+    averages: Mapping[str, Sequence[str]],
+    comparison: pd.DataFrame,
+) -> pd.DataFrame:
+    """Make the table from the values of every query.
+
+    Args:
+        values: By measure, the values of all systems on all corpora.
+        rows: By dataset, its corpora.
+        averages: By the label of a mean over datasets, these datasets.
+        comparison: ``significance.csv``.
+
+    Returns:
+        The content of ``uncertainty.csv``.
+    """
+    measures, systems = list(values), list(dict.fromkeys(system for of in values.values() for system, _ in of))
+    shape = (len(measures), len(systems))
+    matrices = {
+        corpus: np.stack([values[measure][system, corpus] for measure in measures for system in systems], axis=1)
+        for corpora in rows.values()
+        for corpus in corpora
+    }
+    # Column by column, as the metrics have them: along another axis the last digit of a sum may differ.
+    means = {
+        row: _mean([np.array([column.mean() for column in matrices[corpus].T.copy()]) for corpus in corpora])
+        for row, corpora in rows.items()
+    }
+    draws = {row: _mean([resampled_means(matrices[corpus], corpus) for corpus in corpora]) for row, corpora in rows.items()}
+    table: list[dict[str, Any]] = []
+    for row, corpora in rows.items():
+        strata = {corpus: 1 / len(corpora) for corpus in corpora}
+        tested = comparison[comparison["dataset"] == row]
+        for place, measure in enumerate(measures):
+            p = tested[tested["measure"] == measure]["p"].to_numpy(dtype=np.float64)
+            known = {"dataset": row, "measure": measure, "resampled": QUERIES, "detectable": _detectable(values[measure], strata)}
+            drawn = draws[row].reshape(-1, *shape)[:, place]
+            table += _rows(known, systems, means[row].reshape(shape)[place], drawn, p)
+    for label, members in averages.items():
+        strata = {corpus: 1 / (len(members) * len(rows[row])) for row in members for corpus in rows[row]}
+        mean = _mean([means[row] for row in members]).reshape(shape)
+        kinds = {QUERIES: _mean([draws[row] for row in members])}
+        if len(members) >= FEWEST_DATASETS:
+            kinds[DATASETS] = resampled_datasets(np.stack([draws[row] for row in members]), label)
+        for place, measure in enumerate(measures):
+            for kind, drawn in kinds.items():
+                known = {"dataset": label, "measure": measure, "resampled": kind}
+                p = np.array([])
+                if kind == QUERIES:
+                    p = np.array([paired_t_test(parts, list(strata.values())) for parts in _differences(values[measure], strata)])
+                    known["detectable"] = _detectable(values[measure], strata)
+                table += _rows(known, systems, mean[place], drawn.reshape(-1, *shape)[:, place], p)
+    return pd.DataFrame(table, columns=list(COLUMNS))
+
+
+def resampled_means(values: np.ndarray, name: str) -> np.ndarray:
+    """Return the means of queries that are drawn again with replacement.
+
+    Args:
+        values: Float64 of shape (queries, columns); all columns have the same draws.
+        name: Of the corpus, from which the draws start, so that they depend on no other corpus.
+
+    Returns:
+        Float64 of shape (draws, columns).
+    """
+    generator, n = np.random.default_rng([SEED, *name.encode()]), len(values)
+    parts = []
+    for start in range(0, DRAWN, block := max(1, BLOCK // n)):
+        size = min(block, DRAWN - start)
+        places = generator.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
+        counts = np.bincount(places.ravel(), minlength=size * n).reshape(size, n)
+        parts.append(counts.astype(np.float64) @ values / n)
+    return np.concatenate(parts)
+
+
+def resampled_datasets(draws: np.ndarray, name: str) -> np.ndarray:
+    """Return the means over datasets that are drawn with replacement, each with one of its draws of queries.
+
+    Args:
+        draws: Float64 of shape (datasets, draws, columns), of :func:`resampled_means`.
+        name: Of the mean, from which the draws start.
+
+    Returns:
+        Float64 of shape (draws, columns).
+    """
+    generator = np.random.default_rng([SEED, *name.encode()])
+    datasets, drawn, _ = draws.shape
+    total = np.zeros_like(draws[0])
+    # A dataset that is drawn twice has other queries each time.
+    for _ in range(datasets):
+        total += draws[generator.integers(0, datasets, drawn), generator.integers(0, drawn, drawn)]
+    return total / datasets
+
+
+def _mean(parts: Sequence[np.ndarray]) -> np.ndarray:
+    mean: np.ndarray = np.mean(parts, axis=0)
+    return mean
+
+
+def _differences(values: Values, corpora: Mapping[str, float]) -> Iterator[list[np.ndarray]]:
+    """Yield the differences of every two systems, by corpus."""
+    systems = dict.fromkeys(system for system, _ in values)
+    for a, b in combinations(systems, 2):
+        yield [values[a, corpus] - values[b, corpus] for corpus in corpora]
+
+
+def _detectable(values: Values, corpora: Mapping[str, float]) -> float:
+    found = [detectable_difference(parts, weights=list(corpora.values())) for parts in _differences(values, corpora)]
+    return round(float(np.median(found)), DECIMALS) if found else np.nan
+
+
+def _rows(
+    known: Mapping[str, Any], systems: Sequence[str], means: np.ndarray, drawn: np.ndarray, p: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all systems by one measure, from p of every pair, in order, if there are tests."""
+    ranks = scipy.stats.rankdata(-means.round(EQUAL), axis=0)
+    drawn = drawn.round(EQUAL)
+    drawn_ranks = scipy.stats.rankdata(-drawn, axis=1)
+    best = drawn == drawn.max(axis=1, keepdims=True)
+    first = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    low, high = np.quantile(drawn, BOUNDS, axis=0).round(DECIMALS)
+    rank_low, rank_high = np.quantile(drawn_ranks, BOUNDS, axis=0, method="inverted_cdf")
+    apart = {pair for pair, each in zip(combinations(range(len(systems)), 2), holm(p), strict=False) if each < LEVEL}
+    letters = group_letters(np.argsort(ranks, kind="stable").tolist(), apart) if len(p) else [None] * len(systems)
+    for place, system in enumerate(systems):
+        numbers = {"mean": means[place], "low": low[place], "high": high[place], "rank": ranks[place]}
+        numbers |= {"rank_low": rank_low[place], "rank_high": rank_high[place], "first": round(float(first[place]), DECIMALS)}
+        yield {**known, "system": system, **numbers, "groups": letters[place]}
+
+
+def group_letters(order: Sequence[int], apart: set[tuple[int, int]]) -> list[str]:
+    """Return, for each number, letters such that two numbers share one exactly if they are not ``apart``.
+
+    Groups have their letters in ``order``, that with the first number first.
+    """
+    groups = [frozenset(order)]
+    for pair in sorted(apart):
+        split = [group - {each} for group in groups if group.issuperset(pair) for each in pair]
+        split += [group for group in groups if not group.issuperset(pair)]
+        # A group within another says nothing more.
+        groups = [group for group in set(split) if not any(group < other for other in split)]
+    groups.sort(key=lambda group: sorted(order.index(each) for each in group))
+    return [" ".join(letter(place) for place, group in enumerate(groups) if each in group) for each in range(len(order))]
+
+
+def letter(number: int) -> str:
+    """Return the letter of a group: a to z, then aa and so on."""
+    return ("" if number < len(ascii_lowercase) else letter(number // len(ascii_lowercase) - 1)) + ascii_lowercase[number % 26]

@@ -1,0 +1,219 @@
+"""Why a result differs from the published ones: what is known to move it, from records, and the cheap conventions measured.
+
+The same run is evaluated again under other conventions, one at a time: the table shows how far each alone moves the result, and
+whether that leads to the published one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.catalogue.catalogue import load_catalogue, tolerance
+from beirflow.datasets.corpus_files import Documents, read_table
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.scores import read_means
+from beirflow.evaluation.summary import PUBLISHED
+from beirflow.evaluation.systems import in_words, settings_and_origins
+from beirflow.files.errors import DataError
+from beirflow.files.layout import record_of
+from beirflow.files.records import Job, output_digest, read_json
+from beirflow.report.pages import Cell, Column, Table, counted, number, write_page
+from beirflow.runs.run_file import RUN, read_run
+
+CUTOFFS = (10, 100)  # those of PUBLISHED
+
+OTHER_NAMES = {
+    "NDCG@10": ("gains of 2^grade − 1 (NDCG_exp@10)", "NDCG_exp@10"),
+    "Recall@100": ("recall of at most 100 documents (R_cap@100)", "R_cap@100"),
+}
+"""By measure, another that some sources print under its name, in words and as it is called here."""
+
+SELF_MATCH = 1e30
+"""Score above those of a run."""
+
+Means = Mapping[str, float]
+
+
+def explain(
+    *,
+    run_path: str,
+    qrels_path: str,
+    documents_path: str,
+    means_path: str,
+    settings: Mapping[str, Any],
+    page_path: str,
+    job: Job,
+) -> str:
+    """Write a page on the difference between a result and the published ones.
+
+    Args:
+        run_path: The run, beside its record.
+        qrels_path: The judgements.
+        documents_path: The documents.
+        means_path: The means of the run.
+        settings: ``family`` and settings of the system.
+        page_path: The page to write.
+        job: The job.
+
+    Returns:
+        The differences, and the conventions that lead to a published score, for the terminal.
+
+    Raises:
+        DataError: Nothing is published of this system on this dataset; or a file is not the one that was recorded.
+    """
+    means, run_record_path = read_means(means_path), str(record_of(run_path))
+    run_record = read_json(run_record_path)
+    run = read_run(run_path, output_digest(run_record, run_path), run_record_path)
+    system, dataset, precisions = means["system"], means["dataset"], means.get("precisions", [])
+    sources = [source for source in load_catalogue().published.get(system, ()) if dataset in source["scores"]]
+    if not sources:
+        raise DataError(
+            f"nothing is published of {system} on {dataset} in workflow/catalogue/published.yaml; choose another result"
+        )
+    ours = {name: means["measures"][name] for name in PUBLISHED if name in means["measures"]}
+    varied = dict(_variations(run, read_table(qrels_path), _own_documents(run, documents_path)))
+    for name, (how, other) in OTHER_NAMES.items():
+        varied[how] = {name: means["measures"][other]} if other in means["measures"] else {}
+    sentences = [
+        sentence
+        for source in sources
+        for sentence in _differences(ours, varied, source, dataset, tolerance(source["decimals"], precisions))
+    ]
+    values = {
+        "title": f"{system} on {dataset}: measured and published",
+        "sentences": sentences,
+        "tables": [_published_table(ours, sources, dataset, precisions), _varied_table(ours, varied, run)],
+        "known": list(_known(means)),
+        "sources": [
+            f"{source['source']}: {'; '.join(source[key] for key in ('citation', 'version', 'place', 'note') if key in source)}"
+            for source in sources
+        ],
+        "settings": [
+            (fact.setting, in_words(fact.value), fact.said_by)
+            for fact in settings_and_origins(settings, [run_record], job.results)
+        ],
+    }
+    write_page("explanation.html.j2", page_path, values)
+    return "\n".join([*sentences, f"The page: {page_path}"])
+
+
+def _own_documents(run: pa.Table, documents_path: str) -> set[str]:
+    """Return the ids of documents that are ids of queries too, and are not retrieved for these."""
+    with Documents(documents_path) as documents:
+        ids = documents.read(range(len(documents.sizes)), ["doc_id"])["doc_id"]
+    retrieved = run.filter(pc.equal(run["query_id"], run["doc_id"]))["query_id"]
+    return set(run["query_id"].unique().to_pylist()) & set(ids.to_pylist()) - set(retrieved.to_pylist())
+
+
+def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple[str, Means]]:
+    """Evaluate a run under other conventions; ``own`` are the ids of queries whose document of that id was dropped."""
+    table = run.select(["query_id", "doc_id", "score"]).to_pandas()
+    yield "as it is", _means(table, qrels)
+    # Ranks as scores, so that no tie is left to the ranking rule.
+    by_id = table.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True], kind="stable")
+    by_id["score"] = -by_id.groupby("query_id").cumcount()
+    yield "ties by document id, ascending, as Lucene breaks them", _means(by_id, qrels)
+    yield "scores rounded to 4 decimals", _means(table.assign(score=table["score"].round(4)), qrels)
+    if own:
+        kept = pd.DataFrame({"query_id": sorted(own), "doc_id": sorted(own), "score": SELF_MATCH})
+        yield "self matches kept, on rank 1", _means(pd.concat([table, kept]), qrels)
+    judged = qrels.select(["query_id", "doc_id"]).to_pandas()
+    yield "without documents that are not judged for their query", _means(table.merge(judged), qrels)
+    yield "mean over queries with results only", _means(table, _of_queries(qrels, run["query_id"]))
+    relevant = qrels.filter(pc.greater(qrels["score"], 0))["query_id"]
+    yield "mean over queries with a relevant document only", _means(table, _of_queries(qrels, relevant))
+
+
+def _of_queries(qrels: pa.Table, query_ids: pa.ChunkedArray) -> pa.Table:
+    return qrels.filter(pc.is_in(qrels["query_id"], value_set=query_ids.unique()))
+
+
+def _means(run: pd.DataFrame, qrels: pa.Table) -> Means:
+    columns = {name: pa.array(run[name], RUN.field(name).type) for name in ("query_id", "doc_id", "score")}
+    scores = measure(pa.table(columns), qrels, CUTOFFS)
+    return {name: float(scores[name].mean()) for name in PUBLISHED}
+
+
+def _differences(
+    ours: Means, varied: Mapping[str, Means], source: Mapping[str, Any], dataset: str, within: float
+) -> Iterator[str]:
+    """Say for each published score how far ours is from it, and which conventions alone lead to it."""
+    barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
+    for name, published in zip(PUBLISHED, source["scores"][dataset], strict=False):
+        if published is None or name not in ours:
+            continue
+        sentence = f"{name}: measured {ours[name]:.4f}, {source['source']} {published:.{source['decimals']}f}"
+        if name in barred["measures"]:
+            yield f"{sentence}; not comparable: {barred['reason']}"
+        elif abs(ours[name] - published) <= within:
+            yield f"{sentence}; equal within {within:.4f}"
+        else:
+            close = [how for how, means in varied.items() if name in means and abs(means[name] - published) <= within]
+            led = f"equal within {within:.4f} with: {'; '.join(close)}" if close else "no convention below explains it alone"
+            yield f"{sentence}, {ours[name] - published:+.4f}; {led}"
+
+
+def _published_table(ours: Means, sources: Sequence[Mapping[str, Any]], dataset: str, precisions: Sequence[str]) -> Table:
+    rows = [
+        [
+            Cell(source["source"]),
+            Cell(source.get("precision", "not stated")),
+            *(
+                cell
+                for name, score in zip(PUBLISHED, [*source["scores"][dataset], None], strict=False)
+                for cell in _pair(ours, name, score)
+            ),
+        ]
+        for source in sources
+    ]
+    columns = [Column(label, number=False, classes="") for label in ("source", "precision")]
+    scores = [Column(label) for name in PUBLISHED for label in (name, "ours − theirs")]
+    here = ", ".join(precisions) or "no model computed"
+    return Table("published", "Published", f"Published scores; precision here: {here}", [*columns, *scores], rows)
+
+
+def _pair(ours: Means, name: str, published: float | None) -> tuple[Cell, Cell]:
+    missing = published is None or name not in ours
+    return number(published), number(None if missing else ours[name] - published, "+.4f")  # type: ignore[operator]
+
+
+def _varied_table(ours: Means, varied: Mapping[str, Means], run: pa.Table) -> Table:
+    columns = [
+        Column("convention", number=False, classes=""),
+        *(Column(label) for name in PUBLISHED for label in (name, "change")),
+    ]
+    rows = [
+        [
+            Cell(how),
+            *(
+                cell
+                for name in PUBLISHED
+                for cell in (
+                    number(means.get(name)),
+                    number(means[name] - ours[name] if {name} <= ours.keys() & means.keys() else None, "+.4f"),
+                )
+            ),
+        ]
+        for how, means in varied.items()
+    ]
+    caption = f"The same run of {counted(run.num_rows, 'row')}, evaluated under other conventions, one at a time"
+    return Table("varied", "Measured", caption, columns, rows)
+
+
+def _known(means: Mapping[str, Any]) -> Iterator[str]:
+    """Say what the records know that may move a result."""
+    counts = means["counts"]
+    official = "are the official ones" if means["official_data"] else "are not known to be the official ones"
+    yield f"Split {means['split']}; the data {official}."
+    for key, value in counts.items():
+        if key.startswith("truncated_"):
+            whole = counts.get(key.removeprefix("truncated_"))
+            share = f" of {whole:,}, {value / whole:.1%}" if whole else ""
+            yield f"Cut at the maximum length: {value:,} {key.removeprefix('truncated_')}{share}."
+    yield f"Self matches dropped: {counts.get('self_matches_dropped', 0):,}."
+    yield f"Judgements of documents that the corpus lacks: {counts['judgements_without_document']:,} of {counts['judgements']:,}."
+    yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they count 0."
+    yield from (f"Assumed: {sentence}." for sentence in means.get("assumed", ()))

@@ -1,0 +1,85 @@
+"""Checks of configuration files as text: syntax and repeated keys, with their lines."""
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import yaml
+
+from beirflow.catalogue.schema import Problems
+from beirflow.files.errors import ConfigError
+
+CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
+
+HINT = "indent with spaces, one key a line, and quote a value with one of : # , { } [ ]"
+"""The usual remedies for a syntax error."""
+
+
+def check_command_line(arguments: Sequence[str]) -> None:
+    """Exit with a message if a configuration file of Snakemake's command line cannot be read.
+
+    ``profiles/default`` calls this before Snakemake reads these files, because Snakemake's own messages name no line.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    try:
+        check_config_files(parser.parse_known_args(list(arguments))[0].configfile)
+    except ConfigError as error:
+        raise SystemExit(str(error)) from None
+
+
+def check_config_files(paths: Iterable[str]) -> None:
+    """Raise ConfigError with every missing file, syntax error and repeated key of some configuration files, with lines."""
+    Problems([line for path in paths for line in _problems_of(Path(path))]).raise_if_any(CONFIGURATION)
+
+
+def _problems_of(path: Path) -> list[str]:
+    """Return the problems of a file, a line for each; empty if it can be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        value = yaml.safe_load(text)
+    except FileNotFoundError:
+        return [f"{path}: there is no such file; if this is a target, write two dashes before it: -- {path}"]
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"{path}: cannot be read ({error}); expected a text file in YAML"]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        line = text.splitlines()[mark.line].strip() if mark and mark.line < len(text.splitlines()) else "the end of the file"
+        return [] if _is_json(text) else [f"{where}: {error.problem} in '{line}'; {HINT}"]
+    except (yaml.YAMLError, ValueError) as error:  # characters that YAML forbids; dates that do not exist
+        return [f"{path}: {str(error).splitlines()[0]}; {HINT}"]
+    if not isinstance(value, dict):
+        kind = "nothing" if value is None else f"a {type(value).__name__}"
+        return [
+            f"{path}: found {kind}, expected keys with values, such as 'systems: bm25'; a target stands behind two dashes, --"
+        ]
+    return repeated_keys(path, text)
+
+
+def _is_json(text: str) -> bool:
+    """Test whether a text is JSON with tabs, which Snakemake reads although it is no YAML."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def repeated_keys(path: Path, text: str) -> list[str]:
+    """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
+    repeated, nodes = list[str](), [yaml.compose(text, Loader=yaml.SafeLoader)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            nodes += [value for _, value in node.value]
+            lines: dict[str, int] = {}
+            for key, _ in node.value:
+                line, column = key.start_mark.line + 1, key.start_mark.column + 1
+                if str(key.value) in lines:
+                    earlier = f"stands in line {lines[str(key.value)]} already; remove one"
+                    repeated.append(f"{path}:{line}:{column}: the key {key.value!r} {earlier}")
+                lines.setdefault(str(key.value), line)
+    return sorted(repeated)

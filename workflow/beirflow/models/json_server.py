@@ -1,0 +1,169 @@
+"""A client of servers that speak OpenAI's protocol: JSON posted to one address, and failed attempts repeated."""
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import requests
+
+from beirflow.files.addresses import (
+    address_below,
+    keep_secrets_of,
+    shown,
+    with_variables,
+    without_credentials,
+    without_known_secrets,
+)
+from beirflow.files.errors import ModelError
+from beirflow.files.outside_json import parse_json
+
+logger = logging.getLogger(__name__)
+
+BUSY = (408, 409, 425, 429)
+"""Statuses of a server that will answer later; so will one that says a status from 500 on."""
+
+TOO_LARGE = 413
+"""Status of a server that takes fewer texts at once, such as text-embeddings-inference with more than 32."""
+
+PASSING = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
+)
+"""Errors of a connection that may be gone at the next attempt."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+"""Seconds before the second attempt, doubled for each one after it."""
+
+NUMBER = re.compile("[0-9]{1,12}")
+"""Seconds in a header."""
+
+LONGEST_RETRY_AFTER = 600.0
+"""Seconds that a server may ask to wait; where it wants more, such as the rest of a day, the job ends and says so."""
+
+
+class TooLargeError(ModelError):
+    """A request has more texts, or longer ones, than the server takes."""
+
+
+class _LaterError(Exception):
+    """A failed attempt that may succeed later, with the seconds that the server asks to wait."""
+
+    def __init__(self, problem: str, seconds: float = 0.0) -> None:
+        super().__init__(problem)
+        self.seconds = seconds
+
+
+class _Key(requests.auth.AuthBase):
+    """The key in the header of a request, instead of the entry of a .netrc for the host."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
+
+class JsonServer:
+    """A server that answers JSON with JSON.
+
+    Args:
+        url: Base address of the protocol, usually ending in ``/v1``.
+        place: What is added to it, such as ``embeddings``.
+        key_variable: Name of the environment variable that holds the key, which is in no record and no log; None without a key.
+        attempts: Attempts before the failure of a request is one of the job.
+        timeout: Seconds without a byte after which a request has failed.
+    """
+
+    def __init__(self, url: str, place: str, *, key_variable: str | None, attempts: int, timeout: float) -> None:
+        keep_secrets_of(url)
+        self._url, self._attempts, self._timeout = address_below(url, place), attempts, timeout
+        self._session = requests.Session()
+        if key_variable is not None:
+            self._session.auth = _Key(with_variables(f"${{{key_variable}}}").strip())
+
+    def ask(self, body: Mapping[str, Any], most_bytes: int) -> Any:
+        """Return the answer to a request, of at most so many bytes, repeating failed attempts.
+
+        Raise TooLargeError if the request is too large, ModelError for every other failure that another attempt does not mend.
+        """
+        problem = ""
+        for attempt in range(self._attempts):
+            try:
+                return self._attempt(body, most_bytes)
+            except _LaterError as later:
+                problem, wait = str(later), max(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT), later.seconds)
+            if attempt + 1 < self._attempts:
+                logger.info("%s: %s; again in %.1f s", self.shown, problem, wait)
+                time.sleep(wait)
+        raise self.wrong(f"{problem}, after {self._attempts} attempts; run again once the server is up")
+
+    def _attempt(self, body: Mapping[str, Any], most_bytes: int) -> Any:
+        try:
+            answer, content = self._post(body, most_bytes)
+        except PASSING as error:
+            raise _LaterError(f"no answer ({type(error).__name__})") from error
+        if answer.status_code != requests.codes.ok:
+            raise self._refusal(answer, content)
+        try:
+            return parse_json(content)
+        except ValueError as error:
+            raise _LaterError("an answer that is not JSON") from error
+
+    def _post(self, body: Mapping[str, Any], most_bytes: int) -> tuple[requests.Response, bytes]:
+        """Return the answer to one attempt, and its content, which may be endless."""
+        # Redirects are refused: they turn a POST into a GET, and may lead to another host.
+        told: dict[str, Any] = {"timeout": self._timeout, "allow_redirects": False, "stream": True}
+        try:
+            with self._session.post(self._url, json=dict(body), **told) as answer:
+                content = bytearray()
+                for block in answer.iter_content(1 << 16):
+                    content += block
+                    if len(content) > most_bytes:
+                        raise self.wrong(f"an answer of more than {most_bytes:,} bytes")
+        except PASSING:
+            raise
+        except (requests.RequestException, ValueError) as error:
+            raise self.wrong(f"this address or its key cannot be used ({type(error).__name__})") from error
+        return answer, bytes(content)
+
+    def _refusal(self, answer: requests.Response, content: bytes) -> Exception:
+        """Convert an answer that is no success to an error."""
+        status = answer.status_code
+        if status in BUSY or status >= requests.codes.server_error:
+            seconds = _retry_after(answer.headers.get("Retry-After"))
+            if seconds <= LONGEST_RETRY_AFTER:
+                return _LaterError(f"status {status}", seconds)
+            return self.wrong(f"status {status}, and asks to wait for {seconds:.0f} s; run again then, which resumes here")
+        # Shortened twice: half a secret is none that is known, and to look for addresses takes long in long texts.
+        said = without_known_secrets(" ".join(content.decode("utf-8", "replace").split()))[:3000]
+        said = without_credentials(said)[:300]
+        error = self.wrong(f"status {status}, {said!r}; look at url, model, key and the length of the texts")
+        return TooLargeError(*error.args) if status == TOO_LARGE else error
+
+    @property
+    def shown(self) -> str:
+        """Return the address for messages and records, without secrets."""
+        return str(shown(self._url))
+
+    def wrong(self, problem: str) -> ModelError:
+        """Return the error that names the server and a problem with it."""
+        return ModelError(f"{self.shown}: {without_credentials(problem)}")
+
+
+def _retry_after(value: str | None) -> float:
+    """Return the seconds that a server asks to wait, given as a number or a date; 0 without either."""
+    if value is None:
+        return 0.0
+    if NUMBER.fullmatch(value.strip()):
+        return float(value)
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError, IndexError):  # TypeError: a date without a time zone
+        return 0.0
