@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import socket
 import subprocess
 import time
@@ -177,19 +176,6 @@ def write_bomb(forger: Forger, name: str, bomb: Path) -> None:
         for _ in range(8):
             writer.write_table(many, row_group_size=rows)
     forger.replace(name, bomb.read_bytes())
-
-
-def test_a_text_that_is_stored_once_and_repeated_does_not_fill_memory(forger: Forger) -> None:
-    """Neither rows nor the bytes in the footer say so: a dictionary of one text, and numbers that all lead to it."""
-    schema, letters = pq.read_schema(forger.path(RUN)), "".join(random.Random(1).choices("abcdefgh", k=200_000))
-    rows = 20_000
-    values = {"doc_id": pa.array([letters]), "query_id": pa.array(["q"]), "score": pa.array([1.0], pa.float32()), "rank": [1]}
-    first = pa.array(np.zeros(rows, np.int32))
-    columns = [pa.DictionaryArray.from_arrays(first, pa.array(values[name])) for name in schema.names]
-    forger.path(RUN).unlink()
-    pq.write_table(pa.table(columns, schema.names), forger.path(RUN), compression="zstd", store_schema=False)
-    forger.digest_again()
-    assert any("would unpack to 20,000 rows and 4,000,0" in check.found for check in named(forger.failed(), RUN))
 
 
 def test_a_manifest_of_too_many_metrics_is_not_followed(forger: Forger) -> None:

@@ -4,12 +4,10 @@ import csv
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.digests.checks import UNREADABLE, RecordError
@@ -89,33 +87,9 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
         raise RecordError("has metadata by which pandas renames columns; beirflow writes none", name)
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     unpacked, rows = sum(group.total_byte_size for group in groups), file.metadata.num_rows
-    if rows <= ROWS_A_BYTE * size:
-        unpacked = max(unpacked, _repeated_bytes(path, path.stat().st_mtime_ns))
     if unpacked > GROWTH * size + SMALL_BYTES or rows > ROWS_A_BYTE * size:
         raise RecordError(f"has {size:,} bytes that would unpack to {rows:,} rows and {unpacked:,} bytes", name)
     return file
-
-
-@cache
-def _repeated_bytes(path: Path, _changed: int) -> int:
-    """Return the bytes of texts that are stored once and repeated by number: a few bytes may stand for any number."""
-    return sum(_bytes_by_column(path))
-
-
-def _bytes_by_column(path: Path) -> Iterator[int]:
-    with pq.ParquetFile(path) as file:
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    for place in range(groups[0].num_columns if groups else 0):
-        chunks = [group.column(place) for group in groups]
-        if chunks[0].physical_type == "BYTE_ARRAY" and any(chunk.has_dictionary_page for chunk in chunks):
-            name = chunks[0].path_in_schema
-            with pq.ParquetFile(path, read_dictionary=[name]) as file:
-                for batch in file.iter_batches(columns=[name]):
-                    column = batch[0]
-                    while not pa.types.is_dictionary(column.type):  # of a list
-                        column = column.flatten()
-                    lengths = pc.binary_length(column.dictionary).take(column.indices)
-                    yield pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0
 
 
 def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
