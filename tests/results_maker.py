@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from beirflow.analysis.inspection import inspect_dataset
@@ -179,7 +180,9 @@ def make_paper(results: Path, experiment: Experiment) -> None:
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str]) -> None:
     """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
     done = set()
-    with rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+    # Unlike an audit, all rules are read, not only those of files for reading.
+    all_rules = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
+    with all_rules, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
 
         def make(path: str) -> None:
             job = rules.job(path)

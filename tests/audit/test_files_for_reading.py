@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.audit import audit
+from beirflow.audit.audit import audit, run_checks
+from beirflow.audit.fact_table import explanation
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
@@ -214,6 +215,20 @@ def test_costs_that_nothing_measured_are_named(reported: Forger) -> None:
     record_again(reported)
     unchecked = [check.found for check in named(reported.checks(), "cost.csv") if check.status == NOT_CHECKED]
     assert any("processor_joules" in problem for problem in unchecked), unchecked
+
+
+def test_columns_of_tables_for_readers_are_facts(reported: Forger) -> None:
+    edit_ranks(reported)
+    table = pd.read_csv(reported.path("cost.csv")).assign(processor_joules=1.0)
+    reported.replace("cost.csv", table.to_csv(index=False).encode())
+    _, _, facts = run_checks(reported.results, reported.experiment, 0, 1)
+    names = {"summary.csv", "cost.csv", "systems.csv", "significance.csv", "scores.parquet"}
+    of_tables = {(fact.file, fact.key): fact for fact in facts if fact.file in names}
+    assert {file for file, _ in of_tables} == names
+    assert [key for key, fact in of_tables.items() if not fact.compared] == [("cost.csv", "processor_joules")]
+    assert of_tables["cost.csv", "index_bytes"].by == "cost.csv made again"
+    (said,) = explanation(facts, "average_rank")
+    assert said.endswith("compared at 1 of 1 places, one of them with figures/critical_difference.csv made again")
 
 
 def test_a_page_of_other_code_is_a_warning_with_both_codes(reported: Forger) -> None:

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import audit
+from beirflow.audit.digests import chain
+from beirflow.audit.rebuild.differences import difference
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, Forger, named
@@ -174,6 +176,49 @@ def write_bomb(forger: Forger, name: str, bomb: Path) -> None:
         for _ in range(8):
             writer.write_table(many, row_group_size=rows)
     forger.replace(name, bomb.read_bytes())
+
+
+def test_a_manifest_of_too_many_metrics_is_not_followed(forger: Forger) -> None:
+    further = {f"metrics/tiny/x{number}.json": "0" * 64 for number in range(20_000)}
+    forger.edit("manifest.json", lambda manifest: manifest["inputs"].update(further))
+    start = time.monotonic()
+    (found,) = forger.failed()
+    assert "names 20,006 metrics, but at most 10,000 are read" in found.found
+    assert time.monotonic() - start < 10
+
+
+def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "MOST_FILES", 3000)
+    further = {f"logs/x{number}.log": "0" * 64 for number in range(4000)}
+    forger.edit("runs/tiny/small.json", lambda record: record["inputs"].update(further))
+    forger.digest_again()
+    found = [check.found for check in forger.failed()]
+    assert any("but at most 3,000 files are looked at" in text for text in found), found[:5]
+    assert any("further files are missing" in text for text in found)
+    assert len(found) < 1500
+
+
+def test_a_page_that_is_much_longer_than_the_same_made_again_is_not_read(tmp_path: Path) -> None:
+    here, made = tmp_path / "here.csv", tmp_path / "made.csv"
+    made.write_text("a,b\n1,2\n")
+    with here.open("wb") as stream:
+        stream.truncate(1 << 40)
+    assert difference("cost.csv", here, made).startswith("1,099,511,627,776 bytes, expected ")
+
+
+HEADERS = {"shape": (1 << 50, 32), "objects": (4, 32)}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_vectors_that_promise_more_than_they_hold_or_objects_are_not_read(forger: Forger, kind: str) -> None:
+    name = "embeddings/tiny/small/chunk-0.npy"
+    header = {"descr": "<f4" if kind == "shape" else "|O", "fortran_order": False, "shape": HEADERS[kind]}
+    with (forger.results / "x").open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+    forger.replace(name, forger.path("x").read_bytes())
+    forger.path("x").unlink()
+    forger.digest_again()
+    assert named(forger.failed(sample=2), name) or named(forger.failed(sample=2), "embeddings/tiny/small/chunk-0.json")
 
 
 def test_results_in_the_results_are_left_alone_and_said_and_a_file_of_that_name_hides_nothing(forger: Forger) -> None:

@@ -1,17 +1,20 @@
-"""The table of facts: every key of the records that a manifest leads to, and what an audit compared it with.
+"""The table of facts: every key of records and column of tables for readers, and what an audit compared it with.
 
 It is computed: a check notes what it compares (:meth:`~beirflow.audit.digests.chain.Chain.note`); all else is not compared.
 Digests of files are left out; every one of them is compared.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import UNREADABLE
+from beirflow.audit.digests.reading import columns_of
 from beirflow.catalogue.schema import nearest
 from beirflow.files import layout
 from beirflow.files.errors import DataError
-from beirflow.files.layout import MANIFEST, Pattern
+from beirflow.files.layout import MANIFEST, SUMMARY, Pattern
 
 DIGESTS = ("inputs", "outputs")
 
@@ -21,16 +24,16 @@ MOST = 200_000
 FURTHER = "further keys"
 """Of a record with more values."""
 
-PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern) and pattern.endswith(".json"))
+PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
 
 
 class Fact(NamedTuple):
-    """A key that records of one kind state.
+    """A key that records of one kind state, or a column of tables.
 
     Attributes:
-        file: Pattern of the paths of the records.
-        key: Keys that lead to it, joined with slashes, without places in lists.
-        places: Number of its values in all records.
+        file: Pattern of the paths of the records or tables.
+        key: Keys that lead to it, joined with slashes, without places in lists; or the column.
+        places: Number of its values in all records, or of tables that have it.
         compared: Number of these that were compared.
         by: An example of what one was compared with; empty if none was.
     """
@@ -56,10 +59,12 @@ def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def fact_table(chain: Chain) -> list[Fact]:
-    """Return the facts of all records, in the order of files and keys, with what the checks noted as compared."""
+    """Return the facts of all records and tables, in the order of files and keys, with what the checks noted as compared."""
     compared: dict[tuple[str, str], list[str]] = {}
+    for path, column in _columns(chain):
+        compared.setdefault((_kind_of(path), column), []).append(_compared_with(chain, path, (column,)))
     for path, record in {MANIFEST: chain.manifest, **chain.records}.items():
-        file = next((pattern for pattern in PATTERNS if pattern.names_in(path) is not None), path)
+        file = _kind_of(path)
         for number, keys in enumerate(leaves(record)):
             if number == MOST:
                 compared.setdefault((file, FURTHER), []).append("")
@@ -70,6 +75,19 @@ def fact_table(chain: Chain) -> list[Fact]:
     return [
         Fact(file, key, len(by), sum(map(bool, by)), next(filter(None, by), "")) for (file, key), by in sorted(compared.items())
     ]
+
+
+def _columns(chain: Chain) -> Iterator[tuple[str, str]]:
+    """List the tables for readers, each with its columns; nothing of one that cannot be read."""
+    for path in sorted(chain.listing.files):
+        if path == SUMMARY or layout.is_for_reading(path):
+            with suppress(*UNREADABLE):
+                yield from ((path, column) for column in columns_of(chain.file(path)))
+
+
+def _kind_of(path: str) -> str:
+    """Return the pattern of a path, or the path itself."""
+    return next((pattern for pattern in PATTERNS if pattern.names_in(path) is not None), path)
 
 
 def _compared_with(chain: Chain, path: str, keys: tuple[Any, ...]) -> str:
@@ -103,10 +121,12 @@ def _beginnings(key: str) -> Iterator[str]:
 
 
 def explanation(facts: Sequence[Fact], asked: str) -> list[str]:
-    """Say what each fact with a key that ends in ``asked`` was compared with; raise DataError if no record states it."""
+    """Say what each fact with a key that ends in ``asked`` was compared with; raise DataError if nothing states it."""
     named = [fact for fact in facts if f"/{fact.key}".endswith(f"/{asked}")]
     if not named:
-        raise DataError(f"fact: no record of these results states {asked!r}{nearest(asked, {fact.key for fact in facts})}")
+        raise DataError(
+            f"fact: no record or table of these results states {asked!r}{nearest(asked, {fact.key for fact in facts})}"
+        )
     return [f"{fact.key} in {fact.file}: {_words(fact)}" for fact in named]
 
 

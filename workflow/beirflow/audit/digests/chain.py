@@ -21,6 +21,9 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
 from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
+MOST_FILES = 200_000
+"""Files that records may name all together; BEIR in chunks has fewer."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -189,8 +192,10 @@ class Chain:
         self._note_form(MANIFEST)
         for path, digest in part(self.manifest, "outputs", kind=dict).items():
             self._claim(path, digest, MANIFEST, EVERYTHING)
-        for path, result in self.means.items():
+        means = self.means
+        for path, result in means.items():
             self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
+        for path, result in means.items():
             self._visit(path, result)
 
     def _claim(self, path: str, sha256: Any, by: str, result: Result) -> None:
@@ -199,6 +204,8 @@ class Chain:
             raise RecordError(f"names {path!r}, which is no path below the results")
         if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
             raise RecordError(f"the sha256 of {path} is {sha256!r}")
+        if path not in self.claims and len(self.claims) >= MOST_FILES:
+            raise RecordError(f"names {path}, but at most {MOST_FILES:,} files are looked at")
         claim = Claim(sha256, by)
         if claim not in self.claims.setdefault(path, []):
             self.claims[path].append(claim)

@@ -16,6 +16,7 @@ def check_digests(chain: Chain) -> list[Check]:
     chain.follow()
     name, checks, good, size = "files are as they were recorded", list(chain.problems), 0, 0
     deleted: list[str] = []
+    absent: list[str] = []
     for path, claims in sorted(chain.claims.items()):
         if path in chain.busy:
             checks.append(Check(name, WARNING, f"{path} is being written by a run that is in progress", "", (path,)))
@@ -24,7 +25,7 @@ def check_digests(chain: Chain) -> list[Check]:
             if _deleted_on_purpose(chain, path):
                 deleted.append(path)
             else:
-                checks.append(_absent(chain, path))
+                absent.append(path)
             continue
         digest = file_digest(chain.folder / path)
         wrong = [claim for claim in claims if claim.sha256 != digest]
@@ -32,6 +33,9 @@ def check_digests(chain: Chain) -> list[Check]:
         if wrong:
             expected = "; ".join(f"{claim.by} says {claim.sha256}" for claim in wrong)
             checks.append(chain.failed(name, path, f"{path} has the sha256 {digest}", expected))
+    checks += [_absent(chain, path) for path in absent[:SHOWN]]
+    if further := absent[SHOWN:]:
+        checks.append(Check("no file is missing", FAILED, f"{len(further):,} further files are missing, e.g. {further[0]}"))
     if deleted:
         found = f"{len(deleted)} files were deleted after their search, as keep_representations: false asks, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])

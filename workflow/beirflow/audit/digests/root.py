@@ -32,6 +32,9 @@ NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
 )
 """Entries of a manifest that an audit reads."""
 
+MOST_ROWS = 10_000
+"""Systems on datasets that a manifest may name; every one takes time and memory."""
+
 OF_A_CORPUS = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
 """Entries of each corpus in it that an audit reads."""
 
@@ -92,6 +95,8 @@ def check_form(manifest: Mapping[str, Any]) -> None:
     """
     for keys, kind in NEEDED:
         part(manifest, *keys, kind=kind)
+    if len(manifest["inputs"]) > MOST_ROWS:
+        raise RecordError(f"names {len(manifest['inputs']):,} metrics, but at most {MOST_ROWS:,} are read")
     cutoffs, top_k = manifest["configuration"]["cutoffs"], manifest["configuration"]["top_k"]
     if not cutoffs or not all(isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= top_k for k in cutoffs):
         raise RecordError(f"has the cutoffs {cutoffs}, expected numbers from 1 to top_k, which is {top_k}")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,28 @@ RELATIVE = 1e-6
 """Relative tolerance between numbers of a table; versions of packages round in other places."""
 
 
+MOST_TIMES, MORE_BYTES = 4, 1 << 20
+"""Times, and bytes more, that a file may have of the same made again; a larger one is not read, since tables fill memory."""
+
+
+class UnsourcedError(DataError):
+    """An error about columns with cells that come from nothing among the results.
+
+    Args:
+        columns: Their names.
+    """
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.columns = sorted(columns)
+        super().__init__(f"what its columns {', '.join(self.columns)} come from is not among the results")
+
+
 def difference(path: str, here: Path, made: Path) -> str:
-    """Return the difference between a file for reading and the same file made again; raise DataError if cells had no source."""
-    if here.stat().st_size == made.stat().st_size and here.read_bytes() == made.read_bytes():
+    """Return the difference between a file for reading and the same file made again; UnsourcedError if cells had no source."""
+    sizes = here.stat().st_size, made.stat().st_size
+    if sizes[0] > MOST_TIMES * sizes[1] + MORE_BYTES:
+        return f"{sizes[0]:,} bytes, expected {sizes[1]:,}"
+    if sizes[0] == sizes[1] and here.read_bytes() == made.read_bytes():
         return ""
     suffix = here.suffix
     if suffix == ".csv":
@@ -57,7 +76,7 @@ def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
             elif one != other and (column in NAMES or not _is_near(one, other)):
                 return f"line {line}: {column} is {one}, expected {other}"
     if not_compared:
-        raise DataError(f"what its columns {', '.join(sorted(not_compared))} come from is not among the results")
+        raise UnsourcedError(not_compared)
     return ""
 
 

@@ -3,13 +3,13 @@
 They are made in a folder of their own, in which links lead to the results.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
-from beirflow.audit.digests.reading import part, read_record
-from beirflow.audit.rebuild.differences import difference
+from beirflow.audit.digests.reading import columns_of, part, read_record
+from beirflow.audit.rebuild.differences import UnsourcedError, difference
 from beirflow.audit.rebuild.rebuilds import Rebuilds, rebuilds, stated_intensity
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
@@ -104,14 +104,24 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
             return
         made, code = rebuilt
         problem = difference(path, chain.file(path), made)
+        _note_columns(chain, path)
         if path == layout.COST and not problem:
             _check_intensity(chain)
     except BeirflowError as error:
+        if isinstance(error, UnsourcedError):
+            _note_columns(chain, path, error.columns)
         yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
     except UNREADABLE as error:
         yield chain.unreadable(NAME, path, error, (), repair=repair)
     else:
         yield _verdict(chain, path, problem, code, repair)
+
+
+def _note_columns(chain: Chain, path: str, but: Sequence[str] = ()) -> None:
+    """Remember that the columns of a table were compared with those of the same table made again."""
+    for column in columns_of(chain.file(path)):
+        if column not in but:
+            chain.note(path, column, None, f"{path} made again")
 
 
 def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> Check:

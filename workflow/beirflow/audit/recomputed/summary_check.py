@@ -41,7 +41,10 @@ def check_summary(chain: Chain) -> list[Check]:
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")
-        differs = _difference(written, made, () if same_catalogue else FROM_THE_CATALOGUE)
+        left_out = () if same_catalogue else FROM_THE_CATALOGUE
+        differs = _difference(written, made, left_out)
+        for column in set(read_cells(written)[0]).difference(left_out):
+            chain.note(SUMMARY, column, None, "the metrics")
     except UNREADABLE as error:
         return [chain.unreadable(NAME, SUMMARY, error)]
     if differs:
