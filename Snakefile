@@ -6,9 +6,9 @@ HERE = workflow.current_basedir.get_path_or_uri(secret_free=True)
 configfile: f"{HERE}/config.yaml"
 
 
-# Where all results are written; `pathvars: {results: elsewhere}` in the configuration moves it.
+# Where all results are written.
 pathvars:
-    results="results",
+    results=str(config.get("results", "results")),
 
 
 include: "workflow/rules/common.smk"
@@ -31,11 +31,13 @@ include: "workflow/rules/latency.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/judge.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/choice.smk"
 include: "workflow/rules/mteb.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/disk.smk"
 include: "workflow/rules/estimate.smk"
+include: "workflow/rules/try.smk"
 
 
 # Without a target: what can be asked for.
@@ -67,6 +69,11 @@ rule report:
         at(layout.REPORT),
 
 
+rule choice:
+    input:
+        at(layout.CHOICE),
+
+
 rule paper:
     input:
         at(layout.PAPER),
@@ -76,3 +83,18 @@ rule paper:
 rule explain:
     input:
         experiment.explanations,
+
+
+rule runs:
+    input:
+        expand(at(layout.TREC_RUN), **corpora),
+
+
+rule tables:
+    input:
+        rules.export_tables.output,
+
+
+rule figures:
+    input:
+        rules.draw_figures.output,

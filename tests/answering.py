@@ -4,18 +4,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from beirflow.evaluation.latency import Asking
+from beirflow.evaluation import latency
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.records import Job
+from beirflow.jobs.hardware import ModelHardware
 from beirflow.runs.family import System
 from lexical_results import Row
 
 
 def answered(results: Path, dataset: str, systems: Sequence[System], top_k: int, **on: Any) -> list[Row]:
     """The answers of the first system to all queries, as rows of a run; the others are those that it is made from."""
-    asking = Asking({each.name: _entry(each) for each in systems}, dataset, Job(results), threads=1)
-    how = {"device": "cpu", "precision": "float32", "token_budget": "auto", **on}
+    with patch.object(latency, "WARM_UP", 0):  # so that all queries are those that are measured
+        asking = latency.Asking({each.name: _entry(each) for each in systems}, dataset, Job(results))
+    how = ModelHardware(**{"device": "cpu", "precision": "float32", **on})
     opened = asking.opener(how, top_k)(systems[0].name)
     rows: list[Row] = []
     for query_id, text in zip(asking.query_ids, asking.texts, strict=True):

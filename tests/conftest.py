@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other.
+# Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other: by themselves without rest.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 import torch

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from beirflow.evaluation.summary import summarize
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
 from beirflow.files.records import RECORD_DIGEST, write_json
 from results_maker import Made, average, evaluate
+from warm_snakemake import parse_each_rule_file_once
 
 Edit = Callable[[dict[str, Any]], None]
 """Changes what a record holds."""
@@ -57,7 +59,8 @@ class Forger:
 
     @classmethod
     def of(cls, made: Made, folder: Path) -> "Forger":
-        """Results that a test may forge."""
+        """Results that a test may forge, audited with rule files that are parsed once."""
+        parse_each_rule_file_once()
         shutil.copytree(made.results, folder / "results", copy_function=_link)
         return cls(folder / "results", load_experiment(made.config))
 
@@ -93,12 +96,14 @@ class Forger:
     def edit_table(self, name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
         """Change the rows of a Parquet file, which keeps its schema and row groups of the same sizes."""
         file = pq.ParquetFile(self.path(name))
-        size = file.metadata.row_group(0).num_rows if file.metadata.num_row_groups > 1 else max(1, file.metadata.num_rows)
+        sizes = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
         schema, frame = file.schema_arrow, change(file.read().to_pandas())
         arrays = [pa.array(frame[field.name].to_numpy(), field.type) for field in schema]  # not-a-number is not null
         table = pa.Table.from_arrays(arrays, schema=schema)
         self.path(name).unlink()
-        pq.write_table(table, self.path(name), compression="zstd", row_group_size=size, write_page_checksum=True)
+        with pq.ParquetWriter(self.path(name), schema, compression="zstd", write_page_checksum=True) as writer:
+            for start, rows in zip(accumulate(sizes, initial=0), [*sizes[:-1], len(frame)], strict=False):
+                writer.write_table(table.slice(start, rows), row_group_size=max(1, rows))
 
     def edit_array(self, name: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Change vectors."""
@@ -155,7 +160,7 @@ class Forger:
     def _records(self, but: str = "") -> Iterator[str]:
         """Records in an order in which each stands after those that it names."""
         names = {path.relative_to(self.results).as_posix() for path in self.results.rglob("*.json") if path.is_file()}
-        names -= {MANIFEST, REPORT_RECORD, but}
+        names = {name for name in names if TRAINED_FILE.names_in(name) is None} - {MANIFEST, REPORT_RECORD, but}
         done: set[str] = set()
 
         def visit(name: str) -> Iterator[str]:

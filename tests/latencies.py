@@ -9,7 +9,20 @@ from beirflow.files.records import Job, write_record
 
 def latency(ms: float, queries: int = 5) -> dict[str, Any]:
     """What is said of one device."""
-    return {"p50_ms": ms, "p95_ms": 2 * ms, "mean_ms": 1.5 * ms, "queries": queries, "where": {"postings": "cpu"}, "made": {}}
+    return {
+        "p50_ms": ms,
+        "p95_ms": 2 * ms,
+        "mean_ms": 1.5 * ms,
+        "p50_low_ms": 0.9 * ms,
+        "p50_high_ms": 1.1 * ms,
+        "encode_p50_ms": None,
+        "search_p50_ms": None,
+        "repetitions": 3,
+        "threads": 2,
+        "queries": queries,
+        "where": {"postings": "cpu"},
+        "made": {},
+    }
 
 
 def write_latency(results: Path, system: str, dataset: str, documents: int = 30, **facts: Any) -> Path:
@@ -32,6 +45,8 @@ def write_latency(results: Path, system: str, dataset: str, documents: int = 30,
             "warm_up": 1,
             "top_k": 20,
             "threads": 2,
+            "load": {"before": 0.1, "after": 1.1, "cores": 2},
+            "batch_queries_per_second": 10.0,
             "processor": "a processor",
             "gpu": None,
             "devices": {"cpu": latency(3.0)},

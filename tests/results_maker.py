@@ -119,10 +119,7 @@ def make_report(results: Path, experiment: Experiment) -> None:
     )
     records = [f"{results}/runs/{system}/{name}.json" for system, name in names]
     collect_costs(means_paths=means, record_paths=records, rows=corpora, costs_path=tables["cost.csv"], job=job)
-    settings = {
-        name: {"family": experiment.systems[name].family} | experiment.settings(name) | experiment.training_data(name)
-        for name in experiment.chosen_systems
-    }
+    settings = {name: experiment.described(name) for name in experiment.chosen_systems}
     describe_systems(systems=settings, record_paths=records, systems_path=f"{results}/systems.csv", job=job)
     for name in experiment.chosen_datasets:
         _inspect(results, experiment, name)
@@ -164,7 +161,8 @@ def make_paper(results: Path, experiment: Experiment) -> None:
     """The tables of the BEIR paper and their page, with figures that are none."""
     latencies = [write_latency(results, name, corpus_of(experiment)) for name in experiment.chosen_systems]
     words = [layout.PAPER_WORDS(dataset=name) for name in experiment.chosen_datasets]
-    run_rules(results, experiment, [*words, *(layout.PAPER_TABLE(table=name) for name in PAPER_TABLES)])
+    tables = sorted(PAPER_TABLES, key=lambda name: name == "claims")  # which reads others
+    run_rules(results, experiment, [*words, *(layout.PAPER_TABLE(table=name) for name in tables)])
     for name in PAPER_FIGURES:
         for pattern in (layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG):
             (results / pattern(figure=name)).write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
@@ -179,17 +177,25 @@ def make_paper(results: Path, experiment: Experiment) -> None:
 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str]) -> None:
-    """Make files by the entrances of their rules, each job once, in the order of the paths."""
+    """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
     done = set()
     with rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
-        for path in paths:
+
+        def make(path: str) -> None:
             job = rules.job(path)
             assert job, path
-            if tuple(job.output) not in done:
-                done.add(tuple(job.output))
-                for output in job.output:
-                    Path(output).parent.mkdir(parents=True, exist_ok=True)
-                call_entrance(job, Job(results))
+            if tuple(job.output) in done:
+                return
+            done.add(tuple(job.output))
+            for name in (name.removeprefix(f"{results}/") for name in job.input if not Path(name).exists()):
+                make(name)
+            for output in job.output:
+                Path(output).parent.mkdir(parents=True, exist_ok=True)
+            names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
+            call_entrance(job, Job(results, "/".join([job.rule, *names]), job.params.code))
+
+        for path in paths:
+            make(path)
 
 
 def _inspect(results: Path, experiment: Experiment, name: str) -> None:

@@ -7,11 +7,16 @@ from this one, which has imported what Snakemake imports and has done nothing el
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from warm_jobs import forget_beirflow, fork_jobs, import_libraries, run_to_the_end
 
@@ -52,7 +57,7 @@ class WarmSnakemake:
 
     def _start(self) -> "subprocess.Popen[str]":
         """The server; a library that has threads could not be forked."""
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen([sys.executable, __file__], env=environment, text=True, **streams)
 
@@ -66,6 +71,7 @@ def serve() -> None:
         importlib.import_module(name)
     repository = Path(__file__).parents[1]
     import_libraries(repository / "workflow")
+    parse_rule_files(repository)
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
@@ -81,6 +87,43 @@ def serve() -> None:
         if runs_jobs and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
             fork_jobs()
         run_to_the_end(snakemake.cli.main)
+
+
+@cache
+def parse_each_rule_file_once() -> None:
+    """Let Snakemake keep what it makes of a rule file, which depends on the file and the number of rules before it alone."""
+    importlib.import_module("snakemake.api")  # before the next, which imports it in a circle
+    module = importlib.import_module("snakemake.workflow")
+    parse, known = module.parse, dict[tuple[object, ...], tuple[str, int, dict[int, int]]]()
+
+    def parsed(path: Any, workflow: Any, linemap: dict[int, int], rulecount: int = 0) -> tuple[str, int]:
+        name = path.get_path_or_uri(secret_free=True)
+        status = Path(name).stat()
+        key = (name, status.st_mtime_ns, status.st_size, rulecount)
+        if key not in known:
+            lines: dict[int, int] = {}
+            known[key] = (*parse(path, workflow, linemap=lines, rulecount=rulecount), lines)
+        code, count, lines = known[key]
+        linemap |= lines
+        return code, count
+
+    module.parse = parsed
+
+
+def parse_rule_files(repository: Path) -> None:
+    """Have all rule files parsed, in the order in which the Snakefile includes them: a third of the time of a plan."""
+    parse_each_rule_file_once()
+    from snakemake.sourcecache import LocalSourceFile
+    from snakemake.workflow import parse
+
+    def opened(path: Any) -> StringIO:
+        return StringIO(Path(path.get_path_or_uri(secret_free=True)).read_text())
+
+    workflow = SimpleNamespace(sourcecache=SimpleNamespace(open=opened))
+    snakefile, count = repository / "Snakefile", 0
+    included = re.findall(r'^include: "(.*)"$', snakefile.read_text(), re.MULTILINE)
+    for path in (snakefile, *(repository / name for name in included)):
+        _, count = parse(LocalSourceFile(str(path)), workflow, linemap={}, rulecount=count)
 
 
 def become(request: Mapping[str, object]) -> None:

@@ -152,11 +152,7 @@ def model2vec(folder: Path) -> Path:
     static(folder)
     torch.manual_seed(3)
     tokens = SIZES["vocab_size"]
-    tensors = {
-        "embeddings": torch.randn(50, DIM),
-        "mapping": torch.arange(tokens) % 50,
-        "weights": torch.rand(tokens),
-    }
+    tensors = {"embeddings": torch.randn(50, DIM), "mapping": torch.arange(tokens) % 50, "weights": torch.rand(tokens)}
     [path] = (folder / "model").rglob("model.safetensors")
     save_file(tensors, path)
     return folder / "model"

@@ -19,6 +19,7 @@ from beirflow.jobs.provenance import REPOSITORY
 from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
 from beirflow.report.registry import PAPER_TABLES
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
+from latencies import write_latency
 from results_maker import run_rules
 
 RECORD = "report.json"
@@ -121,6 +122,23 @@ def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypat
     score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
     for name, shown in zip(names, (score, round(100 * score, 10)), strict=True):
         reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
+    checks = reported.checks()
+    assert all(FAILED in [check.status for check in named(checks, name)] for name in names)
+
+
+def test_the_choice_is_made_again_with_its_prices(reported: Forger) -> None:
+    for name in reported.experiment.chosen_datasets:
+        for system in reported.experiment.chosen_systems:
+            write_latency(reported.results, system, name)
+    reported.experiment.config.update(prices={"hour": 2.1, "gigabyte_month": 0.02}, choice={"milliseconds": 50})
+    names = [layout.CHOICE_TABLE(), layout.CHOICE()]
+    run_rules(reported.results, reported.experiment, names)
+    reported.experiment.config.update(prices={}, choice={})  # the audit takes those of the record
+    checks = reported.checks()
+    assert [check.status for name in names for check in named(checks, name) if "show the results" in check.name] == [PASSED] * 2
+    for name in names:
+        content = reported.path(name).read_text(encoding="utf-8")
+        reported.replace(name, content.replace("2.1 an hour", "2.2 an hour").replace("3.0", "3.1").encode())
     checks = reported.checks()
     assert all(FAILED in [check.status for check in named(checks, name)] for name in names)
 
@@ -234,10 +252,20 @@ def test_a_configuration_of_the_results_leads_nowhere(reported: Forger, tmp_path
 
 
 def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger, tmp_path: Path) -> None:
-    names = {"system": "tiny", "dataset": "small", "task": "SciFact", "figure": "pareto", "table": "leaderboard", "depth": 10}
+    names = {
+        "system": "tiny",
+        "dataset": "small",
+        "task": "SciFact",
+        "figure": "pareto",
+        "table": "leaderboard",
+        "depth": 10,
+        "other": "more",
+    }
     of_other_names = (layout.PAPER_TABLE, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT)
+    without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
+    by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     paths = [pattern(**names) for pattern in layout.FOR_READING if pattern not in of_other_names]
     paths += [layout.PAPER_TABLE(table=name) for name in PAPER_TABLES]
     with rule_jobs(REPOSITORY / "Snakefile", reported.experiment, tmp_path / "results") as rules:

@@ -33,8 +33,8 @@ def rules() -> dict[str, str]:
     return dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
 
 
-LOOKING = ("audit", "compare", "gate", "clean_representations", "estimate")
-"""Rules that look at results as they lie there."""
+LOOKING = ("audit", "compare", "leaderboard", "gate", "clean_representations", "estimate", "try")
+"""Rules without outputs: they look at results as they lie there, or write results of their own."""
 
 
 def test_results_may_lie_in_a_bucket() -> None:
@@ -53,7 +53,7 @@ def pins(text: str) -> set[str]:
 
 
 def test_what_should_be_short_is_short() -> None:
-    most = {"README.md": 150, "Snakefile": 80, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
+    most = {"README.md": 150, "Snakefile": 105, "workflow/rules/common.smk": 145, "workflow/scripts/run.py": 10}
     for path, lines in most.items():
         assert len((REPOSITORY / path).read_text().splitlines()) <= lines, path
 

@@ -50,7 +50,7 @@ def demo_of_families() -> dict[str, Any]:
     """The configuration of the demo of families: one file over the other, as Snakemake lays them."""
     demo, families = (yaml.safe_load((REPOSITORY / f"tests/data/{name}.yaml").read_text()) for name in ("demo", "demo-families"))
     config: dict[str, Any] = {**demo, **families, "custom": {**demo["custom"], **families["custom"]}}
-    del config["pathvars"]
+    del config["results"]
     return config
 
 

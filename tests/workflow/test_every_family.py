@@ -95,11 +95,7 @@ def every_system(folder: Path, server: str) -> dict[str, dict[str, Any]]:
         "int8": {"variant_of": "dense", "vectors": "int8"},
         "onnx": tiny_system(twin, weights=GRAPH),
         "class": {"encoder": "of_mine:Mine", "arguments": {"dim": 8}, "similarity": "cosine"},
-        "server": {
-            "encoder": "beirflow.models.embedding_server:EmbeddingServer",
-            "arguments": arguments,
-            "similarity": "cosine",
-        },
+        "server": {"encoder": "beirflow.models.embedding_server:EmbeddingServer", "arguments": arguments, "similarity": "cosine"},
         "genq": {
             "family": "dense",
             "base": tiny_system(bert),

@@ -41,10 +41,7 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
         "device": "cpu",
         "top_k": 10,
         "cutoffs": [1, 10],
-        "custom": {
-            "systems": systems,
-            "datasets": {"small": {"path": str(folder / "data")}},
-        },
+        "custom": {"systems": systems, "datasets": {"small": {"path": str(folder / "data")}}},
     }
     workflow = Workflow(folder / "work", config)
     workflow.folder.mkdir()

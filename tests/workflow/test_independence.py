@@ -27,10 +27,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, small: P
 
 @pytest.mark.parametrize(
     ("changes", "threads", "shuffled"),
-    [
-        ({"chunk_documents": 8, "token_budget": 16}, 1, False),
-        ({"chunk_documents": 1000, "token_budget": 100000}, 2, True),
-    ],
+    [({"chunk_documents": 8, "token_budget": 16}, 1, False), ({"chunk_documents": 1000, "token_budget": 100000}, 2, True)],
 )
 def test_a_run_with_duplicate_texts(
     tmp_path: Path, tiny_bert: Path, expected: pd.DataFrame, changes: dict[str, Any], threads: int, shuffled: bool

@@ -38,7 +38,7 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     assert f"{means['NDCG@10']:.4f}</td>" in page
     assert page.count('src="data:image/svg+xml') == 8
     recorded = finished.read("report.json")["outputs"]
-    assert len(recorded) == 2 * 8 + 2 + 2 * 10 + 1 + len(
+    assert len(recorded) == 2 * 8 + 2 + 2 * 11 + 1 + len(
         (
             "report.html",
             "scores.parquet",
@@ -60,7 +60,7 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
 
 
 PAGE = "results/paper/index.html"
-COUNTED = ("compare_systems", "collect_costs", "inspect_dataset")
+COUNTED = ("compare_systems", "inspect_dataset")
 OWN = (
     *("tabulate_paper", "count_corpus", "describe_corpora", "check_claims", "compare_with_baseline"),
     *("measure_overlap", "tabulate_lengths", "measure_bias", "draw_paper", "write_paper"),

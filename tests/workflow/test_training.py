@@ -36,10 +36,7 @@ def trained(tmp_path: Path) -> Workflow:
         "device": "cpu",
         "top_k": 10,
         "cutoffs": [1, 10],
-        "custom": {
-            "systems": systems,
-            "datasets": {dataset: {"path": str(tmp_path / dataset)} for dataset in DATASETS},
-        },
+        "custom": {"systems": systems, "datasets": {dataset: {"path": str(tmp_path / dataset)} for dataset in DATASETS}},
     }
     workflow = Workflow(tmp_path / "work", config)
     workflow.folder.mkdir()

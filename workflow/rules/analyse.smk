@@ -14,6 +14,7 @@ OUTPUTS
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
   pool       = <results>/pool/<dataset>.jsonl         unjudged documents in the first ranks of all systems, to be judged
+  near-duplicates = <results>/near-duplicates/<dataset>/<other>.csv, -pairs.csv    scores without queries that another corpus has
   matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
 
 STEPS
@@ -100,6 +101,7 @@ rule collect_costs:
     input:
         means=expand(at(layout.METRICS), **corpora),
         records=expand(at(layout.RUN_RECORD), **corpora),
+        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
     output:
         costs=at(layout.COST),
     log:
@@ -203,6 +205,42 @@ rule pool_unjudged:
         pool_depth=config["pool_depth"],
     message:
         "pool the unjudged documents of {wildcards.dataset}"
+    script:
+        "../scripts/run.py"
+
+
+rule find_near_duplicates:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+        other_documents=at(layout.DOCUMENTS).replace("{dataset}", "{other}"),
+        other_queries=at(layout.QUERIES).replace("{dataset}", "{other}"),
+        other_corpus=at(layout.CORPUS).replace("{dataset}", "{other}"),
+        means=expand(
+            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
+        ),
+        per_query=expand(
+            at(layout.PER_QUERY), system=experiment.chosen_systems, allow_missing=True
+        ),
+    output:
+        scores=at(layout.NEAR_DUPLICATES),
+        pairs=at(layout.NEAR_DUPLICATE_PAIRS),
+    log:
+        "<results>/logs/find_near_duplicates/{dataset}/{other}.log",
+    benchmark:
+        "<results>/benchmarks/find_near_duplicates/{dataset}/{other}.tsv"
+    wildcard_constraints:
+        other=one_of(experiment.datasets),
+    conda:
+        "../../envs/data.yaml"
+    params:
+        entrance="beirflow.analysis.near_duplicates:find_near_duplicates",
+        code=code_version("find_near_duplicates"),
+        main_measure=experiment.main_measure,
+    message:
+        "find near-duplicates of {wildcards.dataset} in {wildcards.other}"
     script:
         "../scripts/run.py"
 

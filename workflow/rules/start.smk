@@ -18,11 +18,12 @@ STEPS
 
 from pathlib import Path
 
+from beirflow.experiment.guess import start_warning
 from beirflow.experiment.measured_rates import job_work
-from beirflow.experiment.overview import meant, table_again
+from beirflow.experiment.overview import meant, next_step, table_again
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, name_the_user, note_start
-from beirflow.jobs.results_lock import begin_run, check_run
+from beirflow.jobs.results_lock import begin_run, check_run, living_run
 from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
 from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
@@ -42,6 +43,7 @@ if this_run.is_main:
             command_of(sys.argv),
             lambda: table_again(logs.parent / layout.SUMMARY, this_run.targets),
             lambda target: meant(target, logs.parent, experiment, this_run.rules),
+            lambda: living_run(logs),
             quiet=this_run.quiet,
             dry=this_run.is_dry,
         )
@@ -78,4 +80,12 @@ onstart:
         raise WorkflowError(str(error)) from None
     if terminal:
         work = {number: (job.rule, job.wildcards) for number, job in jobs.items()}
-        terminal.plan(Overall(job_work(experiment, logs.parent, work)))
+        overall = Overall(job_work(experiment, logs.parent, work))
+        seconds = sum(each.seconds for each in overall.expected.values())
+        terminal.plan(overall)
+        terminal.say(start_warning(experiment, logs.parent, seconds, configured))
+
+
+onsuccess:
+    if terminal:
+        terminal.say(next_step(this_run.targets, logs.parent, configured))

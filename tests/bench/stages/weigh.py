@@ -39,11 +39,7 @@ def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     part = read_parts(settings, folder, None).documents
     weigher = Weigher(settings.name, part, device="cpu", precision=precision, token_budget="auto")
     parts = []
-    with (
-        timed_call(),
-        DigestingWriter(output / "weights.arrow") as stream,
-        SegmentWriter(stream, settings.quantize) as writer,
-    ):
+    with timed_call(), DigestingWriter(output / "weights.arrow") as stream, SegmentWriter(stream, settings.quantize) as writer:
         for rows in weigher.windows(texts, "documents"):
             writer.add(rows)
             parts.append(rows)

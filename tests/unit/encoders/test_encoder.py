@@ -287,8 +287,7 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    pairs(["config.json", "tokenizer.json", "model.safetensors"], [b"", b"{", b'{"a": 1}', b"\xff" * 100]),
+    ("name", "content"), pairs(["config.json", "tokenizer.json", "model.safetensors"], [b"", b"{", b'{"a": 1}', b"\xff" * 100])
 )
 def test_a_damaged_file_is_an_error_that_names_the_folder(copied: Path, name: str, content: bytes) -> None:
     (copied / name).write_bytes(content)

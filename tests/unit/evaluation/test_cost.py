@@ -57,6 +57,7 @@ def test_stages_sum_up_forums_are_added_up_and_memory_is_the_most_of_any_job(tmp
     assert (plain["precision"], plain["devices"], plain["documents_reused"]) == ("float32", "a cpu", 5)
     assert (stack["documents"], stack["seconds"], stack["index_bytes"]) == (200, 126, 2 * INDEX_BYTES)
     assert (stack["documents_per_second"], stack["documents_reused"]) == (200 / 8, 10)
+    assert stack["new_documents_per_second"] == (200 - 10) / 8
     assert stack["peak_memory_bytes"] == 1000 * 2**20
     assert plain["peak_memory_bytes"] == 2**20
 
@@ -98,10 +99,11 @@ def count_energy(folder: Path, *jobs: str, processor: str = "10", gpu: str = "2"
 def test_energy_is_the_sum_over_all_jobs_with_the_share_of_processor_time_that_was_theirs(tmp_path: Path) -> None:
     count_energy(tmp_path)
     table = costs(tmp_path, carbon_intensity=360)
-    assert table["processor_joules"].tolist() == [70, 140]
+    assert table["machine_joules"].tolist() == [70, 140]
+    assert table["processor_joules"].tolist() == [52.5, 105]
     assert table["gpu_joules"].tolist() == [14, 28]
     assert table["processor_share"].tolist() == [0.75, 0.75]
-    assert table["co2_grams"].tolist() == pytest.approx([84 * 360 / 3.6e6, 168 * 360 / 3.6e6])
+    assert table["co2_grams"].tolist() == pytest.approx([66.5 * 360 / 3.6e6, 133 * 360 / 3.6e6])
     assert table["carbon_intensity"].tolist() == [360, 360]
     assert costs(tmp_path)[["co2_grams", "carbon_intensity"]].isna().all(axis=None)
     assert costs(tmp_path, carbon_intensity=0)["co2_grams"].tolist() == [0, 0]
@@ -121,7 +123,7 @@ def test_energy_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path) -> 
     for content in ("", "processor_joules\tgpu_joules\n", "processor_joules\nmany\n", "\0"):  # cut or damaged
         count_energy(tmp_path)
         (tmp_path / "energy/evaluate_run/x/stack-a.tsv").write_text(content)
-        assert costs(tmp_path)["processor_joules"].tolist() == pytest.approx([70, float("nan")], nan_ok=True)
+        assert costs(tmp_path)["processor_joules"].tolist() == pytest.approx([52.5, float("nan")], nan_ok=True)
 
 
 def test_a_share_is_never_above_one_though_the_kernel_counts_coarsely(tmp_path: Path) -> None:
@@ -129,3 +131,21 @@ def test_a_share_is_never_above_one_though_the_kernel_counts_coarsely(tmp_path: 
     assert costs(tmp_path)["processor_share"].tolist() == [1, 1]
     count_energy(tmp_path, own="0.001", busy="0")
     assert costs(tmp_path)["processor_share"].isna().all()
+
+
+def test_jobs_side_by_side_add_up_to_no_more_than_the_machine_used(tmp_path: Path) -> None:
+    # Four jobs at a time: each sees all of the energy of the machine, and a quarter of the processor time.
+    count_energy(tmp_path, processor="100", gpu="0", own="1", busy="4")
+    table = costs(tmp_path)
+    assert table.loc["plain", "machine_joules"] == 7 * 100
+    assert table.loc["plain", "processor_joules"] == 7 * 100 / 4
+
+
+def test_seconds_that_a_source_prints_stand_beside_ours(tmp_path: Path) -> None:
+    means, _ = write_metrics(tmp_path, "contriever", "nfcorpus", {"NDCG@10": [0.1] * 4})
+    record = str(tmp_path / "runs/contriever/nfcorpus.json")
+    write_record(record, Job(tmp_path, "merge_chunks/contriever/nfcorpus"), inputs={}, outputs={}, jobs=[], **MADE)
+    paths = {"means_paths": [means], "record_paths": [record], "costs_path": str(tmp_path / "cost.csv")}
+    collect_costs(**paths, rows={"nfcorpus": ["nfcorpus"]}, job=Job(tmp_path))
+    row = pd.read_csv(tmp_path / "cost.csv").iloc[0]
+    assert (row["published_seconds"], row["published_source"]) == (23, "rtx3090")

@@ -22,6 +22,7 @@ from beirflow.runs.ranking import Hits
 from by_name import call
 from latencies import write_latency
 from lexical_results import DATASET, LexicalResults
+from scipy.stats import bootstrap
 
 SETTINGS = LexicalSettings("bm25")
 QUERIES = {f"q{number}": f"w{number}" for number in range(12)}
@@ -50,21 +51,34 @@ class Clock:
 def test_a_slow_answer_shows_in_the_95th_percentile_and_not_in_the_median() -> None:
     clock, queries = Clock(), [str(number) for number in range(100)]
     answer = clock.answering(lambda query: 1.0 if int(query) % 10 == 9 else 0.01)
-    found = milliseconds(time_answers(answer, queries, clock))
-    assert found == {"p50_ms": pytest.approx(10), "p95_ms": pytest.approx(1000), "mean_ms": pytest.approx(109)}
-    assert clock.asked == [*queries[:10], *queries]  # some are answered once before
-    assert milliseconds([0.001, 0.002])["p50_ms"] == pytest.approx(1.5)
-    assert milliseconds(np.arange(1, 101).tolist())["p95_ms"] == pytest.approx(95_050)
+    found = milliseconds(time_answers(answer, ["100", "101"], queries, clock))
+    expected = {"p50_ms": 10, "p50_low_ms": 10, "p50_high_ms": 10, "p95_ms": 1000, "mean_ms": 109}
+    assert found == {name: pytest.approx(value) for name, value in expected.items()}
+    assert clock.asked == ["100", "101", *queries * 3]  # further queries are answered once before
+    assert milliseconds(np.array([[0.001, 0.002]]))["p50_ms"] == pytest.approx(1.5)
+    assert milliseconds(np.arange(1, 101)[None])["p95_ms"] == pytest.approx(95_050)
+
+
+def test_a_query_has_the_median_of_its_repetitions_and_the_median_an_interval_over_queries() -> None:
+    seconds = np.random.default_rng(0).lognormal(size=(1, 150))
+    found = milliseconds(np.concatenate([seconds, seconds * 0 + 1000, seconds * 0]))  # one repetition was disturbed, one not
+    assert found["p50_ms"] == pytest.approx(1000 * np.median(seconds))
+    interval = bootstrap(seconds, np.median, method="percentile", rng=1, n_resamples=2000).confidence_interval
+    assert (found["p50_low_ms"], found["p50_high_ms"]) == pytest.approx((1000 * interval.low, 1000 * interval.high), rel=0.05)
 
 
 def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
     clock, queries = Clock(), [str(number) for number in range(100)]
-    assert time_answers(clock.answering(lambda _: 100.0), queries, clock) == [100.0] * 5
+    assert time_answers(clock.answering(lambda _: 100.0), queries[:10], queries, clock).tolist() == [[100.0] * 5]
     assert clock.asked == ["0", *queries[:5]]
     clock = Clock()
-    assert len(time_answers(clock.answering(lambda _: 10.0), queries, clock)) == 31
+    assert time_answers(clock.answering(lambda _: 10.0), [], queries, clock).shape == (1, 31)
+    clock = Clock()
+    found = time_answers(clock.answering(lambda _: 10.0), [], queries[:20], clock)
+    assert (found.shape, np.isnan(found).sum()) == ((2, 20), 9)
     clock = Clock()  # of a system that loads something at the first query, which is not measured
-    assert time_answers(clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0), ["a", "b"], clock) == [0.0, 0.0]
+    answer = clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0)
+    assert time_answers(answer, ["c"], ["a", "b"], clock).tolist() == [[0.0, 0.0]] * 3
 
 
 @pytest.fixture
@@ -83,25 +97,31 @@ def stated(family: str, settings: dict[str, Any]) -> dict[str, Any]:
     return {"family": family, "kind": kind, "settings": settings, "answers": known.answers, "has_models": has_models}
 
 
-def measured(made: LexicalResults, system: str = "bm25", **systems: Any) -> dict[str, Any]:
+def measured(made: LexicalResults, system: str = "bm25", threads: int = 1, **systems: Any) -> dict[str, Any]:
     entries = {"bm25": stated("lexical", asdict(SETTINGS)), **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
     asked = {"system": system, "systems": entries, "dataset": DATASET, "top_k": 10, "output_path": str(path)}
     job = Job(made.results, f"measure_latency/{system}/{DATASET}", "c0de")
-    call(measure_latency, **asked, **dict.fromkeys(("precision", "device", "token_budget"), "auto"), job=job)
+    call(measure_latency, **asked, **dict.fromkeys(("precision", "device", "token_budget"), "auto"), threads=threads, job=job)
     return read_json(path)
 
 
 def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_QUERIES", 7)
-    record = measured(made)
+    monkeypatch.setattr(module, "MOST_QUERIES", 5)
+    record = measured(made, threads=2)
     cpu = record["devices"]["cpu"]
     assert 0 < cpu["p50_ms"] <= cpu["p95_ms"]
-    assert (cpu["queries"], cpu["where"]) == (7, {"postings": "cpu"})
+    assert cpu["p50_low_ms"] <= cpu["p50_ms"] <= cpu["p50_high_ms"]
+    assert 0 < cpu["encode_p50_ms"] < cpu["p50_ms"]
+    assert (cpu["queries"], cpu["repetitions"], cpu["where"]) == (5, 3, {"postings": "cpu"})
+    assert {name: each["threads"] for name, each in record["devices"].items()} == {"cpu": 2, "cpu_1_thread": 1}
+    assert record["warm_up"] == 6  # others than those that are measured
+    assert record["load"].keys() == {"before", "after", "cores"}
+    assert record["batch_queries_per_second"] > 0
     assert record["reasons"] == {"cuda": "nothing of it computes on one"}
-    assert (record["documents"], record["of_queries"], record["top_k"], record["threads"]) == (30, 12, 10, 1)
-    assert len(set(record["queries"])) == 7
+    assert (record["documents"], record["of_queries"], record["top_k"], record["threads"]) == (30, 12, 10, 2)
+    assert len(set(record["queries"])) == 5
     assert record["queries"] != sorted(record["queries"])  # drawn
     assert set(record["queries"]) < set(QUERIES)
     other = LexicalSettings("other", k1=2.0)

@@ -10,9 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.exchange.compare import compare, disagreements
+from beirflow.experiment.load import load_experiment
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
-from results_maker import Made
+from forger import best_last
+from results_maker import Made, evaluate
 
 
 @pytest.fixture
@@ -217,28 +220,26 @@ def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Pat
     assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
 
 
-def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Path]) -> None:
-    path = two[0] / "metrics/second/small.parquet"
-    table = pq.read_table(path)
-    halved = pa.array([value / 2 for value in table["NDCG@10"].to_pylist()])
-    pq.write_table(table.set_column(table.schema.get_field_index("NDCG@10"), "NDCG@10", halved), path)
-    means = read_json(two[0] / "metrics/second/small.json")
-    means["measures"]["NDCG@10"] /= 2
-    write_json(two[0] / "metrics/second/small.json", means)
-    (two[0] / "corpora/small/qrels.parquet").unlink()  # so that nobody measures the run again
+def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Path], results_once: Made) -> None:
+    path = two[0] / "runs/second/small.parquet"
+    schema, run = pq.read_schema(path), best_last(pd.read_parquet(path))
+    pq.write_table(pa.Table.from_pandas(run, schema=schema, preserve_index=False).replace_schema_metadata(), path)
+    record = read_json(two[0] / "runs/second/small.json")
+    write_json(two[0] / "runs/second/small.json", {**record, "outputs": {"runs/second/small.parquet": file_digest(path)}})
+    evaluate(two[0], load_experiment(results_once.config), "second", "small")
     assert "  second on small: NDCG@10 differs by -" in compared(two)
     report = read_json(two[0] / "comparison.json")
     (row,) = [
         row for row in report["reproduction"] if (row["system"], row["dataset"], row["measure"]) == ("second", "small", "NDCG@10")
     ]
     base = read_json(two[0] / "metrics/tiny/small.json")["measures"]["NDCG@10"]
-    there = means["measures"]["NDCG@10"] * 2
+    here, there = (read_json(side / "metrics/second/small.json")["measures"]["NDCG@10"] for side in two)
     assert row["rmse"] > 0
     assert row["reproduced"] is False
-    assert row["low"] <= there / 2 - there <= row["high"]
+    assert row["low"] <= here - there <= row["high"]
     assert "not shown to be reproduced within 0.005" in compared(two)
-    assert row["dri"] == pytest.approx(there / 2 / base, abs=1e-12)
-    assert row["er"] == pytest.approx((there / 2 - base) / (there - base), abs=1e-9)
+    assert row["dri"] == pytest.approx((there - here) / base, abs=1e-12)
+    assert row["er"] == pytest.approx((here - base) / (there - base), abs=1e-9)
 
 
 def raised(results: Path) -> None:
@@ -261,8 +262,24 @@ def without_the_worst_query(results: Path) -> None:
     write_json(results / "metrics/second/small.json", means)
 
 
+def without_values(results: Path) -> None:
+    """Means of values that are not there."""
+    (results / "metrics/second/small.parquet").unlink()
+
+
+def without_run(results: Path) -> None:
+    """Means of a run that is not there."""
+    (results / "runs/second/small.parquet").unlink()
+
+
 @pytest.mark.parametrize(
-    ("change", "doubt"), [(raised, "but its run gives"), (without_the_worst_query, "queries, but 4 are judged")]
+    ("change", "doubt"),
+    [
+        (without_values, "metrics/second/small.parquet, which is missing"),
+        (without_run, "runs/second/small.parquet, which is missing"),
+        (raised, "but its run gives"),
+        (without_the_worst_query, "queries, but 4 are judged"),
+    ],
 )
 def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path], change: Any, doubt: str) -> None:
     change(two[1])

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from beirflow.experiment.config_files import check_command_line, check_config_files
+import yaml
+from beirflow.experiment.config_files import check_command_line, check_config_files, key_places
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 
 
@@ -54,3 +56,21 @@ def test_configuration_files_of_the_command_line_are_checked_and_targets_are_non
     arguments = f"--cores 2 {option}{tmp_path}/none.yaml --config systems=a -n -- summary".split()
     with pytest.raises(SystemExit, match=rf"{tmp_path}/none.yaml: there is no such file"):
         check_command_line(arguments)
+
+
+def test_a_problem_with_a_value_names_the_file_and_line_of_its_key(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text("systems: [bm25]\ndatasets: [scifact]\ntop_k: 0\n")
+    lines = ("main_measure: NDGC@10", "", "custom:", "  systems:", "    mine:", "      run: /x", "      trained_on:")
+    second.write_text("\n".join([*lines, "        datasets: {nfcorpsu: train}", "top_k: 5", ""]))
+    config = yaml.safe_load(first.read_text()) | yaml.safe_load(second.read_text()) | {"cutoffs": [9]}
+    with pytest.raises(ConfigError) as caught:
+        load_experiment(config, [str(first), str(second)])
+    found = {line.strip().partition(": ")[0]: line for line in str(caught.value).splitlines()[1:]}
+    assert "expected a measure with a cutoff, such as NDCG@10" in found["main_measure"]
+    assert found["main_measure"].endswith(f" ({second}:1)")
+    assert found["custom.systems.mine.trained_on.datasets.nfcorpsu"].endswith(f" ({second}:8)")
+    # On the command line there are no lines.
+    assert found["cutoffs"].endswith("raise top_k or drop the cutoff")
+    assert key_places([str(first), str(second)])["systems.0"] == f"{first}:1"
+    assert key_places([str(first), str(second)])["top_k"] == f"{second}:9"

@@ -10,11 +10,13 @@ from beirflow.experiment.estimate import estimate
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.guess import device_of, guessed_seconds, start_warning
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.measured_rates import STAGES, job_work, measured_rates
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.code_version import entrances
+from beirflow.jobs.gpus import Gpu
 from beirflow.jobs.overall import START
 from results_maker import Made
 from results_of_families import families_config, make_families
@@ -75,7 +77,13 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
     finish(tmp_path, "bm25", "nfcorpus", 3633, 323, index=1.0)
     config = {"systems": ["bm25", "contriever"], "datasets": ["nfcorpus", "scifact"]}
     text = estimate(experiment=load_experiment(config), results=tmp_path, configured=" --configfile my.yaml")
-    expected = ["Time: ", "without downloads, without contriever", "The time of bm25 is that of nfcorpus.", "768 dimensions"]
+    expected = [
+        "Time: ",
+        "without downloads, without the preparation",
+        "guess, for contriever: by parameters, tokens and this CPU",
+        "The time of bm25 is that of nfcorpus.",
+        "768 dimensions",
+    ]
     expected += ["Download: 3 MB", "free here"]
     expected += [f"snakemake --cores all --configfile my.yaml -- {tmp_path}/metrics/contriever/nfcorpus.json"]
     assert [part for part in expected if part not in text] == []
@@ -206,3 +214,25 @@ def test_progress_counts_the_documents_and_the_time_of_every_family_that_stores_
 
 def test_every_stage_is_a_rule() -> None:
     assert set(STAGES) <= set(entrances())
+
+
+def test_the_time_of_a_system_that_has_not_run_is_guessed_from_parameters_tokens_and_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = load_experiment({"systems": "contriever"})
+    sizes, parts = left_to_do(experiment, tmp_path)
+    tokens = sum(part.tokens or 0 for part in parts)
+    searched = sum(2e-9 * size.queries * size.documents for size in sizes.values())
+    for name, operations in (("NVIDIA H100 80GB HBM3", 1.5e14), ("NVIDIA L40S", 6e13), ("NVIDIA L4", 3e13), ("Quadro", 3e13)):
+        gpu = Gpu(0, name, "GPU-0", "GPU-0", "GPU-0")
+        monkeypatch.setattr("beirflow.experiment.guess.list_gpus", lambda gpu=gpu: [gpu])
+        device = device_of(experiment)
+        assert device.name == name
+        seconds = sum(guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device) for part in parts)
+        assert seconds == pytest.approx(2 * 1.1e8 * tokens / operations + searched)
+        warning = start_warning(experiment, tmp_path, 1e6, " --configfile my.yaml")
+        assert (f" on {name} (guess)" in warning) == (seconds >= 7200)
+    assert start_warning(experiment, tmp_path, 60.0, "") == ""
+    on_cpu = load_experiment({"systems": "contriever", "device": "cpu"})
+    assert device_of(on_cpu).name.startswith("this CPU with ")
+    assert "days on this CPU" in start_warning(on_cpu, tmp_path, 1e6, "")

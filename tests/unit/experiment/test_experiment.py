@@ -181,9 +181,11 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ),
         ({"data_dir": "/no/such/folder"}, ["data_dir: found '/no/such/folder'", "existing folder", "null"]),
         *(
-            ({"pathvars": {"results": folder}}, ["pathvars.results: found"])
+            ({"results": folder}, ["results: found"])
             for folder in ("~/x", "/", ".", "./", "..", ".git", ".snakemake/x", "workflow", "./workflow/x", "a\0")
         ),
+        ({"pathvars": {"results": "~/x"}}, ["pathvars.results: found"]),
+        ({"results": "mine", "pathvars": {"results": "yours"}}, ["results: found 'mine'; pathvars names the folder"]),
         *(
             (dataset(**LABELLED | keys), [f"custom.datasets.x.{found}"])
             for keys, found in (
@@ -599,7 +601,8 @@ def test_an_archive_is_known_by_its_name_in_any_case_and_a_folder_is_none(mine: 
 
 
 def test_words_of_a_command_line_have_the_types_of_a_file_and_results_may_be_written_elsewhere() -> None:
-    elsewhere = [{"pathvars": {"results": folder}} for folder in ("results/mine", "/data/x", "../elsewhere", "workflows", "a b")]
+    elsewhere = [{"results": folder} for folder in ("results/mine", "/data/x", "../elsewhere", "workflows", "a b")]
+    elsewhere.append({"pathvars": {"results": "results/mine"}})  # type: ignore[dict-item]
     for said, expected in (
         *zip(elsewhere, elsewhere, strict=True),
         ({"cutoffs": "5,10"}, {"cutoffs": [5, 10]}),

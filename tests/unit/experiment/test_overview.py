@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.overview import meant, overview, table_again
+from beirflow.experiment.overview import meant, next_step, overview, table_again
 from results_writer import write_metrics
 
 
@@ -22,10 +22,10 @@ def test_the_configuration_and_the_targets_are_told_in_ten_lines(config: dict[st
     lines = text.splitlines()
     assert says in lines[0]
     assert (" and 10 others)" in lines[0]) == (config["datasets"] == "all")
-    assert len(lines) <= 10
+    assert len(lines) <= 11
     assert lines[1] == "  snakemake --cores all --configfile my.yaml -- summary"
     names = [line.split()[0] for line in lines[2:-1]]
-    assert names[:4] == ["estimate", "summary", "report", "paper"]
+    assert names[:4] == ["try", "estimate", "summary", "report"]
     assert all(len(line) <= 100 for line in lines[2:])
 
 
@@ -59,3 +59,12 @@ def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targe
     assert table_again(tmp_path / "none.csv", ["summary"]) == ""
     path.write_text("")
     assert table_again(path, ["summary"]) == ""
+
+
+def test_the_end_names_the_report_and_what_to_do_next(tmp_path: Path) -> None:
+    report, summary = str(tmp_path / "report.html"), str(tmp_path / "summary.csv")
+    for target in ("report", report):
+        assert next_step([summary, target], tmp_path, "").startswith(f"Report: {report}\n")
+    for target in ("summary", summary):
+        assert next_step([target], tmp_path, " --configfile my.yaml").endswith(" --configfile my.yaml -- report")
+    assert next_step([], tmp_path, "") == next_step(["estimate"], tmp_path, "") == ""

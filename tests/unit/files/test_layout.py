@@ -26,7 +26,15 @@ UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é"
 """What no name of a system or a dataset may be."""
 
 
-EXAMPLES = {"system": "bm25", "dataset": "scifact", "figure": "cost", "table": "leaderboard", "task": "SciFact", "depth": 100}
+EXAMPLES = {
+    "system": "bm25",
+    "dataset": "scifact",
+    "figure": "cost",
+    "table": "leaderboard",
+    "task": "SciFact",
+    "depth": 100,
+    "other": "fever",
+}
 
 
 def names_of(pattern: Pattern) -> list[str]:

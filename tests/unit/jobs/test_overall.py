@@ -19,14 +19,14 @@ def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it() -> None:
     overall.begin(0, "prepare x")
     clock.now = 2.0
     overall.end(0)
-    assert overall.line().startswith("5% of the work, 0 of 4,000 documents encoded or indexed (0/s), 0 of 1 evaluations")
+    assert overall.line().startswith("5% of the work, 0 of 4,000 documents encoded or indexed, 0 of 1 evaluations")
     overall.begin(1, "encode chunk 0 of x with y")
     clock.now = 102.0
     overall.end(1)
     overall.begin(2, "encode chunk 1 of x with y")
     clock.now = 152.0
     # 2 + 100 + half of 100 of 403 seconds are done.
-    expected = "38% of the work, 1,000 of 4,000 documents encoded or indexed (7/s), 0 of 1 evaluations, about 4 min left"
+    expected = "38% of the work, 1,000 of 4,000 documents encoded or indexed (395/min), 0 of 1 evaluations, about 4 min left"
     assert overall.line() == f"{expected}; runs: encode chunk 1 of x with y"
 
 

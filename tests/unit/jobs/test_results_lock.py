@@ -13,7 +13,7 @@ import pytest
 from beirflow.files import disks
 from beirflow.files.errors import LockError
 from beirflow.jobs import results_lock as module
-from beirflow.jobs.results_lock import LOCK, RUN, begin_run, check_run, hold_job
+from beirflow.jobs.results_lock import LOCK, RUN, begin_run, check_run, hold_job, living_run
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
 BEGIN, HOLD = "begin_run(logs)", "print(hold_job(logs, 'encode/a/b'), flush=True)"
@@ -67,10 +67,12 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_a_second_run_is_refused_and_told_who_runs_until_the_first_has_ended(tmp_path: Path, start: Start) -> None:
     first = start(BEGIN)
     assert line(first) == "done"
-    with pytest.raises(LockError, match=rf"process {first.pid} on .*, in .* writes these results; wait .*pathvars"):
+    with pytest.raises(LockError, match=rf"process {first.pid} on .*, in .* writes these results; wait .*--config results="):
         begin_run(tmp_path / "logs")
     assert RUN not in os.environ
+    assert f"process {first.pid} on " in str(living_run(tmp_path / "logs"))
     end(first)
+    assert living_run(tmp_path / "logs") is living_run(tmp_path / "none") is None
     begin_run(tmp_path / "logs")
     assert json.loads((tmp_path / "logs" / LOCK).read_text())["run"] == os.environ[RUN]
 

@@ -61,11 +61,7 @@ def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
     ("file", "change", "reason"),
     [
         (LIBRARY, {"similarity_fn_name": "meanmaxsim"}, "wants the similarity 'meanmaxsim', and only maxsim is known"),
-        (
-            LIBRARY,
-            {"model_type": "SparseEncoder"},
-            "says that this is a SparseEncoder.*a system of family sparse takes such",
-        ),
+        (LIBRARY, {"model_type": "SparseEncoder"}, "says that this is a SparseEncoder.*a system of family sparse takes such"),
         (LIBRARY, {"query_length": -1}, "query_length is -1, which is not a number of tokens"),
         (LIBRARY, {"query_length": 10**9}, "query_length is 1000000000, which is not a number of tokens"),
         (LIBRARY, {"query_expansion": {"strategy": "never"}}, "query_expansion is .*known are the strategies fixed and min"),

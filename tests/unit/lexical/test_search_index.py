@@ -212,10 +212,7 @@ def test_the_cut_keeps_lucenes_first_of_ties_unless_the_system_says_otherwise_an
     judgements = {"q": {"d": 1}}
     made = LexicalResults(tmp_path, corpus, {"q": "one"}, size=size, judgements=judgements, top_k=4).index_all()
     in_bytes = ["Z", "a", "b", "d", "\u00e9", "\uffee", "\U00010000"]
-    for system, kept, first in (
-        (FLAT, in_bytes[:4], 1.0),
-        (LexicalSettings("trec", ties="descending"), in_bytes[3:], 0.0),
-    ):
+    for system, kept, first in ((FLAT, in_bytes[:4], 1.0), (LexicalSettings("trec", ties="descending"), in_bytes[3:], 0.0)):
         assert [doc_id for _, doc_id, *_ in rows_of(made.run(system))] == kept[::-1]
         assert made.evaluate(system.name)["measures"]["P@1"] == first
 

@@ -14,7 +14,15 @@ from beirflow.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, histograms_
 from beirflow.paper.facts import load_facts
 
 FACTS = load_facts()
-COUNTS = {"documents": 5183, "titles": 5183, "queries": 300, "relevant": 339, "document_words": 1112417, "query_words": 3752}
+COUNTS = {
+    "documents": 5183,
+    "titles": 5183,
+    "without_text": 7,
+    "queries": 300,
+    "relevant": 339,
+    "document_words": 1112417,
+    "query_words": 3752,
+}
 
 
 def corpus(grades: tuple[int, ...] = (1,), **counts: int) -> dict[str, Any]:
@@ -24,6 +32,7 @@ def corpus(grades: tuple[int, ...] = (1,), **counts: int) -> dict[str, Any]:
 def test_a_corpus_stands_beside_what_is_printed_of_it() -> None:
     row = table_1({"scifact": [corpus()]}, FACTS).set_index("dataset").loc["scifact"]
     assert (row["task"], row["domain"], row["relevancy"], row["titles"]) == ("Fact Checking", "Scientific", "binary", 1)
+    assert row["without_text"] == 7
     tolerances = {"queries": 0, "documents": 0, "relevant_per_query": 0.05, "query_words": 0.2, "document_words": 1.1}
     for name, tolerance in tolerances.items():
         assert row[name] == pytest.approx(row[f"printed_{name}"], abs=tolerance)

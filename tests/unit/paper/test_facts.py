@@ -1,6 +1,7 @@
 """What the paper prints is whole, and its values are those of the catalogue."""
 
 from beirflow.paper.facts import load_facts
+from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
 
 
 def test_every_system_has_a_printed_value_on_every_dataset_and_these_have_task_and_domain() -> None:
@@ -28,3 +29,25 @@ def test_the_system_that_stands_for_bm25_is_the_nearest_that_is_here() -> None:
     facts = load_facts()
     assert "100 relevant" in facts.reason("trec-covid", "Recall@100")
     assert facts.reason("trec-covid", "NDCG@10") == facts.reason("scifact", "Recall@100") == ""
+
+
+PARTS = [f"Figure {number}" for number in range(1, 5)] + [f"Table {number}" for number in range(1, 5)]
+APPENDIX = ("examples", "links", "Recall@100", "capped", "violins", "cosine", "ColBERT", "training")
+TASK_TYPES = (
+    *("retrieval", "re-ranking", "classification", "multi-label classification", "clustering", "pair classification"),
+    *("STS", "summarization", "bitext mining", "instruction retrieval"),
+)
+"""Of MTEB, as its paper and its package name them."""
+
+
+def test_every_part_of_the_paper_and_every_task_type_is_here_or_said_to_be_missing() -> None:
+    scope = load_facts().scope
+    names = [entry["part"] for entry in scope]
+    assert [part for part in PARTS if not any(name.startswith(f"{part},") for name in names)] == []
+    assert [part for part in APPENDIX if not any(name.startswith("Appendix") and part in name for name in names)] == []
+    types = [each for name in names if name.startswith("Task types: ") for each in name.partition(": ")[2].split(", ")]
+    assert sorted(types) == sorted(TASK_TYPES)
+    here = [target for entry in scope for target in entry.get("here", ())]
+    # The same file may show two parts.
+    assert set(here) == {*PAPER_TABLES, *PAPER_FIGURES}
+    assert all(f"{entry['part']}: {entry['missing']}." in load_facts().out_of_scope for entry in scope if "missing" in entry)

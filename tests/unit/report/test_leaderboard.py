@@ -2,10 +2,17 @@
 
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import (
+    kind_tables,
+    leaderboard,
+    notes,
+    published_table,
+    ranks_table,
+    significance_marks,
+    uncertainty_table,
+)
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
-from beirflow.report.uncertainty_tables import uncertainty_table
 
 DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
 SUMMARY = pd.DataFrame(
@@ -123,10 +130,19 @@ def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named(
     assert "Training data are not stated, so no mean is known to be zero-shot for: last." in said
 
 
-def test_the_first_column_has_its_interval_and_ranks_behind_it() -> None:
-    numbers = {"low": 0.25, "high": 0.5, "rank": 1.0, "rank_low": 1.0, "rank_high": 2.0, "first": 0.75, "groups": "a b"}
+def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks() -> None:
+    means = {"contriever": {"mean": 0.5, "rank": 2.0}, "toy": {"mean": 0.625, "rank": 1.0}, "last": {"mean": 0.125, "rank": 3.0}}
+    numbers = {"low": 0.25, "high": 0.5, "rank_low": 1.0, "rank_high": 2.0, "first": 0.75, "groups": "a b"}
     rows = [
-        {"dataset": dataset, "measure": measure, "resampled": kind, "system": system, "mean": 0.5, "detectable": 0.125, **numbers}
+        {
+            "dataset": dataset,
+            "measure": measure,
+            "resampled": kind,
+            "system": system,
+            "detectable": 0.125,
+            **numbers,
+            **means[system],
+        }
         for dataset in DATASETS
         for measure in ("NDCG@10", "Recall@100")
         for kind in ("queries", "datasets and queries")
@@ -134,24 +150,19 @@ def test_the_first_column_has_its_interval_and_ranks_behind_it() -> None:
     ]
     uncertainty = pd.DataFrame(rows)
     uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
-    table = leaderboard(SUMMARY, "NDCG@10", uncertainty=uncertainty)
-    assert [column.label for column in table.columns] == [
-        "System",
-        "mean of 2",
-        "95 %",
-        "Rank",
-        "First",
-        "Alike",
-        "fever",
-        "scifact",
-    ]
-    assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b", "0.7500", "0.5000"]
-    alone = leaderboard(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", uncertainty=uncertainty[uncertainty["system"] == "toy"])
-    assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %", "fever", "scifact"]
+    table = ranks_table(uncertainty, "NDCG@10")
+    assert table
+    assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "First", "Alike"]
+    assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
+    assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
+    alone = ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
+    assert alone
+    assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
+    assert ranks_table(uncertainty, "MAP@100") is None
     power = "Least difference in NDCG@10 that is found with 80 % power (median of all pairs): fever 0.1250, scifact 0.1250"
     assert any(line.startswith(power) for line in notes(SUMMARY, False, "toy", uncertainty))
     every = uncertainty_table(uncertainty)
     assert len(every.rows) == len(rows)
     assert seen(every)[0] == [
-        *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "1", "1–2", "0.750", "a b", "0.1250")
+        *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "2", "1–2", "0.750", "a b", "0.1250")
     ]

@@ -8,7 +8,7 @@ import pytest
 from beirflow.runs import drift as module
 from beirflow.runs.drift import LEAST_PAIRS, Drift, drift_of, drift_of_measure, drift_of_scores, drift_over_rivals
 from beirflow.runs.family import System
-from beirflow.runs.plain_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_query
 from run_results import RunResults
 
 RNG = np.random.default_rng(4)

@@ -192,12 +192,7 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "jobs": ["encode/chunk-0", "encode/chunk-1", "encode/queries", "search_chunk/0", "search_chunk/1"],
         "made": {**corpus.made, "search_code": "5ea4c4"},
         "bytes": {"queries": 1000, "index": 2000},
-        "counts": {
-            "tokens": 10 * (8 + 50),
-            "truncated_queries": 1,
-            "truncated_documents": 2,
-            "self_matches_dropped": 3,
-        },
+        "counts": {"tokens": 10 * (8 + 50), "truncated_queries": 1, "truncated_documents": 2, "self_matches_dropped": 3},
         "inputs": {
             name: file_digest(corpus.folder / name) for name in ("model.json", "queries.parquet", "documents.parquet", *names)
         },

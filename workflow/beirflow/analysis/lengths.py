@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 EDGES = (0, *np.unique(np.round(10 ** (np.arange(61) / 10)).astype(int)).tolist())
 """Bin i holds the lengths from edge i up to, but without, edge i + 1; the last also whatever is longer: 0, 1, 2, …, 10⁶."""
 
+NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
+"""Separator of words of any script, where these are compared: words are stretches of letters, marks and digits."""
+
 QUANTILES = (5, 25, 50, 75, 95)
 
 

@@ -98,10 +98,21 @@ class Problems:
         self.lines += others.lines
         self.keys += others.keys
 
-    def raise_if_any(self, where: str) -> None:
-        """Raise all the problems at once as a ConfigError; ``where`` is what was checked, for the first line of its message."""
+    def raise_if_any(self, where: str, places: Mapping[str, str] | None = None) -> None:
+        """Raise all the problems at once as a ConfigError.
+
+        ``where`` is what was checked, for the first line of its message; ``places`` has the file and line of keys, by their path.
+        """
         if self.lines:
-            raise ConfigError("\n  ".join([f"{where} cannot be used:", *self.lines]))
+            lines = [f"{line}{self._place(place, places or {})}" for place, line in enumerate(self.lines)]
+            raise ConfigError("\n  ".join([f"{where} cannot be used:", *lines]))
+
+    def _place(self, number: int, places: Mapping[str, str]) -> str:
+        """Return the place of the key of a problem, or of the nearest key above it; empty if it is in no file."""
+        key = self.keys[number] if number < len(self.keys) else ""
+        while key and key not in places:
+            key = key.rpartition(".")[0]
+        return f" ({places[key]})" if key else ""
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:

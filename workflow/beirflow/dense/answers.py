@@ -33,13 +33,16 @@ def open_answers(asked: Asked) -> Opened:
     documents = InMemoryChunk(parts, similarity, device)
     order = byte_order(asked.doc_ids)
 
+    def encode(query: str) -> np.ndarray:
+        return np.concatenate([found for _, found in windows_of(encoder, [query], "queries")])
+
     def answer(query: str) -> Hits:
-        vectors = np.concatenate([found for _, found in windows_of(encoder, [query], "queries")])
+        vectors = encode(query)
         stored = compression.compressed(vectors) if compression else vectors
         return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=NOTHING_EXCLUDED, device=device)
 
     where = {"model": "its own place" if settings.encoder else device.type, "vectors": device.type}
-    return Opened(answer, where, encoder.made())
+    return Opened(answer, where, encoder.made(), encode)
 
 
 def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Encoder, str]:

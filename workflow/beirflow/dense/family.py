@@ -32,7 +32,7 @@ from beirflow.training.problems import training_problem
 DIMENSIONS = 768
 """Dimensions of vectors, until a system has run."""
 
-TRAINED = (*TOOK, "counts", "system", "files", "card", "train", "training")
+TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
 
 
 class DenseFamily(Family):
@@ -52,7 +52,10 @@ class DenseFamily(Family):
         Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
         Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
         Record(
-            RANGES_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (RANGES,), (*TOOK, "system", "dimensions")
+            RANGES_RECORD,
+            (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD),
+            (RANGES,),
+            (*TOOK, "system", "dimensions", "similarity"),
         ),
     )
     represents = Stage("encode_chunk", chunked=True, word=2e-4)

@@ -4,14 +4,18 @@
 
 - ``documents`` and ``queries``: counts; ``documents_reused``: documents whose vectors come from another dataset.
 - ``load_seconds`` to ``evaluate_seconds``: seconds of every stage, including those of the runs that the system reads;
-  ``seconds``: their sum; ``documents_per_second``: documents, reused ones included, over the seconds in which they were indexed.
+  ``seconds``: their sum; ``documents_per_second``: documents, reused ones included, over the seconds in which they were indexed;
+  ``new_documents_per_second``: without the reused ones, the rate of an encoder.
+- ``published_seconds``: seconds that a source of published scores prints for system and dataset, and ``published_source``.
 - ``index_bytes``: size on disk of the family's representation of the documents, even if it was deleted since.
 - ``peak_memory_bytes``: the maximum of a job in Snakemake's benchmarks, if these exist.
-- ``processor_joules`` and ``gpu_joules``: energy of processors with memory and of GPUs during the jobs, other processes included
-  (:mod:`beirflow.jobs.energy`); ``processor_share``: processor time of the jobs over that of all processes, near 1 on an
-  otherwise idle machine.
-- ``co2_grams``: emissions of both; ``carbon_intensity``: the grams per kilowatt-hour behind them.
-- ``precision`` and ``devices``.
+- ``processor_joules``: energy of processors with memory during the jobs, attributed to each by its share of the processor time of
+  all processes, so that jobs side by side add up to no more than the machine used; ``machine_joules``: the sum without shares,
+  which counts what ran side by side once for each job; ``processor_share``: processor time of the jobs over that of all
+  processes, near 1 on an otherwise idle machine; ``gpu_joules``: energy of the GPUs that the jobs held
+  (:mod:`beirflow.jobs.energy`), the same for each of several jobs on one GPU.
+- ``co2_grams``: emissions of ``processor_joules`` and ``gpu_joules``; ``carbon_intensity``: the grams per kilowatt-hour behind
+them. - ``precision`` and ``devices``.
 
 Values that are not known, or do not exist in a family, are empty.
 """
@@ -25,6 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy.constants import hour, kilo
 
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import BENCHMARK, ENERGY
 from beirflow.files.records import Job, read_json
@@ -33,6 +38,7 @@ STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "mer
 
 MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
 COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")  # columns of counters, read while a job runs
+SUMMED = ("machine_joules", *COUNTED)  # the same with the attributed part of the first
 
 
 def collect_costs(
@@ -56,11 +62,19 @@ def collect_costs(
     table = pd.DataFrame(
         [
             {"system": system, "dataset": dataset, **_together([costs_of[corpus] for corpus in corpora], carbon_intensity)}
+            | _published(system, dataset)
             for system, costs_of in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
     )
     write_csv(table, costs_path)
+
+
+def _published(system: str, dataset: str) -> dict[str, Any]:
+    """Return the seconds that a source of published scores prints, with its name; both empty if none does."""
+    sources = load_catalogue().published.get(system, ())
+    printed = [(source["seconds"][dataset], source["source"]) for source in sources if dataset in source.get("seconds", {})]
+    return dict(zip(("published_seconds", "published_source"), (printed or [(np.nan, "")])[0], strict=True))
 
 
 def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) -> dict[str, Any]:
@@ -97,13 +111,22 @@ def _peak_memory(paths: Iterable[Path]) -> float:
 
 def _counted(paths: Iterable[Path]) -> dict[str, float]:
     """Sum up the counts of some jobs; not-a-number for a count that a job lacks."""
-    total = dict.fromkeys(COUNTED, 0.0)
+    total = dict.fromkeys(SUMMED, 0.0)
     for path in paths:
         counts = dict[Any, float]()
         with suppress(OSError, ValueError, IndexError):  # no digest names it, so what it cannot say is not known
             counts = pd.read_csv(path, sep="\t", dtype=float).iloc[0].to_dict()
+        counts["machine_joules"] = counts.get("processor_joules", np.nan)
+        counts["processor_joules"] = counts["machine_joules"] * _share(
+            counts.get("own_seconds", np.nan), counts.get("busy_seconds")
+        )
         total = {name: value + counts.get(name, np.nan) for name, value in total.items()}
     return total
+
+
+def _share(own: float, busy: float | None) -> float:
+    """Return the share of processor time; not-a-number if it is not known."""
+    return float(np.minimum(1.0, own / (busy or np.nan)))  # the kernel counts in hundredths of a second
 
 
 def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | None) -> dict[str, Any]:
@@ -117,9 +140,10 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | No
         # Ratios of sums, and not sums of ratios.
         if key == "seconds":
             row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
+        if key == "documents_reused":
+            row["new_documents_per_second"] = (row["documents"] - row[key]) / (row["index_seconds"] or np.nan)
         if key == COUNTED[-1]:
-            share = row.pop("own_seconds") / (row.pop("busy_seconds") or np.nan)
-            row["processor_share"] = float(np.minimum(1.0, share))  # the kernel counts in hundredths of a second
+            row["processor_share"] = _share(row.pop("own_seconds"), row.pop("busy_seconds"))
             row["carbon_intensity"] = np.nan if carbon_intensity is None else carbon_intensity
             row["co2_grams"] = (row["processor_joules"] + row["gpu_joules"]) / (kilo * hour) * row["carbon_intensity"]
     return row

@@ -2,9 +2,17 @@
 
 Queries run one at a time; each family answers with the functions that make its runs. Times cover search over all documents, but
 nothing outside, such as a network.
+
+``devices`` of the record has ``cuda``, ``cpu`` (all threads of the job) and ``cpu_1_thread``, each with ``p50_ms`` and its 95 %
+interval, ``p95_ms`` and ``mean_ms`` over queries, of the median of the repetitions of each; ``encode_p50_ms`` and
+``search_p50_ms``, the parts up to what is searched with and after it, null in families without these parts; ``queries``,
+``repetitions`` and ``threads``. ``batch_queries_per_second`` is the rate of the jobs of the run, all queries at once; ``load``
+the load average of the machine over the last minute before and after, where its ``cores`` are all busy at that number.
 """
 
 import gc
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,16 +31,20 @@ from beirflow.files.records import Job, read_json, write_record
 from beirflow.jobs.by_name import by_name
 from beirflow.jobs.hardware import ModelHardware
 from beirflow.jobs.provenance import processor
-from beirflow.runs.answers import Answer, Asked, NoAnswerError, Open, Opened
+from beirflow.runs.answers import Asked, NoAnswerError, Open, Opened
 from beirflow.runs.family import System, system_of
 
 MOST_QUERIES = 200  # drawn from all queries
 SEED = 0  # of that draw
-WARM_UP = 10  # queries answered once before the measurement
+WARM_UP = 10  # further queries, answered once before the measurement; at most half of all
+REPETITIONS = 3  # passes over the measured queries
+RESAMPLES = 1000  # of the queries, for the interval of the median
 MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}  # after which no further query begins
 LEAST_QUERIES = 5  # measured regardless of the time limit
 
 PERCENTILES = (50, 95)
+
+OF_DOCUMENTS = ("load", "expand", "train", "index", "build")  # stages of a run that are no work of queries
 
 
 def measure_latency(
@@ -50,19 +62,22 @@ def measure_latency(
     ``systems`` holds the system and all that it is made from, as :func:`~beirflow.experiment.asked.asked_systems` states them.
     Raise DataError if a file is not the one that the run was made from.
     """
-    asking = Asking(systems, dataset, job, hardware.threads)
+    asking = Asking(systems, dataset, job)
     measurements: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
+    load = [os.getloadavg()[0]]
     with _surroundings(systems, hardware) as (devices, without_gpu, gpu):
-        for place in devices:
-            if place in measurements:  # nothing of the system is on a GPU
+        places = [(name, name, hardware.threads) for name in devices] + [("cpu_1_thread", "cpu", 1)] * (hardware.threads > 1)
+        for name, device, threads in places:
+            if name in measurements:  # nothing of the system is on a GPU
                 continue
             try:
-                measured_on, values = _measure(asking, system, top_k, replace(hardware, device=place))
-                measurements[measured_on] = values
+                measured_on, values = _measure(asking, system, top_k, replace(hardware, device=device, threads=threads))
+                measurements[name if threads != hardware.threads else measured_on] = values
             except NoAnswerError as error:
-                reasons[place] = str(error)
+                reasons[name] = str(error)
             gc.collect()  # what was in memory
+    load.append(os.getloadavg()[0])
     if "cuda" not in measurements:
         reasons.setdefault("cuda", without_gpu)
     run = asking.run(system)
@@ -78,7 +93,9 @@ def measure_latency(
         queries=asking.query_ids,
         of_queries=asking.of_queries,
         seed=SEED,
-        warm_up=min(WARM_UP, len(asking.query_ids)),
+        warm_up=len(asking.warm_up),
+        load={"before": load[0], "after": load[1], "cores": os.cpu_count()},
+        batch_queries_per_second=_batch_rate(run, asking.of_queries),
         top_k=top_k,
         threads=hardware.threads,
         processor=processor(),
@@ -88,40 +105,74 @@ def measure_latency(
     )
 
 
-def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
-    """Return ``p50_ms`` and ``p95_ms``, linearly interpolated, and ``mean_ms`` of times in seconds."""
-    times = 1000 * np.array(seconds)
-    return {f"p{each}_ms": float(np.percentile(times, each)) for each in PERCENTILES} | {"mean_ms": float(times.mean())}
+def _batch_rate(run: Mapping[str, Any], queries: int) -> float | None:
+    """Return the queries per second of the jobs of a run; None if it states no time for them."""
+    seconds = sum(took for stage, took in run.get("seconds", {}).items() if stage not in OF_DOCUMENTS)
+    return queries / seconds if seconds else None
 
 
-def time_answers(answer: Answer, queries: Sequence[str], clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Return the seconds of each query, answered one at a time after a warm-up; fewer than all if they take long."""
+def milliseconds(seconds: np.ndarray) -> dict[str, float]:
+    """Return percentiles, linearly interpolated, the 95 % bootstrap interval of the median over queries, and the mean.
+
+    Args:
+        seconds: Times in seconds of shape (repetitions, queries), not-a-number where a query was not repeated.
+
+    Returns:
+        ``p50_ms``, ``p50_low_ms``, ``p50_high_ms``, ``p95_ms`` and ``mean_ms`` of the medians of the repetitions.
+    """
+    times = 1000 * np.nanmedian(seconds, axis=0)
+    drawn = np.random.default_rng(SEED).integers(0, len(times), (RESAMPLES, len(times)))
+    low, high = np.percentile(np.median(times[drawn], axis=1), [2.5, 97.5])
+    percentiles = {f"p{each}_ms": float(np.percentile(times, each)) for each in PERCENTILES}
+    return percentiles | {"p50_low_ms": float(low), "p50_high_ms": float(high), "mean_ms": float(times.mean())}
+
+
+def time_answers(
+    answer: Callable[[str], object],
+    warm_up: Sequence[str],
+    queries: Sequence[str],
+    clock: Callable[[], float] = time.perf_counter,
+) -> np.ndarray:
+    """Return the seconds of each query in each repetition, of shape (repetitions, queries), one at a time after a warm-up.
+
+    Queries that take long are fewer than all; the last repetition may end with not-a-number, and further ones are left out.
+    """
     start = clock()
     # Caches fill and models load what they need at the first queries.
-    for query in queries[:WARM_UP]:
+    for query in warm_up:
         answer(query)
         if clock() - start > MOST_SECONDS["warm up"]:
             break
-    seconds: list[float] = []
+    seconds: list[list[float]] = []
     start = clock()
-    for query in queries:
-        before = clock()
-        answer(query)
-        seconds.append(clock() - before)
-        if clock() - start > MOST_SECONDS["measure"] and len(seconds) >= LEAST_QUERIES:
-            break
-    return seconds
+    while len(seconds) < REPETITIONS and not _is_over(clock() - start, seconds):
+        seconds.append([])
+        for query in queries[: len(seconds[0])] if len(seconds) > 1 else queries:
+            before = clock()
+            answer(query)
+            seconds[-1].append(clock() - before)
+            if _is_over(clock() - start, seconds):
+                break
+    measured = np.full((len(seconds), len(seconds[0])), np.nan)
+    for row, repetition in zip(measured, seconds, strict=True):
+        row[: len(repetition)] = repetition
+    return measured
+
+
+def _is_over(elapsed: float, seconds: Sequence[Sequence[float]]) -> bool:
+    """Test whether no further query begins, given the seconds since the first one and the measured times."""
+    return bool(seconds) and elapsed > MOST_SECONDS["measure"] and len(seconds[0]) >= LEAST_QUERIES
 
 
 class Asking:
     """The systems and the corpus of a measurement, read once for all devices.
 
-    ``query_ids`` and ``texts`` are the drawn queries of ``of_queries``; ``read`` has digests of what was read, by path below the
-    results.
+    ``query_ids`` and ``texts`` are the drawn queries of ``of_queries``, ``warm_up`` the texts of others; ``read`` has digests
+    of what was read, by path below the results.
     """
 
-    def __init__(self, systems: Mapping[str, Mapping[str, Any]], dataset: str, job: Job, threads: int) -> None:
-        self._entries, self.dataset, self.job, self.threads = systems, dataset, job, threads
+    def __init__(self, systems: Mapping[str, Mapping[str, Any]], dataset: str, job: Job) -> None:
+        self._entries, self.dataset, self.job = systems, dataset, job
         self.systems: dict[str, System] = {name: system_of(name, entry) for name, entry in systems.items()}
         documents, queries = (str(job.results / pattern(dataset=dataset)) for pattern in (DOCUMENTS, QUERIES))
         self.read = job.digests({path: recorded_digest(path) for path in (documents, queries)})
@@ -130,8 +181,11 @@ class Asking:
             self.doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
         table = read_table(queries)
         self.of_queries = table.num_rows
-        drawn = np.random.default_rng(SEED).permutation(table.num_rows)[:MOST_QUERIES]
-        self.query_ids, self.texts = (table[name].take(pa.array(drawn)).to_pylist() for name in ("query_id", "text"))
+        drawn = np.random.default_rng(SEED).permutation(table.num_rows)
+        apart = min(WARM_UP, table.num_rows // 2)
+        self.warm_up = table["text"].take(pa.array(drawn[:apart])).to_pylist()
+        measured = pa.array(drawn[apart : apart + MOST_QUERIES])
+        self.query_ids, self.texts = (table[name].take(measured).to_pylist() for name in ("query_id", "text"))
 
     def run(self, system: str) -> dict[str, Any]:
         """Return the record of the run of a system, and note its digest."""
@@ -139,7 +193,7 @@ class Asking:
         self.read[path] = file_digest(self.job.results / path)
         return read_json(self.job.results / path)
 
-    def opener(self, on: Mapping[str, Any], top_k: int) -> Callable[[str], Opened]:
+    def opener(self, hardware: ModelHardware, top_k: int) -> Callable[[str], Opened]:
         """Return a function that opens systems on a device by their names, each once, to answer with the first k documents."""
 
         @cache
@@ -150,7 +204,7 @@ class Asking:
             open_answers: Open = by_name(answers)  # imported only now: it may need torch
             return open_answers(
                 Asked(
-                    **on,
+                    **hardware.on,
                     job=self.job,
                     system=self.systems[name],
                     dataset=self.dataset,
@@ -158,7 +212,7 @@ class Asking:
                     doc_ids=self.doc_ids,
                     sizes=self._sizes,
                     top_k=top_k,
-                    threads=self.threads,
+                    threads=hardware.threads,
                     read=self.read,
                     systems=self.systems,
                     open=opened,
@@ -196,13 +250,25 @@ def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardw
 def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -> tuple[str, dict[str, Any]]:
     """Return the device on which a system was measured, and the measurement."""
     try:
-        opened = asking.opener(hardware.on, top_k)(system)
+        if "torch" in sys.modules:
+            hardware.use_threads()
+        opened = asking.opener(hardware, top_k)(system)
         with silence():
-            seconds = time_answers(opened.answer, asking.texts)
+            seconds = time_answers(opened.answer, asking.warm_up, asking.texts)
+            encoding = time_answers(opened.encode, [], asking.texts[: seconds.shape[1]]) if opened.encode else None
     # No other class is common to the errors of all devices that lack memory.
     except RuntimeError as error:
         if "out of memory" not in str(error):
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
-    return measured_on, {**milliseconds(seconds), "queries": len(seconds), "where": dict(opened.where), "made": dict(opened.made)}
+    values = {**milliseconds(seconds), **_parts(seconds, encoding), "repetitions": len(seconds), "queries": seconds.shape[1]}
+    return measured_on, {**values, "threads": hardware.threads, "where": dict(opened.where), "made": dict(opened.made)}
+
+
+def _parts(seconds: np.ndarray, encoding: np.ndarray | None) -> dict[str, float | None]:
+    """Return the median milliseconds of encoding and, as what is left of each query, of search; None if there are no parts."""
+    if encoding is None or encoding.shape[1] < seconds.shape[1]:
+        return {"encode_p50_ms": None, "search_p50_ms": None}
+    whole, first = (1000 * np.nanmedian(times, axis=0) for times in (seconds, encoding))
+    return {"encode_p50_ms": float(np.median(first)), "search_p50_ms": float(np.median(np.maximum(whole - first, 0)))}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import factorial, prod
 
 import numpy as np
-from scipy import stats
+import scipy  # scipy.stats is imported where ranks are compared: it takes as long as pandas
 
 LEVEL = 0.05
 
@@ -44,7 +44,7 @@ class Friedman:
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:
     """Return the mean over datasets of the ranks of systems, from 1, the best, for scores of shape (systems, datasets)."""
-    ranks: np.ndarray = stats.rankdata(-scores, axis=0).mean(axis=1)
+    ranks: np.ndarray = scipy.stats.rankdata(-scores, axis=0).mean(axis=1)
     return ranks
 
 
@@ -58,14 +58,14 @@ def friedman(scores: np.ndarray) -> Friedman | None:
         return None
     reach = critical_difference(systems, datasets)
     # Ranks ascend with values, and the best system has rank 1.
-    chi_square = float(stats.friedmanchisquare(*-scores).statistic)
+    chi_square = float(scipy.stats.friedmanchisquare(*-scores).statistic)
     rest = datasets * (systems - 1) - chi_square
     # Every dataset ranks alike: F is infinite, and the probability of one order on all datasets is exact.
     if rest < ROUNDING:
         orders = factorial(systems) / prod(factorial(count) for count in np.unique(scores[:, 0], return_counts=True)[1].tolist())
         return Friedman(np.inf, float(orders ** (1 - datasets)), reach)
     f = (datasets - 1) * chi_square / rest
-    return Friedman(f, float(stats.f.sf(f, systems - 1, (systems - 1) * (datasets - 1))), reach)
+    return Friedman(f, float(scipy.stats.f.sf(f, systems - 1, (systems - 1) * (datasets - 1))), reach)
 
 
 def critical_difference(systems: int, datasets: int) -> float:
@@ -73,7 +73,7 @@ def critical_difference(systems: int, datasets: int) -> float:
 
     It is the studentised range over the square root of 2, times the standard error.
     """
-    quantile = float(stats.studentized_range.ppf(1 - LEVEL, systems, np.inf)) / np.sqrt(2)
+    quantile = float(scipy.stats.studentized_range.ppf(1 - LEVEL, systems, np.inf)) / np.sqrt(2)
     return float(quantile * np.sqrt(systems * (systems + 1) / (6 * datasets)))
 
 

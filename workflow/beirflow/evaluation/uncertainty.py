@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from beirflow.evaluation.paired_tests import detectable_difference, holm, paired_t_test
 
@@ -166,9 +166,9 @@ def _rows(
     known: Mapping[str, Any], systems: Sequence[str], means: np.ndarray, drawn: np.ndarray, p: np.ndarray
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of all systems by one measure, from p of every pair, in order, if there are tests."""
-    ranks = stats.rankdata(-means.round(EQUAL), axis=0)
+    ranks = scipy.stats.rankdata(-means.round(EQUAL), axis=0)
     drawn = drawn.round(EQUAL)
-    drawn_ranks = stats.rankdata(-drawn, axis=1)
+    drawn_ranks = scipy.stats.rankdata(-drawn, axis=1)
     best = drawn == drawn.max(axis=1, keepdims=True)
     first = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(drawn, BOUNDS, axis=0).round(DECIMALS)

@@ -139,18 +139,18 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
         for system, dataset in scored:
             path = layout.METRICS(system=system, dataset=dataset)
             about[path] = doubts_about_record(side / path)
-            means = part(read_record(side / path), "measures", kind=dict)
-            about[path] += doubts_about_means(
-                means, per_query(side / layout.PER_QUERY(system=system, dataset=dataset), list(means))
-            )
+            record = read_record(side / path)
+            means, values = part(record, "measures", kind=dict), side / layout.PER_QUERY(system=system, dataset=dataset)
+            named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
+            missing = [name for name in named if not (layout.is_safe(name) and (side / name).is_file())]
+            about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
+            about[path] += doubts_about_means(means, per_query(values, list(means)))
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)
             about[path] = doubts_about_run(side / path)
             qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
             if not about[path] and qrels.is_file() and values.is_file():
-                about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(
-                    side / path, qrels, per_query(values, REPRODUCED)
-                )
+                about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(side / path, qrels, values)
         doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
     return doubts
 

@@ -227,7 +227,7 @@ def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[
     strata, pairs = [], []
     for corpus in corpora:
         if here is not there:
-            _same_data(here.folder, there.folder, corpus)
+            same_data(here.folder, there.folder, corpus)
         one, two = here.values(system, row, corpus, measure), there.values(other, row, corpus, measure)
         if one["query_id"] != two["query_id"]:
             raise DataError(f"{corpus} was evaluated on other queries there")
@@ -254,7 +254,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _same_data(here: Path, there: Path, corpus: str) -> None:
+def same_data(here: Path, there: Path, corpus: str) -> None:
     """Refuse, with a :class:`DataError`, two sides with other documents, another split or other judgements of a corpus."""
     path = layout.CORPUS(dataset=corpus)
     one, two = read_record(here / path), read_record(there / path)

@@ -53,12 +53,12 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
     return doubts
 
 
-def doubts_about_values(run_path: Path, qrels_path: Path, queries: Mapping[str, Scores]) -> list[str]:
-    """Return the problems of values of queries, measured again from a sound run and the judgements."""
-    if not queries:
-        return []
-    run, qrels = (_scores(path) for path in (run_path, qrels_path))
-    again, doubts = measure(run, qrels, [int(name.partition("@")[2]) for name in queries]), []
+def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> list[str]:
+    """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
+    with open_parquet(values_path, str(values_path)) as file:
+        names = [name for name in file.schema_arrow.names if name != "query_id"]
+    queries, (run, qrels) = per_query(values_path, names), map(_scores, (run_path, qrels_path))
+    again, doubts = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})), []
     for name, values in queries.items():
         expected = dict(zip(again["query_id"], again[name], strict=True))
         if expected.keys() != values.keys():

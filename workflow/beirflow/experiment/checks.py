@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.schema import Problems, choices, nearest
+from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
@@ -104,6 +104,8 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
     """Check that the definitions can be used together."""
     config = experiment.config
+    if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
+        problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
     for cutoff in config["cutoffs"]:
         if cutoff > config["top_k"]:
             allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"

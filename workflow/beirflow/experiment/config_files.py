@@ -66,6 +66,33 @@ def _is_json(text: str) -> bool:
         return False
 
 
+def key_places(paths: Iterable[str]) -> dict[str, str]:
+    """Return the file and line of every key of some configuration files, such as ``custom.systems.mine.model``.
+
+    A key of several files is in the last one, which Snakemake uses.
+    """
+    places: dict[str, str] = {}
+    for path in paths:
+        seen = set[int]()  # an alias may lead to a node above it
+        text = Path(path).read_text(encoding="utf-8")
+        nodes = [] if _is_json(text) else [("", yaml.compose(text, Loader=yaml.SafeLoader))]
+        while nodes:
+            above, node = nodes.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                inner = [(str(key.value), key, value) for key, value in node.value]
+            elif isinstance(node, yaml.SequenceNode):
+                inner = [(str(number), value, value) for number, value in enumerate(node.value)]
+            else:
+                continue
+            for name, key, value in inner:
+                places[f"{above}{name}"] = f"{path}:{key.start_mark.line + 1}"
+                nodes.append((f"{above}{name}.", value))
+    return places
+
+
 def repeated_keys(path: Path, text: str) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
     repeated, nodes = list[str](), [yaml.compose(text, Loader=yaml.SafeLoader)]

@@ -1,8 +1,8 @@
 """The estimate of a run before it starts: download, disk, tokens, jobs and hours of the missing results.
 
-Times come from the records of the same systems on this machine; for other systems the estimate prints the command that measures
-them. Sizes of corpora are known, or those of the BEIR paper; bytes and tokens per word are measured if a system has run, and
-otherwise typical of English.
+Times come from the records of the same systems on this machine; for other systems the estimate has a guess, and prints the
+command that measures them. Sizes of corpora are known, or those of the BEIR paper; bytes and tokens per word are measured if a
+system has run, and otherwise typical of English.
 """
 
 import os
@@ -16,6 +16,7 @@ from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.guess import Device, device_of, guessed_seconds
 from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 
@@ -29,16 +30,22 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
     parts = parts_of(experiment, results, sizes, rates)
     preparation = _preparation(results, sizes)
+    device = device_of(experiment)
+    guesses = {
+        part: guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
+        for part in parts
+        if part.seconds is None
+    }
     disk = highest_disk(experiment, sizes, parts, os.cpu_count() or 1)
     command = f"snakemake --cores all{configured}"
     lines = [
         "Datasets",
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
-        _system_table(experiment, parts),
+        _system_table(experiment, parts, guesses),
         f"\nDownload: {_bytes(_download(sizes.values()))}, and the missing models.",
         f"Jobs: {sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()):,} and some to end with.",
-        _hours(parts, preparation),
+        _hours(parts, preparation, guesses, device),
         f"Disk: at most {_bytes(sum(disk.values()))} more"
         f" ({', '.join(f'{name} {_bytes(value)}' for name, value in disk.items() if value >= 0.5e6)});"
         f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
@@ -82,14 +89,15 @@ def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> s
     return pd.DataFrame(rows).to_string(index=False)
 
 
-def _system_table(experiment: Experiment, parts: Sequence[Part]) -> str:
+def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mapping[Part, float]) -> str:
     rows = []
     for system in dict.fromkeys(part.system for part in parts):
         for row in experiment.needed_rows:
             of_row = [part for part in parts if (part.system, part.row) == (system, row)]
             if not of_row:  # nothing is tuned on it with this system
                 continue
-            tokens, seconds = [part.tokens for part in of_row], [part.seconds for part in of_row]
+            tokens, seconds = [part.tokens for part in of_row], sum(part.seconds or 0.0 for part in of_row)
+            guess = sum(guesses.get(part, 0.0) for part in of_row)
             rows.append(
                 {
                     "system": system,
@@ -98,20 +106,25 @@ def _system_table(experiment: Experiment, parts: Sequence[Part]) -> str:
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
                     "index": _bytes(sum(part.index for part in of_row)),
                     "jobs": f"{sum(part.jobs for part in of_row):,}",
-                    "time": "not known" if None in seconds else _time(sum(each or 0.0 for each in seconds)),
+                    "time": f"{_time(seconds + guess)}{' (guess)' if guess else ''}",
                 }
             )
     return pd.DataFrame(rows).to_string(index=False)
 
 
-def _hours(parts: Sequence[Part], preparation: float | None) -> str:
-    known = sum(part.seconds or 0.0 for part in parts) + (preparation or 0.0)
-    missing = [*sorted({part.system for part in parts if part.seconds is None})]
-    missing += ["the preparation of datasets"] if preparation is None else []
-    if missing and not known:
-        return "Time: not known; none of these systems has run here."
-    without = "".join(f", without {each}" for each in ["downloads", *missing])
-    return f"Time: {_time(known)} on this machine, one job after another{without}."
+def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Part, float], device: Device) -> str:
+    """Describe the time of all jobs, and the part of it that is a guess."""
+    known, guess = sum(part.seconds or 0.0 for part in parts) + (preparation or 0.0), sum(guesses.values())
+    without = "".join(
+        f", without {each}" for each in ["downloads", *(["the preparation of datasets"] if preparation is None else [])]
+    )
+    systems = sorted({part.system for part in guesses})
+    guessed = (
+        f"\nOf these, {_time(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
+        if systems
+        else ""
+    )
+    return f"Time: {_time(known + guess)} on this machine, one job after another{without}.{guessed}"
 
 
 def _measured(
@@ -135,7 +148,7 @@ def _measured(
         assumed = dict.fromkeys(FAMILIES[experiment.systems[system].family].assumed_size for system in unknown)
         if any(assumed):
             lines.append(f"Assumes {' and '.join(filter(None, assumed))} for systems that have not run here.")
-        lines.append(f"To measure the rest on the smallest dataset (its results stay): {command} -- {targets}")
+        lines.append(f"To measure them on the smallest dataset (its results stay): {command} -- {targets}")
     return lines
 
 
@@ -145,7 +158,7 @@ def _advice(experiment: Experiment, disk: Mapping[str, float], results: Path) ->
         return ""
     keys = [key for key in ("keep_representations", "keep_archives") if experiment.config[key]]
     todo = f" Set {' and '.join(f'{key}: false' for key in keys)}, or" if keys else " Choose fewer datasets, or"
-    return f" THIS MAY NOT FIT.{todo} write elsewhere with pathvars."
+    return f" THIS MAY NOT FIT.{todo} write elsewhere with results."
 
 
 def _free(results: Path) -> int:

@@ -17,6 +17,7 @@ from beirflow.experiment.dependencies import needed, runs_needed, tuning_corpus
 from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
+from beirflow.experiment.training_data import independent, trained_on, trained_rows
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
@@ -116,19 +117,6 @@ class Experiment(Datasets):
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
 
-    def trained_on(self, system: str) -> dict[str, str] | None:
-        """Return by dataset the split that a system, or one that it reads, was trained or tuned on; None if not stated."""
-        splits: dict[str, str] = {}
-        for name in needed([system], self.systems):
-            known = self.systems[name]
-            if known.trained_on.datasets is None and self._family(name).learns(known.settings):
-                return None
-            splits |= known.trained_on.datasets or {}
-            tuned = {self.tuned_on(name, corpus) for corpus in self.chosen_datasets} - {None}
-            for corpus in (self.datasets[str(each)] for each in sorted(map(str, tuned))):
-                splits.setdefault(corpus.whole_row, f"{corpus.split} (tuned)")
-        return splits
-
     def training_data(self, system: str) -> dict[str, str]:
         """Return the training data of a system in words, as a setting; none of a system that learns nothing."""
         known = self.systems[system]
@@ -137,12 +125,12 @@ class Experiment(Datasets):
     @cached_property
     def in_domain(self) -> dict[str, dict[str, str] | None]:
         """Return, by configured system, the configured datasets that it was trained on with the split; None if not stated."""
-        trained = {name: self.trained_on(name) for name in self.chosen_systems}
-        wholes = {row: self.rows[row][0].whole_row for row in self.chosen_rows}
-        return {
-            name: None if splits is None else {row: splits[whole] for row, whole in wholes.items() if whole in splits}
-            for name, splits in trained.items()
+        tuned = {
+            name: [self.datasets[on] for corpus in self.chosen_datasets if (on := self.tuned_on(name, corpus))]
+            for name in self.needed_systems
         }
+        rows = {row: self.rows[row] for row in self.chosen_rows}
+        return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
 
     @property
     def _seen(self) -> set[str]:
@@ -158,11 +146,7 @@ class Experiment(Datasets):
     @property
     def blocks(self) -> list[list[str]]:
         """Return the configured datasets that no configured system was trained on; those that share texts are together."""
-        by_corpus: dict[str, list[str]] = {}
-        for row in (row for row in self.chosen_rows if row not in self._seen):
-            corpus = self.rows[row][0]
-            by_corpus.setdefault(corpus.shares_texts_with or corpus.whole_row, []).append(row)
-        return list(by_corpus.values())
+        return independent({row: self.rows[row] for row in self.chosen_rows if row not in self._seen})
 
     def tuning_files(self, system: str, dataset: str) -> list[str]:
         """Return the files that settings of a system are tuned with for a corpus, as rules have them; none if they are stated."""
@@ -299,6 +283,12 @@ class Experiment(Datasets):
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
         return self.in_paths(system)["system"]
+
+    @property
+    def base_encoders(self) -> dict[str, str]:
+        """Return by chosen system the other one whose representations it searches."""
+        others = {system: self.encoder_of(system) for system in self.chosen_systems}
+        return {system: other for system, other in others.items() if other != system}
 
     def variant(self, system: str) -> dict[str, Any]:
         """Return the compression of the vectors that a dense system searches, and the system that has them."""

@@ -13,7 +13,7 @@ from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset, 
 from beirflow.catalogue.schema import Problems, defaults, problems_with, with_types
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
-from beirflow.experiment.config_files import CONFIGURATION, check_config_files
+from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases
@@ -77,7 +77,7 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
         datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
     )
     check_combinations(experiment, problems)
-    problems.raise_if_any(CONFIGURATION)
+    problems.raise_if_any(CONFIGURATION, key_places(config_files) if problems.lines else None)
     return experiment
 
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.files import layout
-from beirflow.files.layout import PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
+from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
 
 SHOWN = 5  # names of systems or datasets in the text
 
@@ -18,12 +18,14 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
     systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
     run = TREC_RUN(system=systems[0], dataset=experiment.rows[rows[0]][0].name)
     targets = {
+        "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
-        str(results / run): "any other file of docs/targets.md",
-        "audit": "checks of finished results; also compare, gate",
+        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
+        str(results / run): "any other file of docs/targets.md; runs, tables, figures",
+        "audit": "checks of finished results; also compare, leaderboard, gate",
     }
     width = max(map(len, targets))
     return "\n".join(
@@ -34,6 +36,15 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
             "Choose others with --config systems=bm25 datasets=scifact, or in a file: --configfile my.yaml",
         ]
     )
+
+
+def next_step(targets: Collection[str], results: Path, configured: str) -> str:
+    """Return the end of a run that made the report or the summary: where it is, and what to do next; else nothing."""
+    if {*targets} & {"report", str(results / REPORT)}:
+        return f"Report: {(results / REPORT).absolute()}\nTo check every number: snakemake --cores 1{configured} -- audit"
+    if {*targets} & {"summary", str(results / SUMMARY)}:
+        return f"For tables, figures and significance: snakemake --cores all{configured} -- report"
+    return ""
 
 
 def _named(names: Sequence[str], kind: str) -> str:

@@ -62,10 +62,10 @@ def disk_problem(error: OSError) -> str | None:
         return None
     problem = f"{error.filename or 'a file'}: {known[error.errno]} ({error.strerror})"
     if error.errno in REFUSED:
-        return f"{problem}; let the user who runs this read and write there, or move the results with 'pathvars', {AGAIN}"
+        return f"{problem}; let the user who runs this read and write there, or move the results with 'results', {AGAIN}"
     if error.errno in BROKEN:
         return f"{problem}; check the disk, {AGAIN}"
-    return f"{problem}; {_free(Path(error.filename or '.'))}; make room, or move the results with 'pathvars', {AGAIN}"
+    return f"{problem}; {_free(Path(error.filename or '.'))}; make room, or move the results with 'results', {AGAIN}"
 
 
 def _free(path: Path) -> str:

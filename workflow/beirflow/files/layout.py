@@ -114,6 +114,8 @@ TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
 OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
 """The same with a header that says where the run comes from."""
 
+LEADERBOARD = Pattern("leaderboard/index.html")
+LEADERBOARD_TABLE = Pattern("leaderboard/summary.csv")
 EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
 PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
 """The first documents of a run in MTEB's form."""
@@ -145,6 +147,8 @@ JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
 """All answers of the judge, which no job asks for again."""
 
 JUDGE_PAGE = Pattern("judge/{dataset}.html")
+NEAR_DUPLICATES = Pattern("near-duplicates/{dataset}/{other}.csv")
+NEAR_DUPLICATE_PAIRS = Pattern("near-duplicates/{dataset}/{other}-pairs.csv")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
@@ -157,6 +161,10 @@ FIGURE_SVG = Pattern("figures/{figure}.svg")
 FIGURE_DATA = Pattern("figures/{figure}.csv")
 REPORT = Pattern("report.html")
 REPORT_RECORD = Pattern("report.json")
+
+CHOICE = Pattern("choice.html")
+CHOICE_TABLE = Pattern("choice.csv")
+CHOICE_RECORD = Pattern("choice.json")
 
 LATENCY = Pattern("latency/{system}/{dataset}.json")
 
@@ -214,10 +222,11 @@ FOR_READING = (
         TABLE_MD,
     ),
     *(CITATIONS, POOL, POOL_RECORD),
-    *(REPORT, REPORT_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
+    *(REPORT, REPORT_RECORD, CHOICE, CHOICE_TABLE, CHOICE_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
-    *(PREDICTIONS, EXPLANATION, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
+    *(PREDICTIONS, EXPLANATION, LEADERBOARD, LEADERBOARD_TABLE, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),
+    *(NEAR_DUPLICATES, NEAR_DUPLICATE_PAIRS),
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 

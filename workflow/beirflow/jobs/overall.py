@@ -72,7 +72,9 @@ class Overall:
         parts = [f"{done / total if total else 1:.0%} of the work"]
         if documents := sum(each.documents for each in self.expected.values()):
             finished = sum(self.expected[job].documents for job in self._done)
-            parts.append(f"{finished:,.0f} of {documents:,.0f} documents encoded or indexed ({finished / elapsed:,.0f}/s)")
+            rate = finished / elapsed
+            speed = f" ({rate:,.0f}/s)" if rate >= 10 else f" ({60 * rate:,.0f}/min)" if finished else ""
+            parts.append(f"{finished:,.0f} of {documents:,.0f} documents encoded or indexed{speed}")
         if evaluations := sum(each.evaluates for each in self.expected.values()):
             parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
         if self._done and total - done >= 1:

@@ -64,7 +64,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def command_of(arguments: Sequence[str]) -> str:
     """Return a command, the program first, quoted for a shell, without passwords in addresses and keys of buckets."""
-    shown, hidden = [Path(arguments[0]).name], False
+    program = Path(arguments[0])  # of `python -m snakemake`, a file of its package
+    shown, hidden = [program.parent.name if program.name == "__main__.py" else program.name], False
     for argument in arguments[1:]:
         option = SECRET.fullmatch(argument)
         shown.append("..." if hidden else f"{option[1]}=..." if option and option[2] else argument)

@@ -42,6 +42,8 @@ PLACES = 1 << 56
 GRACE_SECONDS = 5.0
 """Time in which the jobs of a run that was killed end after it."""
 
+ELSEWHERE = "wait until it has ended, or write elsewhere: --config results=another-folder"
+
 ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0
 
@@ -57,8 +59,7 @@ def begin_run(logs: Path) -> None:
         before = os.pread(descriptor, 4096, 0)
         if not _take(descriptor, RUN_BYTE):
             problem = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
-            todo = "wait until it has ended, or write elsewhere: pathvars: {results: another-folder} in the configuration"
-            raise LockError(f"{problem}; {todo}")
+            raise LockError(f"{problem}; {ELSEWHERE}")
         run = secrets.token_hex(8)
         since, where = time.strftime("%F %T"), f"process {os.getpid()} on {socket.gethostname()}, in {Path.cwd()}"
         _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
@@ -76,6 +77,17 @@ def begin_run(logs: Path) -> None:
     except OSError as error:  # what cannot be written here, no job can write either, and that will be said
         os.environ.pop(RUN, None)
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
+
+
+def living_run(logs: Path) -> str | None:
+    """Return what to do about a run that has the results of these logs; None if there is no such run."""
+    if not (logs / LOCK).is_file():
+        return None
+    descriptor = _descriptor(logs / LOCK)
+    if _take(descriptor, RUN_BYTE):
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
+        return None
+    return f"{logs.parent}: {_description(os.pread(descriptor, 4096, 0)) or 'another run'} writes these results; {ELSEWHERE}"
 
 
 def is_of_a_run() -> bool:

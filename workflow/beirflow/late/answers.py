@@ -39,8 +39,10 @@ def open_answers(asked: Asked) -> Opened:
     ]
     order = byte_order(asked.doc_ids)
 
-    def answer(query: str) -> Hits:
-        vectors = TokenVectors.together(list(encoder.windows([query])))
-        return exact_top_k(vectors, lambda: parts, order, asked.top_k, excluded=NOTHING_EXCLUDED, device=device)
+    def encode(query: str) -> TokenVectors:
+        return TokenVectors.together(list(encoder.windows([query])))
 
-    return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made())
+    def answer(query: str) -> Hits:
+        return exact_top_k(encode(query), lambda: parts, order, asked.top_k, excluded=NOTHING_EXCLUDED, device=device)
+
+    return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made(), encode)

@@ -50,4 +50,4 @@ def open_answers(asked: Asked) -> Opened:
             parts.append((number, row + np.int32(span.start), score))
         return rank_hits(parts, asked.doc_ids, asked.top_k, settings.ties)[:3]
 
-    return Opened(answer, {"postings": "cpu"})
+    return Opened(answer, {"postings": "cpu"}, encode=fields_of)

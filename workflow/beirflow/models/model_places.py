@@ -1,6 +1,7 @@
 """The location of a model: on a hub at a pinned revision, in a folder, or in a Python package."""
 
 import importlib.util
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,13 +125,14 @@ def _hub_folder(system: ModelSettings, download: bool) -> Path:
 def fetching(system: ModelSettings) -> Iterator[None]:
     """Convert errors of a download, except ModelError, to a ModelError with the remedy."""
     keep_secrets_of_hub()
+    logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)  # two lines for each attempt; the error tells enough
     try:
         yield
     except ModelError:
         raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
-        todo = "check HF_ENDPOINT and the network, or put the model into a folder and name it under custom.systems"
-        said = without_credentials(str(error))
+        todo = "check HF_ENDPOINT, the network and, for a model that is not public, HF_TOKEN; or name a folder with the model"
+        said = without_credentials(str(error)).removeprefix("Got: ").partition("\n")[0]
         raise ModelError(
             f"system {system.name}: {system.model} at {system.revision} could not be fetched ({said}); {todo}"
         ) from error

@@ -1,59 +1,117 @@
 """The findings of the BEIR paper, tested on the results here and on its printed values.
 
 ``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
-paragraph in section 5, with a letter where it says several things), ``says``, ``source``, ``verdict`` (``holds``, ``does not
-hold``, ``undecided``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``coverage`` (``7 of 18`` datasets that the
-finding is about), ``numbers`` and ``datasets``, what the counts and means are over. Where a number in the paper's text does not
-follow from the results here or from the paper's table, the sentence says so.
+paragraph in section 5, or another section, with a letter where it says several things), ``says``, ``source``, ``verdict``
+(``holds``, ``does not hold``, ``undecided``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``coverage`` (``7 of
+18`` datasets that the finding is about), ``decided_by`` (the threshold, and its source), ``numbers`` and ``datasets``, what the
+counts and means are over. Where a number in the paper's text does not follow from the results here or from the paper's table, the
+sentence says so.
 :mod:`beirflow.paper.findings` has the rules.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from beirflow.analysis.lengths import median
 from beirflow.files.csv_files import read_named_csv, write_csv
-from beirflow.files.records import read_json
+from beirflow.paper.efficiency import GIGABYTE, HERE, OF_PAPER
 from beirflow.paper.evidence import NDCG, Evidence, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.findings import FINDINGS
+from beirflow.paper.further_findings import STUDIED
 from beirflow.report.leaderboard import significance_marks
 
-COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "numbers", "datasets")
+COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "decided_by", "numbers", "datasets")
 
-OF_A_QUERY = ("queries_seconds", "search_seconds", "rerank_seconds")  # stages that every query goes through
+GRADE = "grade "  # before a grade, among those whose lengths are counted
 
 
-def write_claims(
-    *,
-    means_paths: Sequence[str],
-    inspection_paths: Sequence[str],
-    costs_path: str,
-    comparison_path: str,
-    rows: Mapping[str, Sequence[str]],
-    claims_path: str,
-) -> None:
-    """Write the verdicts from metrics, inspections, costs and significance; ``rows`` has the corpora of every dataset."""
+@dataclass(frozen=True)
+class PaperTables:
+    """Tables of the paper that findings are about: latency, holes, overlap of words, median lengths, and statistics."""
+
+    efficiency_path: str
+    bias_path: str
+    overlap_path: str
+    medians_path: str
+    statistics_path: str
+
+
+def write_claims(*, means_paths: Sequence[str], comparison_path: str, tables: PaperTables, claims_path: str) -> None:
+    """Write the verdicts from metrics, significance and other tables of the paper."""
     facts = load_facts()
     scores = read_scores(means_paths, NDCG, facts)
-    inspections = {record["dataset"]: record["lengths"]["retrieved"] for record in map(read_json, inspection_paths)}
     names = facts.standing(scores.systems)
-    words = {
-        row: {name: median([inspections[corpus][ours] for corpus in corpora]) for name, ours in names.items()}
-        for row, corpora in rows.items()
-    }
     ours = {system: name for name, system in names.items()}
     marks = significance_marks(read_named_csv(comparison_path), NDCG, names.get(BM25, ""))
     significant = {(ours[system], dataset): mark for (system, dataset), mark in marks.items() if system in ours}
-    here = Evidence(scores.named(names), facts, words, _seconds(read_named_csv(costs_path), names), significant)
+    here = Evidence(scores.named(names), facts, significant=significant, **_of_tables(tables, ours))
     write_csv(claims(here, facts), claims_path)
+
+
+def _of_tables(tables: PaperTables, ours: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of evidence that other tables give; ``ours`` has the paper's systems by the ones that stand for them."""
+    medians, bias = read_named_csv(tables.medians_path), read_named_csv(tables.bias_path)
+    words: dict[str, dict[str, float]] = {}
+    grades: dict[str, dict[int, float]] = {}
+    for row in medians.to_dict("records"):
+        if row["of"] in ours:
+            words.setdefault(row["dataset"], {})[ours[row["of"]]] = row["median"]
+        elif str(row["of"]).startswith(GRADE) and int(row["of"].removeprefix(GRADE)) > 0:
+            grades.setdefault(row["dataset"], {})[int(row["of"].removeprefix(GRADE))] = row["median"]
+    efficiency = read_named_csv(tables.efficiency_path)
+    measured = efficiency[efficiency["source"] == HERE]
+    latencies = {
+        ours[row["system"]]: {"gpu_ms": row["gpu_ms"], "cpu_ms": row["cpu_ms"], "index_gb": row["index_bytes"] / GIGABYTE}
+        for row in measured.to_dict("records")
+        if row["system"] in ours
+    }
+    studied = bias[(bias["dataset"] == STUDIED) & bias["system"].isin(ours)]
+    statistics = read_named_csv(tables.statistics_path)
+    counted = statistics[statistics["without_text"].notna()]
+    return {
+        "median_words": words,
+        "grades": grades,
+        "latencies": latencies,
+        "measured_on": _place(measured),
+        "holes": {
+            ours[row["system"]]: {"hole": row["hole"], "before": row["ndcg"], "after": row["ndcg_extra"]}
+            for row in studied.to_dict("records")
+        },
+        "overlap": {
+            (row["dataset_a"], row["dataset_b"]): row["similarity"]
+            for row in read_named_csv(tables.overlap_path).to_dict("records")
+        },
+        "without_text": {row["dataset"]: (row["without_text"], row["documents"]) for row in counted.to_dict("records")},
+    }
+
+
+def _place(measured: pd.DataFrame) -> str:
+    """Return the dataset on which latency was measured, by the paper's name if it is a million documents of DBPedia."""
+    if measured.empty:
+        return ""
+    dataset, documents = str(measured["dataset"].iloc[0]), int(measured["documents"].iloc[0])
+    of_paper = dataset.startswith(str(OF_PAPER["dataset"])) and documents == OF_PAPER["documents"]
+    return str(OF_PAPER["dataset"]) if of_paper else f"{documents:,} documents of {dataset}"
+
+
+def _printed(facts: PaperFacts) -> Evidence:
+    """Return what the paper prints."""
+    return Evidence(
+        printed_scores(facts),
+        facts,
+        facts.median_words,
+        latencies=facts.efficiency,
+        measured_on=str(OF_PAPER["dataset"]),
+        holes={name: entry["trec_covid"] for name, entry in facts.systems.items() if "trec_covid" in entry},
+    )
 
 
 def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
     """Return the conclusions of every finding, from the results here and from the printed values."""
-    printed = Evidence(printed_scores(facts), facts, facts.median_words)
+    printed = _printed(facts)
     rows: list[dict[str, Any]] = []
     for finding in FINDINGS:
         for source, evidence, origin in (("here", here, "here it is"), ("printed", printed, "its table gives")):
@@ -66,18 +124,9 @@ def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
                     "verdict": conclusion.verdict,
                     "sentence": conclusion.sentence + finding.disagreement(conclusion.numbers, origin),
                     "coverage": conclusion.coverage,
+                    "decided_by": finding.decided_by,
                     "numbers": "; ".join(f"{name} = {value:.6g}" for name, value in conclusion.numbers.items()),
                     "datasets": ", ".join(conclusion.datasets),
                 }
             )
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _seconds(costs: pd.DataFrame, names: Mapping[str, str]) -> dict[str, float]:
-    """Return, by system of the paper, the seconds of jobs for a query of the system that stands for it."""
-    seconds = {}
-    for name, ours in names.items():
-        part = costs[costs["system"] == ours]
-        if part["queries"].sum():
-            seconds[name] = float(part[list(OF_A_QUERY)].sum().sum() / part["queries"].sum())
-    return seconds

@@ -1,7 +1,8 @@
 """The datasets of the BEIR paper as tables: table 1, their statistics, and the lengths of their documents.
 
 ``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``,
-``task``, ``domain``, ``titles`` (the share of documents that have one), ``relevancy`` (``binary``, or the number of levels, 0
+``task``, ``domain``, ``titles`` (the share of documents that have one), ``without_text`` (the number of documents with nothing
+but a title), ``relevancy`` (``binary``, or the number of levels, 0
 included), ``queries``, ``documents``, ``relevant_per_query``, ``query_words`` and ``document_words`` (averages), ``printed_…``
 of the last five, and ``note``. Words are stretches without whitespace, a title and its text with a space between; the paper
 seems to join them without one. A dataset of forums has the numbers of all of them together. Training and development queries
@@ -30,7 +31,17 @@ from beirflow.report.registry import paper_tables
 NUMBERS = ("queries", "documents", "relevant_per_query", "query_words", "document_words")
 """Columns of table 1 whose values the paper prints too."""
 
-STATISTICS = ("dataset", "task", "domain", "titles", "relevancy", *NUMBERS, *(f"printed_{name}" for name in NUMBERS), "note")
+STATISTICS = (
+    "dataset",
+    "task",
+    "domain",
+    "titles",
+    "without_text",
+    "relevancy",
+    *NUMBERS,
+    *(f"printed_{name}" for name in NUMBERS),
+    "note",
+)
 """Columns of table 1."""
 
 RETRIEVED, JUDGED, MEDIANS = paper_tables("tabulate_lengths")
@@ -63,6 +74,7 @@ def _row(name: str, corpora: Sequence[Mapping[str, Any]], facts: PaperFacts) -> 
     levels = len({0, *(int(grade) for corpus in corpora for grade in corpus["grades"] if int(grade) >= 0)})
     return row | {
         "titles": total["titles"] / total["documents"],
+        "without_text": total["without_text"],
         "relevancy": "binary" if levels <= len(("irrelevant", "relevant")) else f"{levels} levels",
         **{key: total[key] for key in ("queries", "documents")},
         "relevant_per_query": total["relevant"] / total["queries"],

@@ -3,9 +3,9 @@
 ``efficiency.csv`` has a row a system of the paper, ``as quoted elsewhere``, which no copy of the paper confirmed, over a
 million documents of DBpedia; and then a row a system ``here``: ``system``, ``source``, ``dataset`` and its ``documents``;
 ``gpu_ms`` and ``cpu_ms``, the median milliseconds of a query (the quotation does not say which average it is), and the 95th
-percentiles of ours; ``queries``, the number of measured ones; ``index_bytes``; ``threads``, ``processor`` and ``gpu``, on which
-ours were measured; and ``note``, the reason why a time is missing. Ours are times of exact search over all documents, with
-everything in memory.
+percentiles and means of ours, and ``cpu_1_thread_ms``, the median with one thread; ``top_k`` and ``precision`` of ours;
+``queries``, the number of measured ones; ``index_bytes``; ``threads``, ``processor`` and ``gpu``, on which ours were measured;
+and ``note``, the reason why a time is missing. Ours are times of exact search over all documents, with everything in memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ OF_PAPER = {"source": QUOTED, "dataset": "dbpedia-entity", "documents": 1_000_00
 
 GIGABYTE = 1e9
 
-TIMES = ("gpu_ms", "gpu_p95_ms", "cpu_ms", "cpu_p95_ms")
+TIMES = ("gpu_ms", "gpu_p95_ms", "gpu_mean_ms", "cpu_ms", "cpu_p95_ms", "cpu_mean_ms", "cpu_1_thread_ms")
 COLUMNS = (
     *("system", "source", "dataset", "documents", *TIMES, "queries", "index_bytes"),
-    *("threads", "processor", "gpu", "note"),
+    *("top_k", "precision", "threads", "processor", "gpu", "note"),
 )
 
 
@@ -53,7 +53,12 @@ def _measured(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: record[key] for key in ("system", "dataset", "documents", "threads", "processor", "gpu")},
         **{f"{device}_ms": summary["p50_ms"] for device, summary in measured.items()},
-        **{f"{device}_p95_ms": summary["p95_ms"] for device, summary in measured.items()},
+        **{f"{device}_{name}_ms": summary[f"{name}_ms"] for device, summary in measured.items() for name in ("p95", "mean")},
+        "cpu_1_thread_ms": record["devices"].get("cpu_1_thread", {}).get("p50_ms"),
+        "top_k": record["top_k"],
+        "precision": ", ".join(
+            sorted({str(each["made"]["precision"]) for each in measured.values() if "precision" in each["made"]})
+        ),
         "source": HERE,
         "queries": min((summary["queries"] for summary in measured.values()), default=None),
         "index_bytes": record.get("bytes", {}).get("index"),

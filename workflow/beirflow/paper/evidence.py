@@ -91,15 +91,25 @@ class Evidence:
         scores: NDCG@10.
         facts: The printed values.
         median_words: By dataset and system, the median words of the documents in the first ten ranks.
-        seconds: By system, seconds that jobs took for a query, from its text to its ranks.
         significant: By system and dataset, the mark of a significant difference to BM25; None where nothing was tested.
+        latencies: By system, ``gpu_ms`` and ``cpu_ms`` of a query and ``index_gb``, as far as they are known.
+        measured_on: The dataset of these; that of the paper is ``dbpedia-entity``, a million documents of it.
+        holes: By system, on TREC-COVID, ``hole``, and NDCG@10 ``before`` and ``after`` additional judgements, as far as known.
+        overlap: By pair of datasets, the similarity of their words.
+        grades: By dataset and grade, the median words of the documents that were judged so.
+        without_text: By dataset, the documents that have a title alone, and all documents.
     """
 
     scores: Scores
     facts: PaperFacts
     median_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
     significant: Mapping[tuple[str, str], str] | None = None
+    latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    measured_on: str = ""
+    holes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    overlap: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    grades: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    without_text: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:

@@ -1,6 +1,6 @@
 """The printed values of the BEIR paper, from ``workflow/catalogue/paper.yaml`` and ``published.yaml``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ class PaperFacts:
         median_words: By dataset and system, the median words of what is retrieved.
         not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
         made_otherwise: By system, how its values were made otherwise than ours, where that is so.
+        scope: Every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``.
     """
 
     systems: Mapping[str, Mapping[str, Any]]
@@ -35,6 +36,12 @@ class PaperFacts:
     median_words: Mapping[str, Mapping[str, float]]
     not_comparable: Mapping[str, Mapping[str, Any]]
     made_otherwise: Mapping[str, str]
+    scope: Sequence[Mapping[str, Any]]
+
+    @property
+    def out_of_scope(self) -> list[str]:
+        """Return sentences on the parts that are missing whatever is configured."""
+        return [f"{entry['part']}: {entry['missing']}." for entry in self.scope if "missing" in entry]
 
     @property
     def in_domain(self) -> list[str]:
@@ -86,7 +93,7 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
                 made_otherwise |= {system: source["note"]} if "note" in source else {}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
-    alone = {name: content[name] for name in ("efficiency", "median_words", "not_comparable")}
+    alone = {name: content[name] for name in ("efficiency", "median_words", "not_comparable", "scope")}
     return PaperFacts(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
 
 

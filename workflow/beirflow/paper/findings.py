@@ -1,14 +1,15 @@
-"""The numbered findings of section 5 of the BEIR paper, each a function from results to a sentence, its numbers and a verdict.
+"""The findings of the BEIR paper, each a function from results to a sentence, its numbers and a verdict.
 
 A count is over the datasets on which all systems that it names have a score, those that systems were trained on left out.
-:mod:`beirflow.paper.dense_findings` has those that are about dense systems alone.
+:mod:`beirflow.paper.dense_findings` has those of section 5 that are about dense systems alone, and
+:mod:`beirflow.paper.further_findings` those of other sections.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from beirflow.paper.dense_findings import (
     DENSE,
@@ -37,6 +38,23 @@ from beirflow.paper.evidence import (
     without_systems,
 )
 from beirflow.paper.facts import BM25
+from beirflow.paper.further_findings import (
+    GRADED,
+    MEASURED,
+    SPARSE,
+    STUDIED,
+    best_everywhere,
+    biased_pool,
+    cost_of_quality,
+    fast_dense,
+    fast_sparse,
+    fewer_lexical_holes,
+    large_indexes,
+    lengths_of_grades,
+    low_overlap,
+    small_indexes,
+    titles_alone,
+)
 from beirflow.report.pages import counted, listed
 
 NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"
@@ -59,9 +77,10 @@ class Finding:
     """A finding of the paper.
 
     Attributes:
-        number: That of the paragraph in section 5, with a letter where it says several things.
+        number: That of the paragraph in section 5, or another section, with a letter where it says several things.
         says: What it says, shortened.
         test: Computes it from results.
+        decided_by: The threshold of the verdict, and the place in the paper or elsewhere that states it.
         numbers: Those of its numbers that the paper prints.
         systems: Those that the sentence is about, without which the verdict is undecided.
         datasets: Those that it is about, if not all that nobody was trained on; every one is needed.
@@ -71,6 +90,7 @@ class Finding:
     number: str
     says: str
     test: Callable[[Evidence], Conclusion]
+    decided_by: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     systems: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
@@ -115,9 +135,9 @@ def in_domain_order(evidence: Evidence) -> Conclusion:
     if not names:
         return without_datasets("any but the training data")
     pairs = [(scores.values[system, trained], scores.mean(system, names)) for system in systems]
-    tau = float(stats.kendalltau(*zip(*pairs, strict=True)).statistic)
+    tau = float(scipy.stats.kendalltau(*zip(*pairs, strict=True)).statistic)
     # The variance of arctanh(tau) is 0.437 / (n - 4); arctanh(1) is infinite, hence the clip.
-    reach = stats.norm.ppf(0.975) * np.sqrt(0.437 / (len(systems) - 4))
+    reach = scipy.special.ndtri(0.975) * np.sqrt(0.437 / (len(systems) - 4))
     low, high = (float(np.tanh(np.arctanh(np.clip(tau, -0.999, 0.999)) + sign * reach)) for sign in (-1, 1))
     sentence = (
         f"The order of {len(systems)} systems on the training data and in the mean of {counted(len(names), 'dataset')} has "
@@ -184,64 +204,100 @@ def late_interaction(evidence: Evidence) -> Conclusion:
     return counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
 
 
-def cost_of_quality(evidence: Evidence) -> Conclusion:
-    """Test that BM25+CE and ColBERT take more time for a query than every dense system."""
-    slow, fast = (
-        {system: evidence.seconds[system] for system in names if system in evidence.seconds}
-        for names in (("bm25+ce", "colbert"), DENSE)
-    )
-    if not slow or not fast:
-        return Conclusion(FEW_SYSTEMS, f"There are no times of {'BM25+CE or ColBERT' if not slow else 'a dense system'}.")
-    times = listed([f"{evidence.label(system)} {1000 * value:.0f} ms" for system, value in {**slow, **fast}.items()])
-    sentence = f"Time of all jobs of a query, divided by the number of queries, which is not the latency of one: {times}."
-    return conclude(min(slow.values()) > max(fast.values()), sentence, {**slow, **fast}, [])
-
-
 FINDINGS = (
+    Finding(
+        "section 1",
+        "No single approach outperforms the others on all datasets.",
+        best_everywhere,
+        "no system has the highest score on all datasets (section 1)",
+        systems=AVAILABLE,
+    ),
+    Finding(
+        "section 3.1",
+        "Datasets of different domains have few words in common.",
+        low_overlap,
+        "fewer than those of one domain, in the median; the text has no number",
+    ),
     Finding(
         "1a",
         "In-domain performance is not a good indicator for out-of-domain generalization.",
         in_domain_order,
+        "the 95 % interval of Kendall's tau lies below 0.8 (Voorhees 2001, doi:10.1145/383952.383963); the text has no number",
         systems=AVAILABLE,
     ),
     Finding(
         "1b",
         "In-domain, BM25 is 7 to 18 points below the neural approaches.",
         bm25_in_domain,
+        "at least 7 points (paragraph 1), rounded",
         {"least": 7, "most": 18},
         AVAILABLE,
         ("msmarco",),
         over_all=False,
     ),
-    Finding("1c", "Elsewhere, BM25 is above many more complex approaches.", bm25_elsewhere, systems=AVAILABLE),
+    Finding(
+        "1c",
+        "Elsewhere, BM25 is above many more complex approaches.",
+        bm25_elsewhere,
+        "more than half of the systems; the text says many",
+        systems=AVAILABLE,
+    ),
     Finding(
         "2a",
         "Term weighting (DeepCT, SPARTA) is below BM25 on nearly all datasets.",
         term_weighting,
+        "16 of 18, which paragraph 4 calls almost all",
         systems=("deepct", "sparta"),
     ),
-    Finding("2b", "Document expansion (docT5query) is above BM25 on 11 of 18 datasets.", expansion, {"doct5query above": 11}),
+    Finding(
+        "2b",
+        "Document expansion (docT5query) is above BM25 on 11 of 18 datasets.",
+        expansion,
+        "11 of 18 (paragraph 2)",
+        {"doct5query above": 11},
+    ),
     Finding(
         "3a",
         "Dense retrieval (ANCE, TAS-B) is strong on some datasets and worse than BM25 on many.",
         dense_mixed,
+        "above BM25 on some, on less than half (caption of figure 3)",
         systems=("ance", "tas-b"),
     ),
     Finding(
         "3b",
         "Dense retrieval is below BM25 under a large shift: BioASQ, Touché-2020.",
         dense_shifted,
+        "each of them, on both (paragraph 3)",
         systems=DENSE,
         datasets=SHIFTED,
         over_all=False,
     ),
-    Finding("3c", "DPR, which was not trained on MS MARCO, generalizes worst.", dpr_worst, systems=AVAILABLE),
-    Finding("4a", "Re-ranking (BM25+CE) is above BM25 on 16 of 18 datasets.", reranking, {"bm25+ce above": 16}),
-    Finding("4b", "Late interaction (ColBERT) is above BM25 on 9 of 18 datasets.", late_interaction, {"colbert above": 9}),
+    Finding(
+        "3c",
+        "DPR, which was not trained on MS MARCO, generalizes worst.",
+        dpr_worst,
+        "the lowest mean of all (paragraph 3)",
+        systems=AVAILABLE,
+    ),
+    Finding(
+        "4a",
+        "Re-ranking (BM25+CE) is above BM25 on 16 of 18 datasets.",
+        reranking,
+        "16 of 18 (paragraph 4)",
+        {"bm25+ce above": 16},
+    ),
+    Finding(
+        "4b",
+        "Late interaction (ColBERT) is above BM25 on 9 of 18 datasets.",
+        late_interaction,
+        "9 of 18 (paragraph 4)",
+        {"colbert above": 9},
+    ),
     Finding(
         "5",
         "TAS-B is the best dense system, above ANCE on 14 and above DPR on 17 of 18 datasets.",
         strong_training,
+        "the highest mean, 14 and 17 of 18 (paragraph 5)",
         {"above ance": 14, "above dpr": 17},
         DENSE,
     ),
@@ -249,22 +305,109 @@ FINDINGS = (
         "6a",
         "TAS-B is below ANCE on two datasets: TREC-COVID by 17.3 and Touché-2020 by 7.8 points.",
         below_ance,
+        "below on both (paragraph 6)",
         {"trec-covid": 17.3, "webis-touche2020": 7.8, "datasets below ANCE": 2},
         datasets=LENGTHS,
         over_all=False,
     ),
-    Finding("6b", "TAS-B retrieves shorter documents than ANCE.", short_documents, datasets=LENGTHS, over_all=False),
+    Finding(
+        "6b",
+        "TAS-B retrieves shorter documents than ANCE.",
+        short_documents,
+        "shorter on both (paragraph 6)",
+        datasets=LENGTHS,
+        over_all=False,
+    ),
     Finding(
         "7",
         "GenQ is above TAS-B in special domains and below it in broader ones, such as Wikipedia.",
         adaptation,
+        "on more than half of either kind; the text has no number",
         datasets=SPECIAL_AND_GENERAL,
         over_all=False,
     ),
     Finding(
-        "8",
-        "Quality costs time: BM25+CE and ColBERT are slower than dense systems (section 5.1).",
+        "section 5.1a",
+        "Quality costs time: BM25+CE and ColBERT (more than 350 ms) are slower than dense systems.",
         cost_of_quality,
+        "slower than each of them",
+        {"least of these, ms": 350},
+        datasets=MEASURED,
+        over_all=False,
+    ),
+    Finding(
+        "section 5.1b",
+        "Dense systems are 20 to 30 times as fast as the re-ranker (less than 20 ms).",
+        fast_dense,
+        "at least 20 times (section 5.1)",
+        {"most, times": 30, "most, ms": 20},
+        ("bm25+ce", *DENSE),
+        MEASURED,
+        over_all=False,
+    ),
+    Finding(
+        "section 5.1c",
+        "On a CPU, sparse systems are the fastest (20 to 25 ms).",
+        fast_sparse,
+        "faster than every other system (section 5.1)",
+        {"least, ms": 20, "most, ms": 25},
+        (*SPARSE, *DENSE),
+        MEASURED,
+        over_all=False,
+    ),
+    Finding(
+        "section 5.1d",
+        "Indexes of lexical, re-ranking and dense systems are the smallest (less than 3 GB).",
+        small_indexes,
+        "3 GB, in whole gigabytes as its table has them (section 5.1)",
+        systems=(BM25, "bm25+ce", *DENSE),
+        datasets=MEASURED,
+        over_all=False,
+    ),
+    Finding(
+        "section 5.1e",
+        "ColBERT needs the largest index, SPARTA the second largest.",
+        large_indexes,
+        "that order (section 5.1)",
+        systems=("colbert", "sparta"),
+        datasets=MEASURED,
+        over_all=False,
+    ),
+    Finding(
+        "section 6a",
+        "Lexical systems retrieve fewer unjudged documents of TREC-COVID (6.4 and 2.8 %) than ANCE and TAS-B (14.4 and 31.8 %).",
+        fewer_lexical_holes,
+        "each fewer than each (section 6)",
+        {BM25: 6.4, "doct5query": 2.8, "ance": 14.4, "tas-b": 31.8},
+        (BM25, "doct5query", "ance", "tas-b"),
+        (STUDIED,),
+        over_all=False,
+    ),
+    Finding(
+        "section 6b",
+        "With further judgements, ANCE is 6.7 points above BM25 on TREC-COVID; docT5query gains 0.1, ColBERT 5.8.",
+        biased_pool,
+        "ANCE is above BM25, and gains more than docT5query (section 6)",
+        {"ance above BM25": 6.7, "doct5query gains": 0.1, "colbert gains": 5.8},
+        (BM25, "doct5query", "ance"),
+        (STUDIED,),
+        over_all=False,
+    ),
+    Finding(
+        "figure 4",
+        "On some datasets, longer documents are judged more relevant, on others shorter ones (appendix D).",
+        lengths_of_grades,
+        "medians rise with every grade on one dataset at least, and fall on one; the text has no number",
+        datasets=GRADED,
+        over_all=False,
+    ),
+    Finding(
+        "appendix D",
+        "About 42 of 171 thousand documents of TREC-COVID have no abstract.",
+        titles_alone,
+        "42 thousand, rounded",
+        {"thousands without": 42, "thousands": 171},
+        datasets=(STUDIED,),
         over_all=False,
     ),
 )

@@ -1,10 +1,10 @@
 """Statistics of a corpus: number and lengths of its texts, its judgements, and the frequency of every word.
 
 ``words/<dataset>.json`` is the record of ``words/<dataset>.parquet``. It holds ``dataset``, ``split``, ``counts`` (``documents``,
-``titles``, documents with a title, ``queries``, ``judgements``, ``relevant``, judgements above 0, ``document_words``,
-``query_words``, all words as stretches without whitespace, ``words`` and ``different_words``, as the overlap counts them),
-``grades`` (judgements by grade) and ``lengths``, histograms (:mod:`beirflow.analysis.lengths`) of ``all`` documents and, by
-grade, of those that were judged, one count a judgement.
+``titles``, documents with a title, ``without_text``, documents with nothing else, ``queries``, ``judgements``, ``relevant``,
+judgements above 0, ``document_words``, ``query_words``, all words as stretches without whitespace, ``words`` and
+``different_words``, as the overlap counts them), ``grades`` (judgements by grade) and ``lengths``, histograms
+(:mod:`beirflow.analysis.lengths`) of ``all`` documents and, by grade, of those that were judged, one count a judgement.
 
 ``words/<dataset>.parquet`` has the columns ``word`` and ``count``, words in byte order, and a row group for every first byte, so
 that a reader of many corpora holds the words with one first byte at a time. A word is a stretch of letters, marks and digits of
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.analysis.document_scan import WITH_TITLES, document_batches
-from beirflow.analysis.lengths import count_words, histogram
+from beirflow.analysis.lengths import NO_WORD, count_words, histogram
 from beirflow.datasets.corpus_files import read_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_record
@@ -30,8 +30,6 @@ from beirflow.files.writing import atomic_path
 ROWS = 1 << 13  # documents in memory at once
 
 WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64())])
-
-NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
 
 PENDING_WORDS = 1 << 22
 """Rows of unsummed counts after which they are summed; some 100 bytes each. The largest corpora have as many different words."""
@@ -108,7 +106,7 @@ def count_corpus(
     corpus, qrels = read_json(corpus_path), read_table(qrels_path)
     judged = pc.unique(qrels["doc_id"])
     counter = WordCounter()
-    lengths, length_of, titles = _scan(documents_path, judged, counter)
+    lengths, length_of, titled = _scan(documents_path, judged, counter)
     with atomic_path(words_path) as partial:
         word_counts = write_words(partial, counter)
     grades, of_judgement = qrels["score"].to_numpy(), length_of[pc.index_in(qrels["doc_id"], value_set=judged).to_numpy()]
@@ -121,7 +119,7 @@ def count_corpus(
         outputs={words_path: file_digest(words_path)},
         counts={
             "documents": len(lengths),
-            "titles": titles,
+            **titled,
             "queries": len(query_words),
             "judgements": len(grades),
             "relevant": int((grades > 0).sum()),
@@ -136,17 +134,21 @@ def count_corpus(
     )
 
 
-def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[np.ndarray, np.ndarray, int]:
+def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
     """Read all documents once, and count their words with ``counter``.
 
     Return the length of every document in words, int64; that of the n judged ones, -1 if a document is missing, int64 of shape
-    (n,); and the number of documents with a title.
+    (n,); and the counts of documents with a title, and of those without a text.
     """
-    lengths, length_of, titles = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64), 0
+    lengths, length_of = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64)
+    titles = without_text = 0
     for batch in document_batches(documents_path, WITH_TITLES, "count words", ROWS):
         counter.add(batch["text"])
         words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=judged)
         lengths.append(words)
         length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
         titles += pc.sum(pc.greater(batch["title_bytes"], 0)).as_py() or 0
-    return np.concatenate(lengths), length_of, titles
+        # A title and a space alone.
+        lengths_in_bytes = pc.binary_length(pc.utf8_rtrim_whitespace(batch["text"]))
+        without_text += pc.sum(pc.less_equal(lengths_in_bytes, batch["title_bytes"])).as_py() or 0
+    return np.concatenate(lengths), length_of, {"titles": titles, "without_text": without_text}

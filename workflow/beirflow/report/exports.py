@@ -12,11 +12,18 @@ from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import (
+    kind_tables,
+    leaderboard,
+    notes,
+    published_table,
+    ranks_table,
+    significance_marks,
+    uncertainty_table,
+)
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
-from beirflow.report.uncertainty_tables import uncertainty_table
 
 ABSENT = "these results have no such table"
 
@@ -46,10 +53,7 @@ def export_tables(
     by_measure = {}
     for measure in measures:
         marks = significance_marks(comparison, measure, baseline)
-        by_measure[measure] = (
-            leaderboard(summary, measure, marks, uncertainty),
-            notes(summary, bool(marks), baseline, uncertainty),
-        )
+        by_measure[measure] = leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline, uncertainty)
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
     published = published_table(summary, measures[0], sources)
     tables = {
@@ -59,6 +63,7 @@ def export_tables(
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),
         "holes": (holes_table(summary), []),
+        "ranks": (ranks_table(uncertainty, measures[0]), []),
         "significance": (significance_table(comparison), []),
         "uncertainty": (uncertainty_table(uncertainty), []),
         "systems": (systems_table(read_named_csv(systems_path)), []),

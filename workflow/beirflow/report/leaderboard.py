@@ -1,4 +1,4 @@
-"""The leaderboard: systems as rows, means first, then every dataset; and the published scores."""
+"""The leaderboard: systems as rows, means first, then every dataset; the uncertainty of its numbers; and the published scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,6 @@ from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINE
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
-from beirflow.report.uncertainty_tables import uncertainty_notes, with_ranks
 
 SYSTEM = Column("System", number=False, classes="stub")
 
@@ -20,18 +19,17 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
+QUERIES = "queries"  # drawn again, in ``uncertainty.csv``
+RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
+"""Columns of a table of ranks; a single system has the first alone."""
+
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
-def leaderboard(
-    summary: pd.DataFrame, measure: str, marks: Marks | None = None, uncertainty: pd.DataFrame | None = None
-) -> Table:
-    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
-
-    With ``uncertainty.csv``, the first of these columns is followed by its interval and the ranks of the systems by it.
-    """
+def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first."""
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
@@ -44,8 +42,7 @@ def leaderboard(
         ]
         for row in table.rows
     ]
-    table = replace(table, rows=rows)
-    return table if uncertainty is None else with_ranks(table, uncertainty, measure, next(iter(labels)))
+    return replace(table, rows=rows)
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
@@ -177,7 +174,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
     means = _names(summary[summary["split"].isna()])
     if uncertainty is not None and len(uncertainty):
-        sentences += uncertainty_notes(uncertainty)
+        sentences += _uncertainty_notes(uncertainty)
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
     if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
@@ -187,3 +184,67 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return sentences
+
+
+def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
+    """Return the uncertainty of the first column of a leaderboard, the best system first; None if the measure was not tested.
+
+    That is the first mean over datasets, or a single dataset. Of several kinds of draws, it is the first: of queries.
+    """
+    of_measure = uncertainty[(uncertainty["measure"] == measure) & (uncertainty["resampled"] == QUERIES)]
+    if of_measure.empty:
+        return None
+    means = [name for name in _names(of_measure) if "mean of " in name]
+    dataset = (means or _names(of_measure))[0]
+    label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
+    rows = []
+    for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
+        interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
+        ranks = Cell(_span(row["rank_low"], row["rank_high"], ".0f"), row["rank_low"])
+        others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
+        rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
+    columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
+    caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
+    return Table(f"ranks-{measure}", f"{measure}: ranks", caption, columns, rows, close=True)
+
+
+def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
+    """Return sentences on the columns of ranks, and on the power of each dataset."""
+    sentences = ["95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)."]
+    if uncertainty["system"].nunique() < 2:
+        return sentences
+    sentences.append(
+        "Rank: its 95 % interval over the same draws. First: the share of draws in which the system is the best. Alike: two"
+        " systems that share a letter are not told apart by the tests, after Holm's correction for all pairs."
+    )
+    measure = str(uncertainty["measure"].iloc[0])
+    known = uncertainty[(uncertainty["measure"] == measure) & uncertainty["detectable"].notna()]
+    by_dataset = {str(row["dataset"]).partition(" (")[0]: row["detectable"] for row in known.to_dict("records")}
+    least = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
+    power = f"Least difference in {measure} that is found with 80 % power (median of all pairs): {least}."
+    return [*sentences, power] if least else sentences
+
+
+def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
+    """Return ``uncertainty.csv``: every system on every dataset and in every mean."""
+    labels = {"dataset": "Dataset", "measure": "Measure", "resampled": "Drawn again", "system": "System"}
+    columns = [Column(label, number=False, classes="" if i else "stub") for i, label in enumerate(labels.values())]
+    columns += [Column(label) for label in ("Mean", "95 %", "Rank", "95 % of ranks", "First")]
+    columns += [Column("Alike", number=False, classes=""), Column("Detectable")]
+    rows = []
+    for row in uncertainty.to_dict("records"):
+        cells = [Cell(str(row[key]).partition(" (")[0]) for key in labels]
+        cells += [number(row["mean"]), Cell(_span(row["low"], row["high"], ".4f"), row["low"])]
+        cells += [number(row["rank"], "g"), Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])]
+        rows.append([*cells, number(row["first"], ".3f"), Cell(_text(row["groups"])), number(row["detectable"])])
+    return Table("uncertainty-table", "Uncertainty", "Means and ranks with their 95 % intervals", columns, rows, tall=True)
+
+
+def _span(low: float, high: float, form: str) -> str:
+    """Return an interval as text; one number if both bounds look alike."""
+    first, last = (format(bound, form) for bound in (low, high))
+    return first if first == last else f"{first}–{last}"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

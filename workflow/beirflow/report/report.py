@@ -13,7 +13,15 @@ from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
-from beirflow.report.leaderboard import kind_tables, leaderboard, notes, published_table, significance_marks
+from beirflow.report.leaderboard import (
+    kind_tables,
+    leaderboard,
+    notes,
+    published_table,
+    ranks_table,
+    significance_marks,
+    uncertainty_table,
+)
 from beirflow.report.pages import TEMPLATES, counted, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES
 from beirflow.report.system_tables import settings_table, systems_table
@@ -29,7 +37,6 @@ from beirflow.report.tables import (
     main_measures,
     significance_table,
 )
-from beirflow.report.uncertainty_tables import uncertainty_table
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -75,7 +82,10 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     rows = summary[summary["split"].notna()]["dataset"].nunique()
-    results = [leaderboard(summary, measure, marks[measure], uncertainty) for measure in measures]
+    results = []
+    for measure in measures:
+        results += [leaderboard(summary, measure, marks[measure])]
+        results += [table] if (table := ranks_table(uncertainty, measure)) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",

@@ -67,9 +67,9 @@ NOT_COUNTED = (
     " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
 )
 COUNTED = (
-    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran, whoever used them:"
-    " jobs that ran side by side each count all of it. Share is the processor time of the jobs over that of all processes"
-    " meanwhile; near 1, the energy is that of the jobs."
+    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
+    " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
+    " no more than the machine used; share is that of all jobs. Jobs that shared a GPU each count all of its energy."
 )
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
@@ -176,7 +176,7 @@ def energy_table(costs: pd.DataFrame) -> Table | None:
         values = {key: row[key] / ENERGY[key][2] for key in shown}
         cells = [Cell("not known") if pd.isna(value) else number(value, ENERGY[key][1]) for key, value in values.items()]
         rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *cells])
-    caption = "What the machine used while the jobs of every system ran"
+    caption = "Energy of the jobs of every system, summed over all of them"
     return Table("energy-table", "Energy", caption, columns, rows, tall=True) if shown else None
 
 

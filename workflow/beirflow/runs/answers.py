@@ -38,6 +38,7 @@ class Opened(NamedTuple):
     answer: Answer  # answers a query
     where: Mapping[str, str]  # device of what is in memory, "cpu" or "cuda", by name such as "model"
     made: Mapping[str, Any] = {}  # what it computes with, such as the precision
+    encode: Callable[[str], object] | None = None  # only the first part of an answer: from the text to what is searched with
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,11 @@ def open_answers(asked: Asked) -> Opened:
     segments = [Backward.of(segment) for path in paths for segment in read_segments(path, settings.quantize)]
     order = byte_order(asked.doc_ids, settings.ties)
 
+    def encode(query: str) -> Rows:
+        return Rows.together(list(weigher.windows([query], "queries")))
+
     def answer(query: str) -> Hits:
-        weights = quantized(Rows.together(list(weigher.windows([query], "queries"))), settings.quantize)
+        weights = quantized(encode(query), settings.quantize)
         hits, _ = search_segments(
             *(weights, segments, asked.doc_ids, asked.top_k),
             excluded=NOTHING_EXCLUDED,
@@ -42,4 +45,4 @@ def open_answers(asked: Asked) -> Opened:
         return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
-    return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)})
+    return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)}, encode)

@@ -20,7 +20,7 @@ from beirflow.paper.bias import EXTRA
 OF_THE_JOB = ("job", "code", "inputs", "outputs", RECORD_DIGEST)
 """Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
 
-MEASURED = ("peak_memory_bytes", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
+MEASURED = ("peak_memory_bytes", "machine_joules", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
 """The columns that come from benchmarks and from counted energy, which may be gone."""
 
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")

@@ -25,7 +25,7 @@ FORMS = (".html", ".tex", ".md", ".bib", ".gz")
 OF_A_FORM = (SYSTEMS, layout.CRATE, layout.CRATE_CONFIGURATION)
 """Endings and paths of files whose form, not only their numbers, is that of the code."""
 
-RECORDS = {REPORT_RECORD: REPORT, layout.PAPER_RECORD: layout.PAPER}
+RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PAPER_RECORD: layout.PAPER}
 """Records of files for reading, and the page that each was written with."""
 
 

@@ -122,6 +122,10 @@ def rebuilds(chain: Chain) -> Iterator[Rebuilds]:
     if layout.COST in chain.listing.files:
         with suppress(*UNREADABLE):
             experiment.config["carbon_intensity"] = stated_intensity(chain)
+    if layout.CHOICE_RECORD in chain.listing.files:
+        with suppress(*UNREADABLE):
+            record = read_record(chain.file(layout.CHOICE_RECORD))
+            experiment.config.update({key: part(record, key, kind=dict) for key in ("prices", "choice")})
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         scratch = Path(folder, "results")
         _link(chain, scratch, _shown_files(chain))

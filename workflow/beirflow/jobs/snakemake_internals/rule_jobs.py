@@ -1,11 +1,13 @@
 """Jobs of the rules for chosen files, without running Snakemake: rule files are read, nothing is planned or started."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from beirflow.files import layout
 from beirflow.jobs.snakemake_internals.workflow_run import check_version
 
 EXPERIMENT = "stated_experiment"
@@ -60,9 +62,16 @@ class RuleJobs:
         )
 
 
+def _makes_for_reading(rules: Path) -> bool:
+    """Test whether a rule file, if it has rules, names a file for reading; results that others only need are not made here."""
+    text = rules.read_text(encoding="utf-8")
+    named = (vars(layout).get(name) for name in re.findall(r"layout\.(\w+)", text))
+    return not re.search(r"^rule ", text, re.MULTILINE) or any(pattern in layout.FOR_READING for pattern in named)
+
+
 @contextmanager
 def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
-    """Read a Snakefile for an experiment, whatever the configuration says.
+    """Read a Snakefile, and its rule files that make files for reading, for an experiment, whatever the configuration says.
 
     Args:
         snakefile: The Snakefile.
@@ -96,7 +105,10 @@ def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJ
     workflow.globals[EXPERIMENT] = experiment
     logger.disabled = True  # it would say that the configuration file is extended
     try:
-        workflow.include(snakefile, overwrite_default_target=True)
+        include = workflow.include
+        # Half of the rules, and of the time to read them, are not needed.
+        workflow.include = lambda path, **options: _makes_for_reading(snakefile.parent / path) and include(path, **options)
+        include(snakefile, overwrite_default_target=True)
         yield RuleJobs(workflow, results)
     except WorkflowError as error:
         raise ValueError(f"the rules do not fit these results: {error}") from error

@@ -27,6 +27,7 @@ HANDLER = "DefaultStreamHandler"
 NOISE = (
     *("Building DAG", "Using shell", "Select jobs", "Conda environments:", "Singularity containers:", "Group jobs:"),
     *("Removing temporary output", "Shutting down", "Exiting because a job execution failed", "Complete log", "Elapsed time"),
+    *("Assuming unrestricted shared filesystem usage", "Cannot restore"),  # the second, of an archive that was not downloaded
     *("Storing in storage", "Retrieving from storage", "Finished upload", "Finished retrieval", "Removing local copy of storage"),
 )
 """Beginnings of messages without an event that tell nothing about the experiment."""
@@ -48,6 +49,9 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 FAILED = "At least one job did not complete successfully"
 """In the exception that ends a run."""
 
+LOCKED = "LockException"
+"""Exception for a working folder in which another run writes the same files, or was killed."""
+
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
@@ -62,6 +66,7 @@ class Terminal(logging.Handler):
         command: The command of the run.
         table: Returns the table of all results if it was asked for and is there, else an empty text.
         meant: Returns the probable meaning of a target that no rule makes, for the end of a sentence.
+        living: Returns what to do about another run that has the results; None without one.
         quiet: What ``--quiet`` suppresses: rules, progress, all.
         dry: Whether this is a dry run, whose plan Snakemake prints.
     """
@@ -72,12 +77,14 @@ class Terminal(logging.Handler):
         command: str,
         table: Callable[[], str],
         meant: Callable[[str], str],
+        living: Callable[[], str | None] = lambda: None,
         *,
         quiet: Collection[str] = (),
         dry: bool = False,
     ) -> None:
         super().__init__()
-        self.before, self.command, self.table, self.meant, self.quiet, self.dry = before, command, table, meant, quiet, dry
+        self.before, self.command, self.table, self.meant, self.living = before, command, table, meant, living
+        self.quiet, self.dry = quiet, dry
         self.name = HANDLER
         self.overall: Overall | None = None
         self.interrupted = self._ending = False
@@ -114,6 +121,11 @@ class Terminal(logging.Handler):
             for target in UNKNOWN.findall(message):
                 if near := self.meant(target):
                     self._write(f"{target}: no rule makes this{near}")
+
+    def say(self, words: str) -> None:
+        """Print a message that belongs to no job, if there is one."""
+        if words:
+            self._write(words)
 
     def close(self) -> None:
         """End the lines about progress."""
@@ -165,6 +177,9 @@ class Terminal(logging.Handler):
         """Put the exception that ends the run into our words; return False for another that no failed job explains."""
         if FAILED in message:
             self._write(self._last_words())
+            return True
+        if exception == LOCKED and (other := self.living()):  # Snakemake would advise to unlock the folder under that run
+            self._write(other)
             return True
         return self.interrupted or (exception in OF_FAILED_JOBS and "script" in message)
 

@@ -1,0 +1,71 @@
+"""Forgeries of every family and of every file for readers: each is detected, or the audit names what it does not compare."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.audit.fact_table import uncompared
+from beirflow.files import layout
+from forger import Forger
+from forgeries import PAGES, RESULTS, Forgery
+from results_maker import Made
+from results_of_everything import make_everything
+
+pytest.importorskip("faiss")
+
+ALL = 1000
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_everything(tmp_path_factory.mktemp("everything"))
+
+
+def lines_of(forger: Forger, sample: int) -> list[str]:
+    """What an audit says."""
+    _, sections, facts = run_checks(forger.results, forger.experiment, sample, 1)
+    checks = [check for section in sections.values() for check in section]
+    said = [f"{check.status}: {check.name}: {check.found}" for check in checks]
+    return said + [f"uncompared: {line}" for line in uncompared(facts)]
+
+
+def in_rounds(forgeries: list[Forgery]) -> list[list[Forgery]]:
+    """Forgeries that one folder can have together: the first of each family, the second of each, and so on."""
+    families = [list(of_one) for _, of_one in groupby(forgeries, key=lambda forgery: forgery.name.partition(":")[0])]
+    return [[of_one[number] for of_one in families if number < len(of_one)] for number in range(max(map(len, families)))]
+
+
+def unseen(forger: Forger, forgeries: list[Forgery], sample: int) -> list[str]:
+    """Names of forgeries that an audit of all of them says nothing of."""
+    for forgery in forgeries:
+        forgery.forge(forger)
+    lines = lines_of(forger, sample)
+    return [forgery.name for forgery in forgeries if not any(re.match(forgery.seen, line) for line in lines)]
+
+
+def without_pages(forger: Forger) -> Forger:
+    for path in [path for path in forger.results.rglob("*") if path.is_file()]:
+        if layout.is_for_reading(path.relative_to(forger.results).as_posix()):
+            path.unlink()
+    return forger
+
+
+def test_nothing_is_noticed_where_nobody_touched_them(everything: Made, tmp_path: Path) -> None:
+    assert Forger.of(everything, tmp_path).noticed(ALL) == []
+
+
+ROUNDS = [
+    *(pytest.param("results", number, marks=[pytest.mark.long] * (number > 0)) for number in range(len(in_rounds(RESULTS)))),
+    *(pytest.param("pages", number, marks=[pytest.mark.long] * (number > 0)) for number in range(len(in_rounds(PAGES)))),
+]
+
+
+@pytest.mark.parametrize(("kind", "number"), ROUNDS)
+def test_forgeries_are_detected_or_what_they_changed_is_named(everything: Made, tmp_path: Path, kind: str, number: int) -> None:
+    forger = Forger.of(everything, tmp_path)
+    if kind == "results":
+        assert unseen(without_pages(forger), in_rounds(RESULTS)[number], ALL) == []
+    else:
+        assert unseen(forger, in_rounds(PAGES)[number], 0) == []

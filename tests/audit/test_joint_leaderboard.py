@@ -1,0 +1,81 @@
+"""A leaderboard of folders of different people: each is audited, and shown as far as it can be relied on."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from beirflow.exchange import joint_leaderboard
+from beirflow.exchange.joint_leaderboard import collect_folders
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.load import load_experiment
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.layout import LEADERBOARD, LEADERBOARD_TABLE, MANIFEST
+from forger import Forger, put
+from results_maker import Made
+
+
+def collect(folder: Path, experiment: Experiment, *folders: object) -> str:
+    return collect_folders(
+        folder=str(folder), folders=folders, experiment=experiment, main_measure="NDCG@10", sample=0, seed=None
+    )
+
+
+def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original: Made, tmp_path: Path) -> None:
+    honest = tmp_path / "honest"
+    shutil.copytree(original.results, honest)
+    forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
+    forger.digest_again()
+    folders = [
+        {"path": str(honest), "manifest_sha256": file_digest(honest / MANIFEST)},
+        {"path": str(forger.results), "name": "<forged>"},
+        {"path": str(honest), "name": "other", "manifest_sha256": "0" * 64},
+        str(tmp_path / "nowhere"),
+    ]
+    words = collect(tmp_path / "here", load_experiment(original.config), *folders).splitlines()
+    assert words[0] == "honest: verified"
+    assert words[1].startswith("<forged>: marked; ")
+    assert words[2].startswith("other: refused; the manifest is the one that was published: ")
+    assert words[3].startswith("nowhere: refused; ")
+    table = pd.read_csv(tmp_path / "here" / LEADERBOARD_TABLE)
+    shown = {system: set(part["dataset"]) for system, part in table[table["split"].notna()].groupby("system")}
+    every = {"small", "more", "stack"}
+    forged = {"tiny (<forged>)": every - {"small"}, "second (<forged>)": every}
+    assert shown == {"tiny (honest)": every, "second (honest)": every, **forged}
+    page = (tmp_path / "here" / LEADERBOARD).read_text(encoding="utf-8")
+    assert "tiny (honest)" in page
+    assert "tiny (&lt;forged&gt;)" in page
+    assert ">0.9900" not in page
+
+
+def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(original.results, other)
+
+    def differ(here: Path, there: Path, corpus: str) -> None:  # as tests/unit/exchange/test_gate.py has it with real files
+        if (there, corpus) == (other, "small"):
+            raise DataError("small has other judgements there: corpora/small/qrels.parquet differs")
+
+    monkeypatch.setattr(joint_leaderboard, "same_data", differ)
+    honest = {"path": str(original.results), "name": "honest"}
+    words = collect(tmp_path, load_experiment(original.config), honest, str(other)).splitlines()
+    assert words[0] == "honest: verified"
+    left_out = "is left out: small has other judgements there: corpora/small/qrels.parquet differs"
+    assert words[1] == f"other: marked; tiny on small {left_out}; second on small {left_out}"
+    table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
+    assert set(table[(table["folder"] == "other") & table["split"].notna()]["dataset"]) == {"more", "stack"}
+
+
+@pytest.mark.parametrize(
+    ("folders", "problem"),
+    [
+        ([], "folders is empty"),
+        (["/a/results", "/b/results"], "results is the name of two folders"),
+        (["/a/nothing"], "no folder has a result that can be shown\nnothing: refused; "),
+    ],
+)
+def test_nothing_to_show_is_an_error(original: Made, tmp_path: Path, folders: list[str], problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        collect(tmp_path, load_experiment(original.config), *folders)
+    assert not (tmp_path / LEADERBOARD).exists()

@@ -1,0 +1,90 @@
+"""Results with a system of each family and of each kind that no other fixture of the audit has, by the rules that make them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from beirflow.experiment.asked import corpus_of
+from beirflow.experiment.load import load_experiment
+from beirflow.files import layout
+from beirflow.report.registry import FIGURES, PAPER_FIGURES
+from latencies import write_latency
+from results_maker import Made, run_rules
+from tiny_bert import save_tiny_bert
+from tiny_colbert import save_colbert
+from tiny_cross_encoder import save_cross_encoder
+from tiny_expanders import save_deepct, save_tiny_t5
+from tiny_sparse import save_masked_lm
+from workflow_runs import small_dataset, tiny_system, words
+
+HITS = 30
+"""Documents of each query in the run from elsewhere."""
+
+
+def everything_config(folder: Path) -> dict[str, Any]:
+    """A system of each kind on one dataset in chunks, fused with weights that another dataset decides; models are written."""
+    sizes = {"small": (60, 8), "dev": (34, 11)}
+    for name, (documents, queries) in sizes.items():
+        small_dataset(folder / name, documents, queries)
+        rows = (f"q{q} Q0 d{d:03} {1 + d} {(q * 31 + d * 7) % 11 / 2} them\n" for q in range(queries) for d in range(HITS))
+        (folder / f"{name}.trec").write_text("".join(rows))
+        given = ({"_id": f"d{i:03}", "queries": [words(i, 3), words(i + 7, 2)]} for i in range(documents))
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in given))
+    t5 = {"model": str(save_tiny_t5(folder / "t5")), "queries": 4, "query_length": 8}
+    bert = tiny_system(save_tiny_bert(folder / "bert"))
+    train = {"generator": t5["model"], "queries": 2, "query_length": 8, "documents": 40, "batch": 8}
+    systems = {
+        "words": {"family": "lexical"},
+        "written": {"family": "lexical", "expansion": t5},
+        "given": {"family": "lexical", "expansion": {"path": f"{folder}/{{dataset}}.jsonl"}},
+        "deepct": {"family": "lexical", "weights": {"model": str(save_deepct(folder / "deepct"))}},
+        "dense": bert,
+        "int8": {"variant_of": "dense", "vectors": "int8"},
+        "genq": {"family": "dense", "base": bert, "train": train},
+        "sparse": {"family": "sparse", "model": str(save_masked_lm(folder / "splade"))},
+        "late": {"family": "late-interaction", "model": str(save_colbert(folder / "colbert"))},
+        "theirs": {"family": "run", "run": f"{folder}/{{dataset}}.trec"},
+        "fused": {
+            "family": "fusion",
+            "of": ["words", "theirs"],
+            "method": "sum",
+            "normalize": "min-max",
+            "weights": {"tune": {"dataset": "dev", "step": 0.2}},
+        },
+        "crossed": {"family": "rerank", "first": "late", "depth": 20, "model": str(save_cross_encoder(folder / "crossed"))},
+        "graph": {"approximate": "dense", "index": "hnsw", "m": 4, "ef_construction": 20, "ef_search": 12},
+    }
+    return {
+        "systems": list(systems),
+        "datasets": ["small"],
+        "precision": "float32",
+        "device": "cpu",
+        "chunk_documents": 25,
+        "top_k": 40,
+        "cutoffs": [1, 10, 20],
+        "custom": {"systems": systems, "datasets": {name: {"path": str(folder / name)} for name in sizes}},
+    }
+
+
+def make_everything(folder: Path) -> Made:
+    """Results with a report, the pages of the paper, and exports; figures are none, and latencies are invented."""
+    made = Made(folder / "results", everything_config(folder))
+    experiment = load_experiment(made.config)
+    run_rules(made.results, experiment, [layout.SUMMARY])
+    shutil.rmtree(made.results / "candidates")
+    figures = [(layout.FIGURE_SVG, layout.FIGURE_PDF, name) for name in FIGURES]
+    figures += [(layout.PAPER_FIGURE_SVG, layout.PAPER_FIGURE_PDF, name) for name in PAPER_FIGURES]
+    for svg, pdf, name in figures:
+        for path in (made.results / pattern(figure=name) for pattern in (svg, pdf)):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
+    for name in experiment.chosen_systems:
+        write_latency(made.results, name, corpus_of(experiment))
+    exports = [
+        layout.OPEN_RUN(system="words", dataset="small"),
+        layout.TREC_RUN(system="late", dataset="small"),
+        layout.POOL(dataset="small"),
+    ]
+    run_rules(made.results, experiment, [layout.REPORT, layout.PAPER, layout.CRATE, *exports])
+    return made

@@ -1,0 +1,209 @@
+"""The leaderboard of many folders of results, by different people, each audited before its rows are shown.
+
+``leaderboard/index.html`` has the leaderboard of the report with a row a system and folder, and what the audit of each folder
+found; ``leaderboard/summary.csv`` the same numbers. A folder whose manifest or signature is not right is refused whole. A result
+that a failed check is about is left out, and so is one on other data than that of the first folder with its dataset.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from beirflow.audit.audit import Sections, run_checks
+from beirflow.audit.digests.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
+from beirflow.audit.digests.root import Published
+from beirflow.audit.digests.setup import Setup
+from beirflow.audit.verdict import grades, verdict_line
+from beirflow.evaluation.summary import summary_table
+from beirflow.exchange.gate import Side, same_data
+from beirflow.files import layout
+from beirflow.files.csv_files import write_csv
+from beirflow.files.errors import DataError
+from beirflow.report.leaderboard import leaderboard, notes
+from beirflow.report.pages import Cell, Column, Table, write_page
+
+SHOWN = 3
+"""Failed checks that are named of a folder."""
+
+LONGEST = 200
+"""Characters of each; ``snakemake -- audit`` says everything."""
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """A folder of results, and what its authors published of it.
+
+    Attributes:
+        path: The folder.
+        name: Its name on the leaderboard; that of the folder unless stated.
+        published: Digest or signature of its manifest.
+    """
+
+    path: Path
+    name: str
+    published: Published
+
+    @classmethod
+    def of(cls, entry: str | Mapping[str, Any]) -> "ResultsFolder":
+        """Read an entry of ``folders``: a path, or its attributes with those of :class:`Published`."""
+        known: dict[str, Any] = {"path": entry} if isinstance(entry, str) else dict(entry)
+        path = Path(known.pop("path")).expanduser()
+        return cls(path, known.pop("name", None) or path.absolute().name, Published(**known))
+
+
+@dataclass
+class Verified:
+    """What the audit of a folder found.
+
+    Attributes:
+        folder: The folder.
+        written: When the results were written, as they say; empty if unknown.
+        line: The steps of the audit.
+        identity: Who signed the manifest, or how its digest was checked.
+        problems: Findings, and why the folder or a result is left out.
+        side: Its results; None if it is refused.
+        affected: Systems and datasets that failed checks are about.
+    """
+
+    folder: ResultsFolder
+    written: str = ""
+    line: str = ""
+    identity: str = "unknown: neither a published digest nor a signature was given"
+    problems: list[str] = field(default_factory=list)
+    side: Side | None = None
+    affected: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def verdict(self) -> str:
+        """``refused``, ``marked`` where something was found, or ``verified``."""
+        return "refused" if self.side is None else "marked" if self.problems else "verified"
+
+
+def collect_folders(
+    *,
+    folder: str,
+    folders: Sequence[str | Mapping[str, Any]],
+    experiment: Setup,
+    main_measure: str,
+    sample: int,
+    seed: int | None = None,
+) -> str:
+    """Audit every folder and write the leaderboard of all into ``folder``.
+
+    Args:
+        folder: The results of this configuration, below which the leaderboard is written.
+        folders: Entries of the configuration.
+        experiment: The configuration of the person who collects.
+        main_measure: The measure of the leaderboard.
+        sample: Documents and queries of each corpus that are made again.
+        seed: Of the sample; drawn if None.
+
+    Returns:
+        The verdict on every folder, for the terminal.
+
+    Raises:
+        DataError: No folder is named, two have one name, or none can be shown.
+    """
+    named = [ResultsFolder.of(entry) for entry in folders]
+    if not named:
+        raise DataError("folders is empty; name folders of results: folders: [/results/of-a, /results/of-b]")
+    if twice := {each.name for each in named if [other.name for other in named].count(each.name) > 1}:
+        raise DataError(f"folders: {', '.join(sorted(twice))} is the name of two folders; give each a name: {{path: …, name: …}}")
+    verified = [_verify(each, experiment, sample, seed) for each in named]
+    tables = [part for each in verified if (part := _rows(each, verified, main_measure)) is not None]
+    words = "\n".join(f"{each.folder.name}: {each.verdict}{''.join(f'; {why}' for why in each.problems)}" for each in verified)
+    if not tables:
+        raise DataError(f"no folder has a result that can be shown\n{words}")
+    summary = pd.concat(tables, ignore_index=True)
+    page, table = (Path(folder) / path for path in (layout.LEADERBOARD, layout.LEADERBOARD_TABLE))
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(summary, table)
+    values = {
+        "title": f"Leaderboard of {len(verified)} folders",
+        "tables": [leaderboard(summary, main_measure), _folders_table(verified)],
+        "notes": notes(summary, marked=False, baseline=""),
+    }
+    write_page("leaderboard.html.j2", page, values, scripts=["tables.js"])
+    return f"{words}\nThe leaderboard: {page}"
+
+
+def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int | None) -> Verified:
+    """Audit a folder; what cannot be read is refused."""
+    verified = Verified(folder)
+    try:
+        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed or 0, published=folder.published)
+    except UNREADABLE as error:
+        verified.problems.append(f"{folder.path} cannot be read: {error}")
+        return verified
+    failed = [
+        check
+        for checks in sections.values()
+        for check in checks
+        if check.status == FAILED or not (manifest or check.status == PASSED)
+    ]
+    verified.problems += [_said(check) for check in failed[:SHOWN]] + [f"and {len(failed) - SHOWN} others"] * (
+        len(failed) > SHOWN
+    )
+    verified.line, verified.affected = verdict_line(grades(sections)), {result for check in failed for result in check.results}
+    verified.identity = _identity(sections) or verified.identity
+    if manifest and EVERYTHING not in verified.affected:
+        verified.written, verified.side = str(manifest["written"]), Side(folder.path, manifest)
+    return verified
+
+
+def _said(check: Check) -> str:
+    found = f"{check.name}: {check.found}{f'; expected: {check.expected}' if check.expected else ''}"
+    return found if len(found) <= LONGEST else f"{found[:LONGEST]}…"
+
+
+def _identity(sections: Sections) -> str:
+    known = ("the manifest is the one that was published", "the manifest is signed")
+    return "; ".join(check.found for check in sections["integrity"] if check.name in known and check.status == PASSED)
+
+
+def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd.DataFrame | None:
+    """Return the summary of the results of a folder that can be shown; None without any."""
+    if verified.side is None:
+        return None
+    paths = list(_shown_means(verified, verified.side, all_))
+    if not paths:
+        return None
+    table = summary_table(paths, main_measure)
+    table["system"] += f" ({verified.folder.name})"
+    return table.assign(folder=verified.folder.name, verdict=verified.verdict)
+
+
+def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> Iterator[str]:
+    """Yield the means that no failed check is about, on the data of the first folder with their dataset."""
+    for system in side.systems:
+        for row, corpora in side.rows(system).items():
+            if {(system, row), *((system, corpus) for corpus in corpora)} & verified.affected:
+                continue
+            try:
+                for corpus in corpora:
+                    first = next(each.side for each in all_ if each.side and _has(each.side, corpus))
+                    same_data(first.folder, side.folder, corpus)
+            except (DataError, *UNREADABLE) as error:
+                verified.problems.append(f"{system} on {row} is left out: {error}")
+                continue
+            yield str(side.folder / layout.METRICS(system=system, dataset=row))
+
+
+def _has(side: Side, corpus: str) -> bool:
+    return any(corpus in corpora for system in side.systems for corpora in side.rows(system).values())
+
+
+def _folders_table(verified: Sequence[Verified]) -> Table:
+    labels = ("Folder", "Verdict", "Written", "Identity", "Audit", "Found")
+    columns = [Column(label, number=False, classes="prose" if place > 2 else "") for place, label in enumerate(labels)]
+    rows = [
+        [
+            Cell(text)
+            for text in (each.folder.name, each.verdict, each.written, each.identity, each.line, "; ".join(each.problems))
+        ]
+        for each in verified
+    ]
+    return Table("folders", "Folders", "What was checked of each folder", columns, rows)

@@ -1,0 +1,105 @@
+"""A guess at the time of systems that have not run here: from the parameters of models, tokens, and the name of the device.
+
+It is right within a factor of a few: throughputs are rounded, and a model that is not on this machine has an average size.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from beirflow.experiment.datasets import CorpusSize, corpus_size
+from beirflow.experiment.expected_cost import parts_of
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.measured_rates import measured_rates
+from beirflow.files.errors import DeviceError
+from beirflow.jobs.gpus import list_gpus
+from beirflow.jobs.overall import duration
+
+PARAMETERS = 1.1e8
+"""Parameters of a model that is not on this machine: those of BERT base."""
+
+BYTES = 4.0
+"""Bytes of a parameter in a file of weights."""
+
+OPERATIONS: Mapping[str, float] = {
+    "H200": 2e14,
+    "H100": 1.5e14,
+    "A100": 1e14,
+    "L40": 6e13,
+    "4090": 6e13,
+    "V100": 4e13,
+    "A10": 3e13,
+    "L4": 3e13,
+    "T4": 2e13,
+}
+"""Operations a second that encoders reach in practice, by a part of the name of a GPU: a third of the peak in half precision."""
+
+LONG = 2 * 3600.0
+"""Seconds of a run that says before it starts how long it takes."""
+
+OTHER_GPU, CORE = 3e13, 1.5e11
+"""The same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores."""
+
+
+class Device(NamedTuple):
+    """The device of encoders: its name, and the operations that it does in a second."""
+
+    name: str
+    operations: float
+
+
+def device_of(experiment: Experiment) -> Device:
+    """Return the device on which encoders will run, as far as the configuration and nvidia-smi tell."""
+    gpus = []
+    with suppress(DeviceError):  # said by the jobs
+        gpus = [] if experiment.config["device"] in ("cpu", "mps") else list_gpus()
+    if gpus:
+        name = gpus[0].name
+        return Device(name, next((each for key, each in OPERATIONS.items() if key in name), OTHER_GPU))
+    cores = os.cpu_count() or 1
+    return Device(f"this CPU with {cores} cores", cores * CORE)
+
+
+def guessed_seconds(experiment: Experiment, system: str, size: CorpusSize, tokens: float | None, device: Device) -> float:
+    """Return the seconds of a system on a corpus: its model reads ``tokens``, and other stages take those of a typical machine.
+
+    A model does two operations for each parameter and token.
+    """
+    family = FAMILIES[experiment.systems[system].family]
+    rows = float(size.queries * min(experiment.depth(system), size.documents))
+    words, queries = size.documents * size.words, float(size.queries)
+    if family.read_by_model:  # its stages count what its model does
+        words = queries = rows = 0.0
+    pairs = float(size.queries) * size.documents
+    others = sum(stage.seconds(words=words, pairs=pairs, queries=queries, rows=rows) for stage in family.stages)
+    return 2 * _parameters(experiment, system) * (tokens or 0.0) / device.operations + others
+
+
+def start_warning(experiment: Experiment, results: Path, planned_seconds: float, configured: str) -> str:
+    """Return what a run should say before it takes hours; empty for a short one.
+
+    ``planned_seconds`` are those of its jobs on a typical CPU; ``configured`` is how the command line named the configuration.
+    """
+    if planned_seconds < LONG:
+        return ""
+    sizes = {name: corpus_size(experiment, results, name) for names in experiment.needed_rows.values() for name in names}
+    rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
+    device, seconds = device_of(experiment), 0.0
+    for part in parts_of(experiment, results, sizes, rates):
+        guess = guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
+        seconds += guess if part.seconds is None else part.seconds
+    first = (
+        f"-- try runs every system on 24 documents first, -- estimate has details: snakemake --cores all{configured} -- estimate"
+    )
+    return (
+        f"All systems on all datasets take about {duration(seconds)} on {device.name} (guess). {first}" if seconds >= LONG else ""
+    )
+
+
+def _parameters(experiment: Experiment, system: str) -> float:
+    """Return the parameters of the model of a system, by the size of its weights; an average without a model here."""
+    weights = [path for path in map(Path, experiment.model_files(system)) if path.suffix in (".safetensors", ".bin", ".onnx")]
+    return sum(path.stat().st_size for path in weights) / BYTES or PARAMETERS

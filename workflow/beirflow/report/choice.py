@@ -1,0 +1,228 @@
+"""The choice of a system: quality beside what a query and an index cost, and which systems are not told apart from the best.
+
+``choice.csv`` has a row a system, the best first:
+
+- ``datasets``, the main measure (the mean over datasets), ``low`` and ``high`` of its 95 % interval: queries are the sample,
+  datasets are fixed, as in :func:`~beirflow.evaluation.paired_tests.confidence_interval`.
+- ``difference``, ``difference_low``, ``difference_high``, ``p``, ``p_holm``: the same mean minus that of the best system, its
+  interval, and the paired randomisation test, corrected by Holm's method for all comparisons with the best; empty for the best.
+- ``encoder``: the system whose vectors a variant or an approximate index searches, if it is among these; ``loss``, ``loss_low``,
+  ``loss_high``, ``loss_p``, ``loss_p_holm``: the mean minus that of the encoder, likewise, corrected for all such comparisons;
+  ``exact@<k>``: share of the exact top k that an approximate system finds.
+- ``milliseconds`` and ``p95_milliseconds``: the median and the 95th percentile of a query that is answered alone, with everything
+  in memory, on ``device``; plain means over datasets.
+- ``index_bytes`` of all datasets, ``bytes_per_million`` documents; ``index_seconds_per_million``, of documents whose
+  representations were computed here, with expansion and training.
+- ``index_price`` and ``month_price`` of a million documents, ``price``, their sum; ``query_price`` of a million queries.
+- ``front_of_<cost>``: no other system is at least as good for at most as much, and better in one.
+
+Values that are not known are empty.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.constants import giga, hour, kilo, mega
+
+from beirflow.evaluation.main_measure import MAIN_MEASURE
+from beirflow.evaluation.paired_tests import confidence_interval, holm, randomisation_test
+from beirflow.evaluation.scores import read_per_query
+from beirflow.files.csv_files import read_named_csv
+from beirflow.files.errors import DataError
+from beirflow.files.records import read_json
+from beirflow.report.figure_tables import on_front
+
+SIGNIFICANT = 0.05
+DRAWN = 20_000  # signs of a test; their least p, times the number of systems, is far below the level
+
+INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
+"""Columns of ``cost.csv`` of stages before the first query."""
+
+COSTS = ("milliseconds", "bytes_per_million", "price")
+"""Kinds of cost that have a front."""
+
+
+@dataclass(frozen=True)
+class ChoiceFiles:
+    """Files that the choice is made from.
+
+    ``means_paths`` and ``per_query_paths`` are of every system on every corpus, in the same order, as ``latency_paths``;
+    ``rows`` has the corpora of every dataset, ``base_encoders`` by system the one whose vectors it searches.
+    """
+
+    means_paths: Sequence[str]
+    per_query_paths: Sequence[str]
+    latency_paths: Sequence[str]
+    costs_path: str
+    rows: Mapping[str, Sequence[str]]
+    base_encoders: Mapping[str, str]
+    main_measure: str = MAIN_MEASURE
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices in one currency: of an hour of the machine, and of 10^9 bytes stored for a month; None if not known."""
+
+    hour: float | None = None
+    gigabyte_month: float | None = None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Values of every query of all datasets.
+
+    Attributes:
+        values: By system, the values of the queries of each corpus, float64.
+        shares: Weight of each corpus in the mean over datasets; their sum is 1.
+    """
+
+    values: Mapping[str, list[np.ndarray]]
+    shares: list[float]
+    _weights: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Weigh every query by the share of its corpus."""
+        first = next(iter(self.values.values()))
+        weights = [np.full(len(part), share / len(part)) for part, share in zip(first, self.shares, strict=True)]
+        object.__setattr__(self, "_weights", np.concatenate(weights))
+
+    def mean(self, system: str) -> float:
+        """Return the mean over datasets."""
+        return float(self._weights @ np.concatenate(self.values[system]))
+
+    def interval(self, system: str, minus: str = "") -> tuple[float, float]:
+        """Return the 95 % interval of that mean, or of its difference to that of another system."""
+        parts = self.values[system]
+        if minus:
+            parts = [one - other for one, other in zip(parts, self.values[minus], strict=True)]
+        return confidence_interval(parts, weights=self.shares)
+
+    def tests(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        """Return p of paired randomisation tests of the difference of some pairs, float64 of shape (pairs,)."""
+        if not pairs:
+            return np.zeros(0)
+        differences = [np.concatenate(self.values[one]) - np.concatenate(self.values[other]) for one, other in pairs]
+        return randomisation_test(self._weights[:, None] * np.array(differences).T, DRAWN)
+
+
+def choice_table(files: ChoiceFiles, prices: Prices) -> pd.DataFrame:
+    """Return ``choice.csv``; raise DataError if values are not those that were recorded, or queries differ."""
+    quality, exact = _read_quality(files)
+    measure, systems = files.main_measure, sorted(quality.values, key=lambda system: -quality.mean(system))
+    table = pd.DataFrame({"system": systems, "datasets": len(files.rows), measure: [quality.mean(system) for system in systems]})
+    table[["low", "high"]] = [quality.interval(system) for system in systems]
+    _compare(table, quality, dict.fromkeys(systems[1:], systems[0]), ("difference", "p"))
+    table["encoder"] = [
+        files.base_encoders.get(system) if files.base_encoders.get(system) in systems else None for system in systems
+    ]
+    encoders = dict(table.set_index("system")["encoder"].dropna())
+    _compare(table, quality, encoders, ("loss", "loss_p"))
+    for name in dict.fromkeys(name for shares in exact.values() for name in shares):
+        table[name] = [exact[system].get(name, np.nan) for system in systems]
+    of_query = _latencies(files)
+    for column in ("milliseconds", "p95_milliseconds", "device"):
+        table[column] = [of_query[system][column] for system in systems]
+    costs = read_named_csv(files.costs_path)
+    of_index = [_of_index(costs[costs["system"] == system]) for system in systems]
+    for column in of_index[0]:
+        table[column] = [costs_of[column] for costs_of in of_index]
+    _add_prices(table, prices)
+    for cost in COSTS:
+        table[f"front_of_{cost}"] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
+    return table
+
+
+def _read_quality(files: ChoiceFiles) -> tuple[Quality, dict[str, dict[str, float]]]:
+    """Read the values of every query, and by system the shares of the exact hits that approximate ones find."""
+    values: dict[str, dict[str, np.ndarray]] = {}
+    counts: dict[str, dict[str, int]] = {}
+    queries: dict[str, Any] = {}
+    for means_path, path in zip(files.means_paths, files.per_query_paths, strict=True):
+        means, columns = read_per_query(means_path, path, ["query_id", files.main_measure])
+        system, corpus = means["system"], means["dataset"]
+        if not columns["query_id"].equals(queries.setdefault(corpus, columns["query_id"])):
+            raise DataError(f"{path}: other queries than those of other systems; evaluate again: rm {path}")
+        values.setdefault(system, {})[corpus] = columns[files.main_measure].to_numpy()
+        total = counts.setdefault(system, {})
+        for name, number in means["counts"].items():
+            if name.startswith("exact_"):
+                total[name] = total.get(name, 0) + number
+    corpora = {corpus: 1 / (len(files.rows) * len(names)) for names in files.rows.values() for corpus in names}
+    quality = Quality({system: [of[corpus] for corpus in corpora] for system, of in values.items()}, list(corpora.values()))
+    exact = {
+        system: {
+            f"exact@{name.split('_')[1]}": total[name] / total[name.removesuffix("_found")] for name in total if "_found" in name
+        }
+        for system, total in counts.items()
+    }
+    return quality, exact
+
+
+def _compare(table: pd.DataFrame, quality: Quality, others: Mapping[str, str], names: tuple[str, str]) -> None:
+    """Add differences of systems to others, their intervals, and p with and without correction for their number."""
+    difference, p = names
+    pairs = list(others.items())
+    tested = quality.tests(pairs)
+    rows = {
+        system: (quality.mean(system) - quality.mean(other), *quality.interval(system, other), *both)
+        for (system, other), *both in zip(pairs, tested, holm(tested), strict=True)
+    }
+    columns = [difference, f"{difference}_low", f"{difference}_high", p, f"{p}_holm"]
+    table[columns] = [rows.get(system, (np.nan,) * len(columns)) for system in table["system"]]
+
+
+def _latencies(files: ChoiceFiles) -> dict[str, dict[str, Any]]:
+    """Return by system the time of a query, on the GPU where it was measured on every corpus, else on the processor."""
+    records = {(record["system"], record["dataset"]): record for record in map(read_json, files.latency_paths)}
+    found = {}
+    for system in dict.fromkeys(system for system, _ in records):
+        devices = [set(records[system, corpus]["devices"]) for names in files.rows.values() for corpus in names]
+        device = next((name for name in ("cuda", "cpu") if all(name in known for known in devices)), None)
+        times = {}
+        for column, key in (("milliseconds", "p50_ms"), ("p95_milliseconds", "p95_ms")):
+            rows = [
+                np.mean([records[system, corpus]["devices"][device][key] if device else np.nan for corpus in names])
+                for names in files.rows.values()
+            ]
+            times[column] = float(np.mean(rows))
+        found[system] = {**times, "device": device}
+    return found
+
+
+def _of_index(costs: pd.DataFrame) -> dict[str, float]:
+    """Return bytes and seconds of the indexes of a system from its rows of ``cost.csv``."""
+    index_bytes, documents = float(costs["index_bytes"].sum(skipna=False)), costs["documents"].sum()
+    computed = (costs["documents"] - costs["documents_reused"]).sum()
+    known = bool(costs["index_seconds"].notna().all()) and computed > 0
+    seconds = float(costs[[column for column in INDEXING if column in costs]].sum().sum()) if known else np.nan
+    return {
+        "index_bytes": index_bytes,
+        "bytes_per_million": index_bytes / documents * mega,
+        "index_seconds_per_million": seconds / max(computed, 1) * mega,
+    }
+
+
+def _add_prices(table: pd.DataFrame, prices: Prices) -> None:
+    """Add prices; empty without one."""
+    hourly, stored = (np.nan if price is None else price for price in (prices.hour, prices.gigabyte_month))
+    table["index_price"] = table["index_seconds_per_million"] / hour * hourly
+    table["month_price"] = table["bytes_per_million"] / giga * stored
+    table["price"] = table["index_price"] + table["month_price"]
+    table["query_price"] = table["milliseconds"] / kilo / hour * hourly * mega
+
+
+def not_worse(table: pd.DataFrame) -> pd.Series:
+    """Test by row that a system is the best, or not significantly worse."""
+    return table["p_holm"].isna() | (table["p_holm"] >= SIGNIFICANT)
+
+
+def cheapest(table: pd.DataFrame) -> Any:
+    """Return the cheapest row, by price, else by bytes, then by milliseconds and quality; None if no cost is known."""
+    orders = [cost for cost in ("price", "bytes_per_million", "milliseconds") if table[cost].notna().any()]
+    if not orders:
+        return None
+    known = table[table[orders[0]].notna()]
+    return known.sort_values(orders, kind="stable").iloc[0]

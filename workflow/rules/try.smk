@@ -1,0 +1,30 @@
+"""Try every configured system on a tiny dataset, before a run takes hours.
+
+REQUIRED INPUTS
+  workflow/trial/    24 documents and 4 queries in BEIR form
+
+OUTPUTS
+  none for other rules: it writes <results>/try/, results of their own
+
+STEPS
+  - run this workflow with the same systems and settings on this dataset; print the message of each system that fails
+"""
+
+
+rule try:
+    log:
+        "<results>/logs/try.log",
+    localrule: True
+    conda:
+        "../../envs/encode.yaml"
+    threads: workflow.cores
+    params:
+        entrance="beirflow.experiment.trial:try_systems",
+        experiment="beirflow.experiment.load:load_experiment()",
+        code=code_version("try"),
+        snakefile=f"{HERE}/Snakefile",
+        limits=this_run.limits,
+    message:
+        "try the systems on a tiny dataset"
+    script:
+        "../scripts/run.py"
