@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
@@ -16,7 +17,7 @@ from beirflow.imported.import_run import import_run
 from beirflow.sources.fetch_dataset import fetch_dataset
 from by_name import call
 from forger import Forger
-from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, use_cache
+from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, put_parquet, use_cache
 from results_maker import evaluate, make_results, prepare, write_summary
 from sentence_transformers import SentenceTransformer, models
 from workflow_runs import tiny_system, words
@@ -118,6 +119,34 @@ def test_a_dataset_of_a_hub_is_compared_with_what_was_fetched(
     checks = checks_of(tmp_path, fetched)
     assert [check.status for check in checks if check.name == SOURCES] == [NOT_CHECKED]
     assert [check for check in checks if check.status == FAILED] == []
+
+
+def bright(folder: Path) -> Path:
+    """A domain of BRIGHT, whose first query excludes two documents, one of which is not in the corpus."""
+    put_parquet(folder / "documents/biology-00000-of-00001.parquet", [{"id": f"d{i}", "content": words(i, 5)} for i in range(8)])
+    excluded = [["d2", "gone"], ["N/A"]]
+    examples = [
+        {"id": str(i), "query": words(90 + i, 4), "gold_ids": ["d1"], "excluded_ids": excluded[i]} for i in range(len(excluded))
+    ]
+    put_parquet(folder / "examples/biology-00000-of-00001.parquet", examples)
+    return folder
+
+
+def test_documents_that_queries_exclude_are_compared_with_the_source_and_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = {"hub": "z/BRIGHT", "revision": REVISION, "subset": "biology", "layout": "bright", "drop_self_matches": False}
+    with Hub({"z/BRIGHT": bright(tmp_path / "bright")}, monkeypatch, tmp_path / "cache"):
+        config = make(tmp_path, dataset)
+    assert failed(tmp_path, config) == []
+    run = pq.read_table(tmp_path / "results/runs/theirs/own.parquet").to_pylist()
+    assert [sum(row["query_id"] == query for row in run) for query in ("0", "1")] == [7, 8]
+    forger = Forger(tmp_path / "results", load_experiment(config))
+    lists = pa.array([[], []], pa.list_(pa.string()))
+    path = forger.path("corpora/own/queries.parquet")
+    pq.write_table(pq.read_table(path).set_column(2, "excluded_ids", lists), path)
+    forger.digest_again()
+    assert SOURCES in {check.name for check in failed(tmp_path, config)}
 
 
 def test_another_revision_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:
