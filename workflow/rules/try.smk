@@ -10,6 +10,8 @@ STEPS
   - run this workflow with the same systems and settings on this dataset; print the message of each system that fails
 """
 
+from beirflow.experiment.asked import all_cores
+
 
 rule try:
     log:
@@ -17,7 +19,7 @@ rule try:
     localrule: True
     conda:
         "../../envs/encode.yaml"
-    threads: workflow.cores
+    threads: all_cores(this_run.limits)
     params:
         entrance="beirflow.experiment.trial:try_systems",
         experiment="beirflow.experiment.load:load_experiment()",

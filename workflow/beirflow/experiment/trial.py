@@ -55,6 +55,7 @@ def trial_config(experiment: Experiment, systems: list[str], dataset: str, resul
         "gate": {},
         "baseline": None,
         "compare_with": None,
+        "of": None,
     }
     datasets = {"datasets": [TRIAL], "custom": {"systems": own, "datasets": {TRIAL: {"path": dataset}}}}
     config = {key: value for key, value in experiment.config.items() if key != "pathvars"}
