@@ -300,9 +300,7 @@ def test_a_comparison_with_other_results_is_listed_as_not_compared(families: For
 def test_the_table_of_systems_is_made_again_where_one_was_tuned(families: Forger) -> None:
     """Its run names the corpus that it was tuned on, which was not looked for, so that nothing was compared."""
     experiment, table = families.experiment, families.path("systems.csv")
-    settings = {
-        name: {"family": experiment.systems[name].family} | experiment.settings(name) for name in experiment.chosen_systems
-    }
+    settings = {name: experiment.described(name) for name in experiment.chosen_systems}
     records = [str(families.path(f"runs/{name}/small.json")) for name in experiment.chosen_systems]
     describe_systems(systems=settings, record_paths=records, systems_path=str(table), job=Job(families.results))
     assert [check.status for check in named(families.checks(), "systems.csv")] == [PASSED]

@@ -10,7 +10,7 @@ OUTPUTS
   not declared for audit and compare, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
   <results>/comparison.json, comparison.html    differences from the results in compare_with
-  <results>/leaderboard/index.html, summary.csv the leaderboard of the folders in `folders`, each audited (leaderboard)
+  <results>/leaderboard/index.html, .csv          the leaderboard of the folders in `folders`, each audited (leaderboard)
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
   page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance

@@ -23,7 +23,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import AUDIT, AUDIT_RECORD, FOR_READING, PAPER_RECORD, REPORT_RECORD
+from beirflow.files.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, FOR_READING, PAPER_RECORD, REPORT_RECORD
 from beirflow.files.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from results_maker import Made, add_invented_family, average, evaluate, write_summary
 from tiny_bert import save_tiny_bert
@@ -452,7 +452,7 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Audited)
     }
     names = {pattern(**of_one) for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
     assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
-    for name in names - {REPORT_RECORD, PAPER_RECORD, AUDIT, AUDIT_RECORD}:
+    for name in names - {REPORT_RECORD, CHOICE_RECORD, PAPER_RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
         audited.path(name).touch()
     assert {check.name for check in audited.failed()} == {"files for reading show the results"}

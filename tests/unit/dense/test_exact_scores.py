@@ -32,7 +32,7 @@ def scores_of(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
     matrix, block = torch.from_numpy(queries), torch.from_numpy(documents)
     query, row = (torch.from_numpy(part) for part in np.divmod(np.arange(len(queries) * len(documents)), len(documents)))
     with Threads(CPU) as threads:
-        chunk = Chunk(matrix, documents, torch.full((len(queries),), -1), "dot", threads)
+        chunk = Chunk(matrix, documents, torch.full((len(queries), 1), -1), "dot", threads)
         return module.exact_scores(chunk, block, block.norm(dim=1), query, row).reshape(len(queries), -1).numpy()
 
 

@@ -30,7 +30,7 @@ def unit_vectors(count: int, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def chunk_of(queries: np.ndarray, documents: np.ndarray, threads: Threads, dtype: torch.dtype = torch.float32) -> Chunk:
-    return Chunk(torch.from_numpy(queries), documents, torch.full((len(queries),), -1), "dot", threads, dtype)
+    return Chunk(torch.from_numpy(queries), documents, torch.full((len(queries), 1), -1), "dot", threads, dtype)
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_another_revision_than_the_pinned_one_is_not_taken(folder: Path, tmp_pat
         result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
     assert server.asked
     assert not any(OTHER_REVISION in asked.path for asked in server.asked)
-    assert_explained(result, tmp_path, MODEL, REVISION, "HF_ENDPOINT", "custom.systems")
+    assert_explained(result, tmp_path, MODEL, REVISION, "HF_ENDPOINT", "name a folder with the model")
 
 
 def test_a_hub_that_may_not_be_asked_is_explained(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import pyarrow as pa
 
 from beirflow.files.errors import DataError
-from beirflow.sources.beir_files import EXCLUDED, Judgement, read_judgements, read_queries
+from beirflow.sources.beir_files import Judgement, read_judgements, read_queries
+from beirflow.sources.forms import EXCLUDED
 from beirflow.sources.query_lists import texts_of
 from beirflow.sources.source import QUERIES, DatasetSource, qrels_of
 

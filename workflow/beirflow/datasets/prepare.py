@@ -27,8 +27,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
-from beirflow.sources.beir_files import EXCLUDED
-from beirflow.sources.forms import form_of
+from beirflow.sources.forms import EXCLUDED, form_of
 from beirflow.sources.hub_source import HubSource
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS, DatasetSource, qrels_of

@@ -1,8 +1,8 @@
 """The leaderboard of many folders of results, by different people, each audited before its rows are shown.
 
 ``leaderboard/index.html`` has the leaderboard of the report with a row a system and folder, and what the audit of each folder
-found; ``leaderboard/summary.csv`` the same numbers. A folder whose manifest or signature is not right is refused whole. A result
-that a failed check is about is left out, and so is one on other data than that of the first folder with its dataset.
+found; ``leaderboard/leaderboard.csv`` the same numbers. A folder whose manifest or signature is not right is refused whole. A
+result that a failed check is about is left out, and so is one on other data than that of the first folder with its dataset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

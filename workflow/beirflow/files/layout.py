@@ -115,7 +115,7 @@ OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
 """The same with a header that says where the run comes from."""
 
 LEADERBOARD = Pattern("leaderboard/index.html")
-LEADERBOARD_TABLE = Pattern("leaderboard/summary.csv")
+LEADERBOARD_TABLE = Pattern("leaderboard/leaderboard.csv")
 EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
 PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
 """The first documents of a run in MTEB's form."""

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from beirflow.files.layout import QRELS, RUN
 from beirflow.runs.ranking import Ties
 from beirflow.runs.spot_check import Finding, Subject
-from beirflow.sources.beir_files import EXCLUDED
+from beirflow.sources.forms import EXCLUDED
 
 
 def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarray]:

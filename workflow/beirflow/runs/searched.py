@@ -14,7 +14,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
-from beirflow.sources.beir_files import EXCLUDED
+from beirflow.sources.forms import EXCLUDED
 
 MOST_EXCLUDED = 1 << 27
 """Queries times the most documents that one of them excludes: a GiB."""

@@ -10,11 +10,9 @@ from typing import BinaryIO, NamedTuple, cast
 
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
+from beirflow.sources.forms import EXCLUDED
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short, snippet
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
-
-EXCLUDED = "excluded_ids"
-"""Key of a query, and column of ``queries.parquet``: documents that are left out of its ranking, as in BRIGHT."""
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
 # As many digits as certainly fit into 64 bits.

@@ -7,6 +7,9 @@ from typing import Any, ClassVar, Literal
 CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
 """The parts of a dataset on a hub."""
 
+EXCLUDED = "excluded_ids"
+"""Key of a query, and column of ``queries.parquet``: documents that are left out of its ranking, as in BRIGHT."""
+
 
 @dataclass(frozen=True)
 class LabelledForm:

@@ -16,8 +16,8 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import source
 from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
-from beirflow.sources.beir_files import EXCLUDED, judgement_line
-from beirflow.sources.forms import CORPUS, QRELS, QUERIES, HubForm
+from beirflow.sources.beir_files import judgement_line
+from beirflow.sources.forms import CORPUS, EXCLUDED, QRELS, QUERIES, HubForm
 from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of

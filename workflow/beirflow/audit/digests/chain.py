@@ -33,6 +33,20 @@ class Claim:
     by: str
 
 
+def in_words(error: Exception) -> str:
+    """Say what is wrong with a file that cannot be read, also where Python has no sentence for it."""
+    if isinstance(error, (RecordError, DataError)):
+        return str(error)
+    said = str(error)[:200]
+    if isinstance(error, KeyError):
+        return f"has no {said}"
+    if isinstance(error, (TypeError, AttributeError, IndexError)):
+        return f"holds a value of another kind or size ({said})"
+    if isinstance(error, (MemoryError, RecursionError)):
+        return "is too large or too deep to be read"
+    return f"cannot be read ({said or type(error).__name__})"
+
+
 @dataclass
 class Chain:
     """Everything that the manifest leads to.
@@ -169,8 +183,7 @@ class Chain:
         repair = repair or self.repair_command(cause)
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
-        found = str(error) if isinstance(error, (RecordError, DataError)) else f"{type(error).__name__}: {str(error)[:200]}"
-        return Check(name, FAILED, f"{cause}: {found}", "what beirflow writes", (cause,), affected, repair)
+        return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
 
     def record(self, path: str) -> dict[str, Any]:
         """Return the content of a record that the chain leads to; raise RecordError if it could not be read."""

@@ -15,7 +15,7 @@ from beirflow.audit.digests.reading import open_parquet, part, read_columns, rea
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
-from beirflow.sources.beir_files import EXCLUDED
+from beirflow.sources.forms import EXCLUDED
 
 Ranked = tuple[str, list[str], list[float]]
 """A query, the ids of its documents, best first, and their scores."""
