@@ -32,7 +32,12 @@ BREAKS = [
     ),
     Break("merge", "first_rows = np.cumsum([0, *sizes[:-1]])", "first_rows = np.cumsum([0, *sizes[1:]])", "unit/runs"),
     Break("exclusion", "own = self.excluded[queries] - start", "own = self.excluded[queries] - start - 1", "unit/dense"),
-    Break("exclusion in lists", "own = cut.excluded[query]", "own = cut.excluded[query] - 1", "unit/lexical unit/sparse"),
+    Break(
+        "exclusion in lists",
+        "own = np.atleast_1d(cut.excluded[query])",
+        "own = np.atleast_1d(cut.excluded[query]) - 1",
+        "unit/lexical unit/sparse",
+    ),
     Break("BM25", "(documents - df + 0.5)", "(documents - df + 0.4)", "unit/lexical"),
     Break(
         "document lengths",
