@@ -145,6 +145,9 @@ def test_an_archive_that_the_user_puts_in_the_place_of_the_partial_file_needs_no
     with dead_url() as nobody:
         with pytest.raises(DownloadError, match=rf"3,145,728 bytes, md5 {MD5}.*\n  mkdir -p .* && cp a.zip {part_of(output)}\n"):
             download(output, urls=[nobody], attempts=1)
+        part_of(output).write_bytes(OTHER[:7])
+        with pytest.raises(DownloadError, match=rf"{part_of(output)} has 7 bytes, md5 [0-9a-f]+: the beginning .* 'data_dir'\n"):
+            download(output, urls=[nobody], attempts=1)
         part_of(output).write_bytes(BODY)
         download(output, urls=[nobody], attempts=1)
     assert_whole(output)
