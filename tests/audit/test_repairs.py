@@ -9,6 +9,7 @@ import pytest
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.digests.repairs import Call, Repairs, quoted
 from beirflow.experiment.load import load_experiment
+from beirflow.files.layout import LOG, job_error
 from beirflow.jobs.results_lock import RUN
 from forger import FAILED, WARNING, Forger, named
 
@@ -82,6 +83,14 @@ def test_files_of_file_managers_and_the_signature_are_named_and_fail_nothing(for
     assert forger.failed() == []
     (meaningless,) = [check for check in forger.checks() if check.found.endswith("are no results, and were not opened")]
     assert (meaningless.status, list(meaningless.files)) == ("not checked", names)
+
+
+def test_why_a_job_failed_once_is_no_left_over(forger: Forger) -> None:
+    """A job that runs again deletes it; one that is not needed any more, such as a download, does not."""
+    path = job_error(forger.path(LOG(job="download_dataset/small")))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
+    assert forger.failed() == []
 
 
 def test_a_manifest_that_names_no_metrics_makes_nothing_left_over_a_failure(forger: Forger) -> None:

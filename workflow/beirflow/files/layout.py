@@ -195,9 +195,13 @@ TRACES = ("logs/", "benchmarks/", "energy/")
 """Folders of logs, times and energy; no result depends on them."""
 
 
+ERROR = ".error.json"
+"""Ending of the record of why a job failed, in place of that of its log."""
+
+
 def job_error(log: str | Path) -> Path:
     """Return the path of the record of why a job failed, next to its log."""
-    return Path(log).with_suffix(".error.json")
+    return Path(log).with_suffix(ERROR)
 
 
 REPRESENTATIONS = ("embeddings/", "expansions/", "indexes/", "postings/", "tokens/")
@@ -238,8 +242,8 @@ def is_for_reading(path: str) -> bool:
 
 
 def is_trace(path: str) -> bool:
-    """Test whether a path below the results is that of a log, a benchmark, of counted energy or a lock."""
-    return is_safe(path) and path.endswith((".log", ".tsv", ".lock"))
+    """Test whether a path below the results is that of a log, an error, a benchmark, of counted energy or a lock."""
+    return is_safe(path) and path.endswith((".log", ERROR, ".tsv", ".lock"))
 
 
 def is_safe(path: str) -> bool:
