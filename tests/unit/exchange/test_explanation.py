@@ -30,14 +30,14 @@ SELF_MATCHES = trec_eval({**RUN, "d9": {"d9": 9.0, "d5": 3.0, "d6": 1.0}})
 SOME = trec_eval(RUN, ("q1", "d9"))
 
 
-def page(folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, **source: Any) -> tuple[str, str]:
+def page(folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, official: bool = True, **source: Any) -> tuple[str, str]:
     """What the terminal and the page say where a score is published."""
     entry = {"source": "them", "decimals": 4, "scores": {"small": [score]}, **source}
     monkeypatch.setattr(explanation, "load_catalogue", lambda: SimpleNamespace(published={"words": [entry]}))
     documents = {f"d{number}": "text" for number in range(1, 10)}
     made = RunResults(folder, documents, QUERIES, qrels=QRELS_OF)
     counts = {"documents": 9, "queries": 3, "judgements": 4, "judgements_without_document": 0}
-    write_corpus_record(Path(made.corpus_path).parent, folder, counts, split="test", official=True)
+    write_corpus_record(Path(made.corpus_path).parent, folder, counts, split="test", official=official)
     run_path = made.write_run("words", RUN, seconds={}, counts={"self_matches_dropped": 1, "truncated_documents": 3})
     names = {"system": "words", "dataset": "small"}
     means, per_query, qrels = (str(folder / pattern(**names)) for pattern in (METRICS, PER_QUERY, QRELS))
@@ -74,6 +74,8 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
 
 def test_an_equal_score_and_one_that_is_not_comparable_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "; equal within 0.0003\n" in page(tmp_path / "a", monkeypatch, round(trec_eval(RUN), 4))[0]
+    other_data = page(tmp_path / "c", monkeypatch, round(trec_eval(RUN), 4), official=False)[0]
+    assert "; not comparable: the data are not the official ones\n" in other_data
     barred = {"small": {"measures": ["NDCG@10"], "reason": "other judgements"}}
     assert "; not comparable: other judgements\n" in page(tmp_path / "b", monkeypatch, 0.9, not_comparable=barred)[0]
 

@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 import torch
 from beirflow.computing.made import made_with
+from beirflow.computing.token_budget import AUTO
 from beirflow.encoders.onnx_backbone import _session
 from beirflow.files.errors import DeviceError, ModelError
-from beirflow.jobs.devices import choose_device, choose_precision, exact_device, is_out_of_memory, require_exact_products
+from beirflow.jobs.devices import (
+    choose_device,
+    choose_precision,
+    exact_device,
+    is_out_of_memory,
+    product_error,
+    require_exact_products,
+)
 
 MPS = torch.device("mps")
 
@@ -33,6 +41,10 @@ def test_mps_has_float32_unless_another_is_asked_for_a_name_in_records_and_a_mem
     assert is_out_of_memory(RuntimeError("MPS backend out of memory (MPS allocated: 9.0 GB)"))
 
 
+def test_every_device_has_a_size_of_batches() -> None:
+    assert {"mps", "cuda", "cpu"} == set(AUTO)
+
+
 def test_a_graph_of_onnx_is_refused_on_mps(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     with pytest.raises(ModelError, match="ONNX graphs do not run on mps; set device: cpu"):
@@ -42,8 +54,11 @@ def test_a_graph_of_onnx_is_refused_on_mps(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bits", [7, 10])
 def test_products_that_round_to_fewer_bits_than_float32_are_refused(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     """As TF32 and bfloat16 do, if a library of CUDA is told so by its environment."""
+    product_error.cache_clear()
     require_exact_products(torch.device("cpu"))
+    product_error.cache_clear()
     multiply, digits = torch.mm, 2.0**bits
     monkeypatch.setattr(torch, "mm", lambda one, other: multiply((one * digits).round() / digits, other))
     with pytest.raises(DeviceError, match=r"products of float32 on cpu are off by 2\.4e-04, so that no search there is exact"):
         require_exact_products(torch.device("cpu"))
+    product_error.cache_clear()

@@ -80,7 +80,7 @@ def explain(
     sentences = [
         sentence
         for source in sources
-        for sentence in _differences(ours, varied, source, dataset, tolerance(source["decimals"], precisions))
+        for sentence in _differences(ours, varied, source, means, tolerance(source["decimals"], precisions))
     ]
     values = {
         "title": f"{system} on {dataset}: measured and published",
@@ -138,10 +138,13 @@ def _means(run: pd.DataFrame, qrels: pa.Table) -> Means:
 
 
 def _differences(
-    ours: Means, varied: Mapping[str, Means], source: Mapping[str, Any], dataset: str, within: float
+    ours: Means, varied: Mapping[str, Means], source: Mapping[str, Any], means: Mapping[str, Any], within: float
 ) -> Iterator[str]:
     """Say for each published score how far ours is from it, and which conventions alone lead to it."""
+    dataset = means["dataset"]
     barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
+    if means["official_data"] is False:
+        barred = {"measures": PUBLISHED, "reason": "the data are not the official ones"}
     for name, published in zip(PUBLISHED, source["scores"][dataset], strict=False):
         if published is None or name not in ours:
             continue
@@ -151,7 +154,7 @@ def _differences(
         elif abs(ours[name] - published) <= within:
             yield f"{sentence}; equal within {within:.4f}"
         else:
-            close = [how for how, means in varied.items() if name in means and abs(means[name] - published) <= within]
+            close = [how for how, each in varied.items() if name in each and abs(each[name] - published) <= within]
             led = f"equal within {within:.4f} with: {'; '.join(close)}" if close else "no convention below explains it alone"
             yield f"{sentence}, {ours[name] - published:+.4f}; {led}"
 

@@ -56,7 +56,7 @@ class ResultsFolder:
 
 @dataclass
 class Verified:
-    """What the audit of a folder found.
+    """The findings of the audit of a folder.
 
     Attributes:
         folder: The folder.

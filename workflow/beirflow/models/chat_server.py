@@ -11,7 +11,7 @@ ANSWER_BYTES = 1 << 20
 
 
 class ChatAnswer(NamedTuple):
-    """What a model answered, under which name the server knows it, and the tokens of prompt and answer; None if not stated."""
+    """The answer of a model, the name that the server gives it, and the tokens of prompt and answer; None if not stated."""
 
     text: str
     model: str | None
