@@ -67,6 +67,24 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     assert set(table[(table["folder"] == "other") & table["split"].notna()]["dataset"]) == {"more", "stack"}
 
 
+def test_a_folder_whose_numbers_cannot_be_read_is_refused_and_the_others_are_shown(
+    original: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = joint_leaderboard.summary_table
+
+    def fails_for_odd(paths: list[str], measure: str) -> pd.DataFrame:
+        if "odd" in paths[0]:
+            raise KeyError("measures")
+        return whole(paths, measure)
+
+    shutil.copytree(original.results, tmp_path / "odd")
+    monkeypatch.setattr(joint_leaderboard, "summary_table", fails_for_odd)
+    honest = {"path": str(original.results), "name": "honest"}
+    words = collect(tmp_path, load_experiment(original.config), honest, str(tmp_path / "odd")).splitlines()
+    assert words[0] == "honest: verified"
+    assert words[1] == f"odd: refused; {tmp_path / 'odd'} cannot be shown: has no 'measures'"
+
+
 @pytest.mark.parametrize(
     ("folders", "problem"),
     [

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.audit.audit import Sections, run_checks
+from beirflow.audit.digests.chain import in_words
 from beirflow.audit.digests.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
 from beirflow.audit.digests.root import Published
 from beirflow.audit.digests.setup import Setup
@@ -136,7 +137,7 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int | N
     try:
         manifest, sections, _ = run_checks(folder.path, experiment, sample, seed or 0, published=folder.published)
     except UNREADABLE as error:
-        verified.problems.append(f"{folder.path} cannot be read: {error}")
+        verified.problems.append(f"{folder.path}: {in_words(error)}")
         return verified
     failed = [
         check
@@ -168,10 +169,15 @@ def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd
     """Return the summary of the results of a folder that can be shown; None without any."""
     if verified.side is None:
         return None
-    paths = list(_shown_means(verified, verified.side, all_))
-    if not paths:
+    try:
+        paths = list(_shown_means(verified, verified.side, all_))
+        if not paths:
+            return None
+        table = summary_table(paths, main_measure)
+    except UNREADABLE as error:  # a manifest that was written by others may lack anything
+        verified.problems.append(f"{verified.folder.path} cannot be shown: {in_words(error)}")
+        verified.side = None
         return None
-    table = summary_table(paths, main_measure)
     table["system"] += f" ({verified.folder.name})"
     return table.assign(folder=verified.folder.name, verdict=verified.verdict)
 
@@ -186,8 +192,8 @@ def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> It
                 for corpus in corpora:
                     first = next(each.side for each in all_ if each.side and _has(each.side, corpus))
                     same_data(first.folder, side.folder, corpus)
-            except (DataError, *UNREADABLE) as error:
-                verified.problems.append(f"{system} on {row} is left out: {error}")
+            except UNREADABLE as error:
+                verified.problems.append(f"{system} on {row} is left out: {in_words(error)}")
                 continue
             yield str(side.folder / layout.METRICS(system=system, dataset=row))
 
