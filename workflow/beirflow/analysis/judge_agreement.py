@@ -32,23 +32,14 @@ COMPARED = {"sample": ("people_on_sample", "judge_on_sample"), "pool": ("dataset
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of a judge with people.
+    """Agreement of a judge with people."""
 
-    Attributes:
-        grades: All grades of either, ascending.
-        confusion: Pairs by the grade of people (rows) and of the judge (columns).
-        kappa: Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade.
-        relevance_kappa: The same of relevance.
-        scores: By system, its mean under each set of judgements.
-        tau: By key of :data:`COMPARED`, Kendall's tau-b; None for fewer than two systems, or if all tie.
-    """
-
-    grades: list[int]
-    confusion: list[list[int]]
-    kappa: float | None
-    relevance_kappa: float | None
-    scores: dict[str, dict[str, float]]
-    tau: dict[str, float | None]
+    grades: list[int]  # all grades of either, ascending
+    confusion: list[list[int]]  # pairs by the grade of people (rows) and of the judge (columns)
+    kappa: float | None  # Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade
+    relevance_kappa: float | None  # the same of relevance
+    scores: dict[str, dict[str, float]]  # by system, its mean under each set of judgements
+    tau: dict[str, float | None]  # by key of :data:`COMPARED`, Kendall's tau-b; None for fewer than two systems, or if all tie
 
 
 def agreement(

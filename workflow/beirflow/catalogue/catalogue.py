@@ -67,29 +67,23 @@ class MtebTask:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The content of ``workflow/catalogue``.
+    """The content of ``workflow/catalogue``."""
 
-    Attributes:
-        host: Base URL of the official archives.
-        datasets: By the name of the dataset, its corpora: one, or one a forum.
-        own_copies: The same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them.
-        published: By system of the catalogue, its sources, the most precise first, as in ``published.yaml``.
-        printed: By name in the BEIR paper, what it prints of other systems, which no result is compared with by name.
-        words: By dataset, mean words of its ``documents`` and ``queries``.
-        kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
-        mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
-        newer: Collections of datasets newer than BEIR.
-    """
-
-    host: str
-    datasets: Mapping[str, tuple[Dataset, ...]]
+    host: str  # base URL of the official archives
+    datasets: Mapping[str, tuple[Dataset, ...]]  # by the name of the dataset, its corpora: one, or one a forum
+    # by system of the catalogue, its sources, the most precise first, as in ``published.yaml``
     published: Mapping[str, list[dict[str, Any]]]
+    # by name in the BEIR paper, what it prints of other systems, which no result is compared with by name
     printed: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    # the same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
+    # by dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # by dataset, mean words of its ``documents`` and ``queries``
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # by dataset and by forum, in their order, the task of MTEB with the same queries
     mteb: Mapping[str, MtebTask] = field(default_factory=dict)
-    newer: Collections = field(default_factory=Collections)
+    newer: Collections = field(default_factory=Collections)  # collections of datasets newer than BEIR
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:

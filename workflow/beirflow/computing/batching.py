@@ -10,17 +10,11 @@ from beirflow.files.errors import ModelError
 
 
 class Tokens(NamedTuple):
-    """Token ids of n consecutive texts.
+    """Token ids of n consecutive texts."""
 
-    Attributes:
-        start: Index of the first text.
-        ids: Ids of all texts, one after another, int64 of shape (tokens,).
-        lengths: Tokens of each text, int64 of shape (n,).
-    """
-
-    start: int
-    ids: np.ndarray
-    lengths: np.ndarray
+    start: int  # index of the first text
+    ids: np.ndarray  # ids of all texts, one after another, int64 of shape (tokens,)
+    lengths: np.ndarray  # tokens of each text, int64 of shape (n,)
 
     @classmethod
     def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":

@@ -22,23 +22,14 @@ AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}
 
 @dataclass
 class TokenBudget:
-    """The tokens of a batch, which are halved whenever memory runs out.
+    """The tokens of a batch, which are halved whenever memory runs out."""
 
-    Attributes:
-        owner: Name of a system or an expansion, with which errors begin.
-        device: Where the batches are computed.
-        tokens: Tokens of a batch.
-        packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
-        unit: Name of one text.
-        setting: Setting that shortens the texts.
-    """
-
-    owner: str
-    device: torch.device
-    tokens: int
-    packed: bool = False
-    unit: str = "text"
-    setting: str = "max_length"
+    owner: str  # name of a system or an expansion, with which errors begin
+    device: torch.device  # where the batches are computed
+    tokens: int  # tokens of a batch
+    packed: bool = False  # whether a batch costs its tokens, or the tokens of its longest text for every text
+    unit: str = "text"  # name of one text
+    setting: str = "max_length"  # setting that shortens the texts
 
     @classmethod
     def of(cls, owner: str, device: torch.device, setting: int | str, *, unit: str = "text") -> "TokenBudget":

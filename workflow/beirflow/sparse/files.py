@@ -31,17 +31,11 @@ STORED = {"none": np.float32, "lucene": np.uint16}
 
 
 class Rows(NamedTuple):
-    """The terms of n consecutive texts and their weights.
+    """The terms of n consecutive texts and their weights."""
 
-    Attributes:
-        counts: Terms of each text, int64 of shape (n,).
-        terms: Their numbers in the vocabulary, text after text and ascending inside a text, int32 of shape (m,).
-        weights: Their weights, above 0, float32 of shape (m,).
-    """
-
-    counts: np.ndarray
-    terms: np.ndarray
-    weights: np.ndarray
+    counts: np.ndarray  # terms of each text, int64 of shape (n,)
+    terms: np.ndarray  # their numbers in the vocabulary, text after text and ascending inside a text, int32 of shape (m,)
+    weights: np.ndarray  # their weights, above 0, float32 of shape (m,)
 
     @property
     def starts(self) -> np.ndarray:
@@ -104,21 +98,13 @@ def _one(rows: Rows, number: int) -> Rows:
 
 
 class Segment(NamedTuple):
-    """The postings of n consecutive documents with t different terms.
+    """The postings of n consecutive documents with t different terms."""
 
-    Attributes:
-        documents: Their number.
-        terms: The terms, ascending, int32 of shape (t,).
-        starts: First posting of each term, and p, int64 of shape (t + 1,).
-        rows: The document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,).
-        weights: The weight of the term in it, above 0, float32 or uint16 of shape (p,).
-    """
-
-    documents: int
-    terms: np.ndarray
-    starts: np.ndarray
-    rows: np.ndarray
-    weights: np.ndarray
+    documents: int  # their number
+    terms: np.ndarray  # the terms, ascending, int32 of shape (t,)
+    starts: np.ndarray  # first posting of each term, and p, int64 of shape (t + 1,)
+    rows: np.ndarray  # the document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,)
+    weights: np.ndarray  # the weight of the term in it, above 0, float32 or uint16 of shape (p,)
 
 
 class SegmentWriter:

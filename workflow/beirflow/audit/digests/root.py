@@ -47,17 +47,11 @@ NAMESPACE = "file"
 
 @dataclass(frozen=True)
 class Published:
-    """Facts about a manifest from elsewhere.
+    """Facts about a manifest from elsewhere."""
 
-    Attributes:
-        manifest_sha256: Its digest, as it was published; None if it is not known.
-        manifest_signature: A detached OpenSSH signature of it; None if there is none.
-        allowed_signers: The file of allowed signers, as ssh-keygen reads it.
-    """
-
-    manifest_sha256: str | None = None
-    manifest_signature: str | None = None
-    allowed_signers: str | None = None
+    manifest_sha256: str | None = None  # its digest, as it was published; None if it is not known
+    manifest_signature: str | None = None  # a detached OpenSSH signature of it; None if there is none
+    allowed_signers: str | None = None  # the file of allowed signers, as ssh-keygen reads it
 
 
 def check_manifest(chain: Chain) -> list[Check]:
