@@ -51,15 +51,8 @@ def agreement(
 ) -> Agreement:
     """Compare lines of :mod:`beirflow.analysis.judge` that have a grade with the judgements of people.
 
-    Args:
-        sample: Lines on pairs that people judged.
-        judged: Lines on pairs of the pool.
-        runs: Runs by system.
-        qrels: Judgements of the dataset.
-        measured: Measure of the systems, such as ``NDCG@10``.
-
-    Returns:
-        The agreement.
+    ``sample`` has lines on pairs that people judged, ``judged`` those on the pool; ``runs`` are by system, and ``measured`` is
+    their measure, such as ``NDCG@10``.
     """
     people = np.array([line["people"] for line in sample], dtype=np.int64)
     judge = np.array([line["grade"] for line in sample], dtype=np.int64)

@@ -148,16 +148,11 @@ def averages(
     seen: Collection[str] = (),
     collections: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
-    """Name the means over datasets.
+    """Return the datasets of every mean over datasets, by its label; none for a single dataset.
 
-    Args:
-        official: The public datasets of BEIR.
-        present: The evaluated datasets.
-        seen: Those that a compared system was trained on. If there are any, a mean over the others follows.
-        collections: Other datasets that belong together, by the name of what they are.
-
-    Returns:
-        The datasets of every mean, by its label; none for a single dataset.
+    ``official`` are the public datasets of BEIR, ``present`` the evaluated ones, ``seen`` those that a compared system was
+    trained on: if there are any, a mean over the others follows. ``collections`` are other datasets that belong together, by
+    their name.
     """
     groups: dict[str, list[str]] = {}
     for label, excluded in AVERAGES:

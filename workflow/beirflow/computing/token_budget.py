@@ -41,18 +41,10 @@ class TokenBudget:
         return plan(lengths, lambda: self.tokens, packed=self.packed)
 
     def compute(self, forward: Callable[[np.ndarray], Result], lengths: np.ndarray, rows: np.ndarray) -> Iterator[Result]:
-        """Compute a batch, in more and more parts as long as memory runs out.
+        """Compute a batch, in more and more parts as long as memory runs out, and yield the results in the order of the rows.
 
-        Args:
-            forward: Computes the texts of some rows.
-            lengths: Tokens of each text, int64 of shape (n,).
-            rows: Rows of the batch, int64.
-
-        Yields:
-            The result of each part, in the order of the rows.
-
-        Raises:
-            ModelError: A single text does not fit.
+        ``forward`` computes the texts of some rows, int64; ``lengths`` has the tokens of all n texts. Raises ModelError if a
+        single text does not fit.
         """
         try:
             result = forward(rows)

@@ -112,16 +112,8 @@ class Side(NamedTuple):
 def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> str:
     """Compare the configured systems with the baseline, and write ``gate.json``, ``gate.xml`` (JUnit) and ``gate.md``.
 
-    Args:
-        folder: The results.
-        gate: What is compared.
-        systems: Names of the configured systems.
-
-    Returns:
-        The table, for reading on a terminal.
-
-    Raises:
-        DataError: A system is worse or not comparable; everything has been written then. Or there is no baseline.
+    Returns the table for a terminal. Raises DataError if there is no baseline, or, once everything has been written, if a system
+    is worse or not comparable.
     """
     if gate.baseline is None:
         raise DataError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")

@@ -77,21 +77,11 @@ def collect_folders(
     sample: int,
     seed: int | None = None,
 ) -> str:
-    """Audit every folder and write the leaderboard of all into ``folder``.
+    """Audit every folder of the entries ``folders``, and write the leaderboard of all into ``folder``.
 
-    Args:
-        folder: The results of this configuration, below which the leaderboard is written.
-        folders: Entries of the configuration.
-        experiment: The configuration of the person who collects.
-        main_measure: The measure of the leaderboard.
-        sample: Documents and queries of each corpus that are made again.
-        seed: Of the sample; drawn if None.
-
-    Returns:
-        The verdict on every folder, for the terminal.
-
-    Raises:
-        DataError: No folder is named, two have one name, or none can be shown.
+    A ``sample`` of so many documents and queries of each corpus is made again, drawn by ``seed``, or by chance if None. Returns
+    the verdict on every folder, for the terminal. Raises DataError if no folder is named, two have one name, or none can be
+    shown.
     """
     named = [ResultsFolder.of(entry) for entry in folders]
     if not named:

@@ -127,19 +127,11 @@ def _rounding(operations: int) -> float:
 def exact_scores(
     queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor, halvings: int = 0
 ) -> torch.Tensor:
-    """Score pairs of query and text exactly.
+    """Score pairs of query and text exactly, float32 of shape (m,).
 
-    The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
-
-    Args:
-        queries: The queries.
-        block: Some texts, as :class:`Blocks` has them.
-        query: Number of each pair's query, int64 of shape (m,).
-        text: Place of each pair's text in the block, int64 of shape (m,); on a CPU fastest where equal ones are neighbours.
-        halvings: Halvings of the number of pairs that are scored at once, because memory ran out.
-
-    Returns:
-        float32 of shape (m,).
+    The product of matrices says which tokens can be the best; of these, the similarity is computed in double. ``query`` has the
+    number of each pair's query and ``text`` the place of its text in the block, both int64 of shape (m,); on a CPU it is fastest
+    where equal ones are neighbours. ``halvings`` are those of the pairs that are scored at once, because memory ran out.
     """
     longest, length = queries.vectors.shape[1], block.shape[1]
     sizes = SIZES[query.device.type].halved(halvings)

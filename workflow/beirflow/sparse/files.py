@@ -68,12 +68,8 @@ def quantized(rows: Rows, quantize: str) -> Rows:
 def in_rows(windows: Iterable[Rows], indices: np.ndarray) -> Iterator[Rows]:
     """Give rows the weights of their texts as soon as these are computed: equal texts have equal weights.
 
-    Args:
-        windows: Weights of the distinct texts, in order.
-        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
-
-    Yields:
-        The weights of the next rows.
+    ``windows`` are the weights of the distinct texts, in order, ``indices`` the number of each row's text, integers of shape
+    (rows,), which appear in ascending order for the first time.
     """
     repeated = np.bincount(indices) > 1
     seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there

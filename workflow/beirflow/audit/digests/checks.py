@@ -28,12 +28,7 @@ class Check:
 
 
 class RecordError(Exception):
-    """A record does not hold what it should.
-
-    Args:
-        message: What is wrong.
-        path: The file that it is about, in the results; None for the one that was being looked at.
-    """
+    """A record does not hold what it should; ``path`` is the file in the results, None for the one that was being looked at."""
 
     def __init__(self, message: str, path: str | None = None) -> None:
         super().__init__(message)

@@ -80,12 +80,7 @@ def check_manifest(chain: Chain) -> list[Check]:
 def check_form(manifest: Mapping[str, Any]) -> None:
     """Make sure that a manifest has what an audit reads in it.
 
-    Args:
-        manifest: What it holds.
-
-    Raises:
-        RecordError: It lacks something, or has something else in its place.
-        ValueError: The time is none.
+    Raises RecordError if it lacks something or has something else in its place, ValueError if its time is none.
     """
     for keys, kind in NEEDED:
         part(manifest, *keys, kind=kind)
