@@ -24,8 +24,7 @@ from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
 from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched
 
-RUN_ROWS = 1 << 20
-"""Rows of a run that are written at once."""
+RUN_ROWS = 1 << 20  # rows of a run that are written at once
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ OTHER_NAMES = {
 }
 """By measure, another that some sources print under its name, in words and as it is called here."""
 
-SELF_MATCH = 1e30
-"""Score above those of a run."""
+SELF_MATCH = 1e30  # score above those of a run
 
 Means = Mapping[str, float]
 

@@ -26,11 +26,9 @@ from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
 from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
 
-LINE_BYTES = 1 << 26
-"""Bytes of a line that is refused: a file without line feeds must not fill memory."""
+LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line feeds must not fill memory
 
-BLOCK_IDS = 1 << 18
-"""Number of ids that are Python strings at a time."""
+BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
 EXPECTED = {
     "queries": "'queries', a list of strings",

@@ -21,8 +21,7 @@ from beirflow.models.card_modules import refuse_what_is_not_hashed
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Number of texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # number of texts that are tokenised together and sorted by length before they are batched
 
 
 class Part(NamedTuple):

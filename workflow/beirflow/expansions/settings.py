@@ -10,14 +10,11 @@ from typing import Any, ClassVar
 
 from beirflow.models.settings import ModelSettings
 
-DATASET = "{dataset}"
-"""Placeholder for the name of a corpus in a path."""
+DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 
-DIGITS = 10
-"""Digits of the digest in a name: two expansions of one experiment never share it."""
+DIGITS = 10  # digits of the digest in a name: two expansions of one experiment never share it
 
-PLACES = ("offline", "weights_sha256")
-"""Settings that say where a model is or what it must be, and change nothing that it makes."""
+PLACES = ("offline", "weights_sha256")  # settings that say where a model is or what it must be, and change nothing that it makes
 
 
 @dataclass(frozen=True)

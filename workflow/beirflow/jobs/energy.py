@@ -23,8 +23,7 @@ from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-EVERY_SECONDS = 10.0
-"""Interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes."""
+EVERY_SECONDS = 10.0  # interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes
 
 WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 """Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
@@ -35,14 +34,12 @@ ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 """Folders of RAPL's zones, which AMD's processors have by the same name. ``intel-rapl-mmio`` counts the same again."""
 
 COUNTED = re.compile(r"package-\d+(-die-\d+)?|dram")
-PART_OF_OTHERS = re.compile(r"core|uncore|psys")
-"""Zones that are part of a package, and the one that packages are part of."""
+PART_OF_OTHERS = re.compile(r"core|uncore|psys")  # zones that are part of a package, and the one that packages are part of
 
 MOST_WATTS = 1000.0
 """More than any zone uses: a counter that is read so late that it could have wrapped around unseen is not known."""
 
-UNITS = 1e6
-"""Units of a counter in a joule."""
+UNITS = 1e6  # units of a counter in a joule
 
 
 class UnknownEnergyError(Exception):
@@ -206,8 +203,7 @@ def _busy_seconds() -> float:
     return sum(getattr(times, name, 0.0) for name in WORK)
 
 
-_meters: list[Meter] = []
-"""The meter of the job of this process, if it is one."""
+_meters: list[Meter] = []  # the meter of the job of this process, if it is one
 
 
 def count_gpu(gpu: Gpu | None) -> None:

@@ -30,15 +30,12 @@ from beirflow.runs.matches import readable
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
-OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
-"""Prefixes of the settings about one kind of text."""
+OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}  # prefixes of the settings about one kind of text
 
-PROJECTION = "linear.weight"
-"""Projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias."""
+PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 
 class Window(NamedTuple):

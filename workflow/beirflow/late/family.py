@@ -19,8 +19,7 @@ from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.runs.family import ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
 
-DIMENSIONS = 128
-"""Dimensions of token vectors, until a system has run."""
+DIMENSIONS = 128  # dimensions of token vectors, until a system has run
 
 
 class LateFamily(Family):

@@ -26,11 +26,9 @@ from beirflow.models.model_layout import module_folders
 
 LIBRARY = "sentence-transformers"
 
-FIRST_SAFE_VERSION = 6
-"""Earlier versions import any class that the files of a local folder name."""
+FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
 
-TOLERANCE = 1e-3
-"""Largest change of a vector, over its length, by another text in its batch or by loading the model again."""
+TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text in its batch or by loading the model again
 
 
 class SentenceTransformersModel:

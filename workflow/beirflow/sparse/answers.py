@@ -11,8 +11,7 @@ from beirflow.sparse.search import Backward, search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
-IN_MEMORY = 6.0
-"""Memory of weights relative to disk, where they are compressed and not in double."""
+IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed and not in double
 
 
 def open_answers(asked: Asked) -> Opened:

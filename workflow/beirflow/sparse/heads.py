@@ -24,8 +24,7 @@ CPU_TOKENS, CPU_TERMS = 1024, 512
 cores: a third less time than in blocks of 32 MB for hidden states of 128 numbers, and no more for those of 768.
 """
 
-CUDA_LOGITS = 1 << 27
-"""Logits of a block on a GPU, where few large products are fast."""
+CUDA_LOGITS = 1 << 27  # logits of a block on a GPU, where few large products are fast
 
 NOT_PART_OF_IT = re.compile(
     r"(.*\.)?(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)"
@@ -36,8 +35,7 @@ HEADS = {"splade": "a masked language model with its head", "unicoil": "a BERT w
 """Expected model of each kind of part that has one."""
 
 PROBE_TOKENS = 12
-PROBE_TOLERANCE = 64.0
-"""Tolerance between logits computed in two steps and the model's own, in units of the precision's rounding."""
+PROBE_TOLERANCE = 64.0  # tolerance between logits computed in two steps and the model's own, in units of the precision's rounding
 
 
 class Vocabulary(NamedTuple):

@@ -7,8 +7,7 @@ from beirflow.runs.matches import Match, Matched, Pairs, readable
 from beirflow.sparse.files import Rows, quantized
 from beirflow.sparse.weigh import Weighing, load_weigher
 
-MOST_TERMS = 12
-"""Terms of a pair that are shown: those that add most."""
+MOST_TERMS = 12  # terms of a pair that are shown: those that add most
 
 
 def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:

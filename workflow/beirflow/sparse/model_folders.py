@@ -18,8 +18,7 @@ from beirflow.sparse.settings import SparseSettings
 
 logger = logging.getLogger(__name__)
 
-QUERY_MODEL = "query_model"
-"""Folder, in names of files, of the queries' own model."""
+QUERY_MODEL = "query_model"  # folder, in names of files, of the queries' own model
 
 
 class Folders(NamedTuple):

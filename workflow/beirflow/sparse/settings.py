@@ -7,8 +7,7 @@ from typing import Any, Literal
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
 
-INJECT = "inject"
-"""Kind of joining queries with a document: those of their tokens that its text lacks follow it."""
+INJECT = "inject"  # kind of joining queries with a document: those of their tokens that its text lacks follow it
 
 USUAL_LENGTHS = {"text_length": 400, "expansion_length": 100}
 """Lengths without other settings, for systems that add something to documents; Pyserini's."""

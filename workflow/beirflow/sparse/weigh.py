@@ -24,14 +24,11 @@ from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
-ADDED = "added"
-"""The column of what is added to documents."""
+ADDED = "added"  # the column of what is added to documents
 
-BATCH_DOCUMENTS = 4096
-"""Documents whose expansion is read at once."""
+BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 
-Weighing: TypeAlias = Computing[SparseSettings]
-"""Settings of a job that weighs terms."""
+Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
 
 
 class Strings(Sequence[str]):

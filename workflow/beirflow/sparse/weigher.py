@@ -26,8 +26,7 @@ from beirflow.sparse.tokens import TextTokenizer, Weights, count_tokens, merge_t
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
 

@@ -14,8 +14,7 @@ from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.settings import EncoderSettings
 
-COSINE_SCALE = 20.0
-"""Factor of cosines, as in sentence-transformers; dot products stay as they are."""
+COSINE_SCALE = 20.0  # factor of cosines, as in sentence-transformers; dot products stay as they are
 
 
 def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: str) -> torch.Tensor:
