@@ -1,6 +1,7 @@
 """The known datasets and published scores, read from YAML."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,9 @@ AVERAGES = (
 """The three averages of the literature, by what they leave out."""
 
 ZERO_SHOT = "zero-shot mean of"
+
+OF_SEEDS = re.compile(r"(?P<whole>.+\.sample-\d+)(-seed-\d+)?|(?P<system>.+)-seed-\d+")
+"""Names of samples of a dataset, and of systems, that differ in their seed alone."""
 
 MACHINES = 0.0003
 """Difference that libraries and processors may cause in float32.
@@ -142,6 +146,20 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
     return tasks
 
 
+def of_seeds(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names, several each, that differ in a seed alone, by the rest of them."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        if found := OF_SEEDS.fullmatch(name):
+            groups.setdefault(found["whole"] or found["system"], []).append(name)
+    return {whole: seeds for whole, seeds in groups.items() if len(seeds) > 1}
+
+
+def mean_of_seeds(seeds: Collection[str]) -> str:
+    """Return the beginning of the name of a mean over seeds."""
+    return f"mean of {len(seeds)} seeds"
+
+
 def averages(
     official: Sequence[str],
     present: Sequence[str],
@@ -162,6 +180,8 @@ def averages(
     for label, together in collections.items():
         if len(together) > 1 and set(together) <= set(present):
             groups[f"mean of {len(together)} ({label})"] = list(together)
+    for whole, seeds in of_seeds(present).items():
+        groups[f"{mean_of_seeds(seeds)} of {whole} ({', '.join(seeds)})"] = seeds
     if len(present) > 1 and set(present) not in map(set, groups.values()):
         groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
     unseen = [name for name in present if name not in seen]
