@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from beirflow.computing.loading import load_tokenizer
 from beirflow.computing.padding_check import PROBE_TEXT, Compute, changed_by_padding
-from beirflow.encoders.backbone import LOCAL, Backbone
+from beirflow.encoders.backbone import Backbone
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.onnx_file import read_onnx
@@ -81,7 +82,7 @@ class OnnxBackbone(Backbone):
         import transformers
 
         config, kind = self._architecture()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
+        tokenizer = load_tokenizer(self._folder)
         with torch.device("meta"):
             shape = kind.from_config(config) if kind is transformers.AutoModel else kind(config)
         return tokenizer, shape, {"missing_keys": (), "unexpected_keys": ()}

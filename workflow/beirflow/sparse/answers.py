@@ -1,6 +1,5 @@
 """A sparse system that answers one query at a time: the query weigher and all weights stay in memory."""
 
-from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
@@ -44,4 +43,4 @@ def open_answers(asked: Asked) -> Opened:
         return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
-    return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)}, encode)
+    return Opened(answer, where, weigher.made(), encode)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.computing.token_budget import TokenBudget
@@ -59,8 +59,6 @@ class Weigher:
         self.dtype = choose_precision(precision, self.device)
         self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
         self.tokens = 0
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         try:
             self.tokenizer, found = load_part(part, self.dtype)
             self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
@@ -98,6 +96,10 @@ class Weigher:
         if self.loaded:
             check_length(self.loaded.model, longest)
         return longest
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device and versions of the weights, for a record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
 
     def described(self) -> dict[str, Any]:
         """Describe the weighing of texts, for the record of their weights."""

@@ -11,11 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 import transformers
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
-from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.loading import check_weights, load_model, load_quietly, load_tokenizer
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
@@ -84,12 +83,11 @@ class PairScorer(ABC):
         self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget, unit="pair")
         self.tokens = self.truncated = 0
         self.assumed: list[str] = []
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         try:
             self._check_folder()
-            self.tokenizer, self.model, report = self._loaded()
-            self._check_weights(report)
+            self.tokenizer, self.model, report = load_quietly(self._load, self.folder)
+            unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
+            check_weights(self.folder / self.system.weights, filter(self._needs, report["missing_keys"]), unused)
             self._vocabulary = known_tokens(self.model)
             self.model.to(self.device).eval()
             self.max_length = self._longest()
@@ -110,35 +108,13 @@ class PairScorer(ABC):
         if self._prompt and not self.takes_prompt:
             raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
 
-    def _loaded(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Load tokenizer and model; return the report on its weights, too."""
-        try:
-            return load_lean(self._load)
-        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            problem = f"the model in {self.folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise ModelError(f"{problem}; {todo}") from error
-
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False, local_files_only=True)
-        model, report = getattr(transformers, self.loader).from_pretrained(
-            self.folder,
-            dtype=self.dtype,
-            use_safetensors=self.system.weights.endswith(".safetensors"),
-            weights_only=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-        return tokenizer, model, report
+        kind = getattr(transformers, self.loader)
+        return load_tokenizer(self.folder), *load_model(kind, self.folder, self.system.weights, self.dtype)
 
-    def _check_weights(self, report: dict[str, Any]) -> None:
-        """Refuse weights that are missing, which would be random, or that would not be used, but for known parts left over."""
-        unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
-        for found, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
-            if names := sorted(found):
-                problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-                raise ModelError(f"{self.folder / self.system.weights} has {problem}; it is another model")
+    def _needs(self, weight: str) -> bool:
+        """Test whether a weight that a file lacks, by its name, would change scores."""
+        return True
 
     @abstractmethod
     def _longest(self) -> int:
