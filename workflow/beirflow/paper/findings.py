@@ -131,8 +131,8 @@ def in_domain_leads(evidence: Evidence) -> Conclusion:
         lost += [system] * bool(high < LEAST_IN_DOMAIN)
         kept += [system] * bool(low >= LEAST_IN_DOMAIN)
     sentence = (
-        f"Of {counted(len(systems), 'system')} that lead BM25 by 7 points on MS MARCO, {len(lost)} lose it and {len(kept)} keep it: "
-        f"the 95 % interval of the difference over {counted(len(names), 'dataset')} lies below it, or above."
+        f"Of {counted(len(systems), 'system')} that lead BM25 by 7 points on MS MARCO, {len(lost)} lose it and {len(kept)} keep "
+        f"it: the 95 % interval of the difference over {counted(len(names), 'dataset')} lies below it, or above."
     )
     holds = True if 2 * len(lost) > len(systems) else False if 2 * len(kept) > len(systems) else None
     return conclude(holds, sentence, {"lost": len(lost), "kept": len(kept), "systems": len(systems)}, names)
