@@ -92,17 +92,11 @@ def own_candidates(queries_path: str | Path) -> pa.Table | None:
 
 
 class Documents:
-    """``documents.parquet``, of which a job reads and checks no more than it needs.
+    """``documents.parquet``, next to its ``corpus.json``, of which a job reads and checks no more than it needs.
 
     The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
-    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError.
-
-    Args:
-        path: ``documents.parquet``, next to its ``corpus.json``.
-        piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
-
-    Attributes:
-        sizes: Documents of each chunk.
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError. Read
+    ``piecewise``, it takes less memory than a chunk at once. ``sizes`` are the documents of each chunk.
     """
 
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:

@@ -45,25 +45,13 @@ NOT_NEEDED = ("pooler.", "lm_head.", "decoder.", "position_ids", "inv_freq")
 
 
 class Backbone:
-    """A model of transformers and its tokenizer.
+    """A model of transformers and its tokenizer, with the settings of a step of the card.
 
-    Args:
-        folder: Their folder.
-        step: Their entry in the card.
-        weights: Name of the file that holds the weights.
-        pooling: Modes of pooling; only ``pooler`` needs the model's own pooler.
-        dtype: Precision of the model.
-        inserted: Tokens that are added to every text after tokenisation, for which room is left.
-
-    Attributes:
-        model: The model, not yet on its device.
-        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
-        vocabulary: Number of tokens that the model knows.
-        padding: Id to fill batches with.
-        unused: Names of the weights in the file that the model has no place for: those of a head.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, or reads fewer tokens than are wanted.
+    Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
+    tokenisation, and room is left for them. ``model`` is not yet on its device; ``max_length`` is the number of tokens after
+    which a text is cut, special ones included, None for no limit; ``vocabulary`` the number of tokens that the model knows,
+    ``padding`` the id to fill batches with, ``unused`` the names of weights that the model has no place for: those of a head.
+    Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
 
     def __init__(

@@ -45,20 +45,10 @@ of a batch together. Two real models, told to read padding as text, changed by 0
 class OnnxBackbone(Backbone):
     """A graph and its tokenizer, in place of a backbone of transformers.
 
-    Args:
-        folder: The folder of the model, with its configuration and its tokenizer.
-        steps: The steps in its card.
-        weights: Name of the graph below that folder.
-        modes: Modes of pooling in the card.
-        include_prompt: Whether the tokens of the prompt are pooled.
-        device: Device that computes it.
-
-    Attributes:
-        modes: Modes of pooling of its output.
-        precision: Precision of its stored weights.
-
-    Raises:
-        ModelError: ONNX Runtime is not installed or refuses the graph, or inputs or outputs of the graph are not understood.
+    ``weights`` is the name of the graph below the folder of the model, which also has its configuration and its tokenizer; the
+    tokens of the prompt are pooled with ``include_prompt``. ``modes`` are those in the card, and afterwards those of pooling the
+    graph's output; ``precision`` is that of its stored weights. Raises ModelError if ONNX Runtime is not installed or refuses the
+    graph, or inputs or outputs of the graph are not understood.
     """
 
     def __init__(

@@ -54,12 +54,8 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
 class TextReader(ABC):
     """Reads documents a batch at a time, longest first; a thread tokenises the next while the device computes.
 
-    Args:
-        name: Name of the expansion.
-        tokenizer: Of the model.
-        max_length: Tokens after which a document is cut.
-        vocabulary: Tokens that the model knows.
-        token_budget: Tokens of a batch, padding included, or ``auto``.
+    ``name`` is that of the expansion; a document is cut after ``max_length`` tokens; ``vocabulary`` is the number of tokens that
+    the model knows; the budget counts padding.
     """
 
     device: torch.device  # where it computes

@@ -67,14 +67,10 @@ class _Key(requests.auth.AuthBase):
 
 
 class JsonServer:
-    """A server that answers JSON with JSON.
+    """A server that answers JSON with JSON, at the base address of the protocol, usually ending in ``/v1``, and a place below it.
 
-    Args:
-        url: Base address of the protocol, usually ending in ``/v1``.
-        place: What is added to it, such as ``embeddings``.
-        key_variable: Name of the environment variable that holds the key, which is in no record and no log; None without a key.
-        attempts: Attempts before the failure of a request is one of the job.
-        timeout: Seconds without a byte after which a request has failed.
+    ``key_variable`` names the environment variable that holds the key, which is in no record and no log; None without a key.
+    After so many ``attempts``, the failure of a request is one of the job; ``timeout`` counts seconds without a byte.
     """
 
     def __init__(self, url: str, place: str, *, key_variable: str | None, attempts: int, timeout: float) -> None:

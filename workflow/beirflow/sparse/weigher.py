@@ -35,22 +35,11 @@ OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 
 
 class Weigher:
-    """Weighs terms, window by window: a thread tokenises the next texts while the device computes.
+    """Weighs terms as a part says, window by window: a thread tokenises the next texts while the device computes.
 
-    Args:
-        name: Name of the system.
-        part: How its texts are weighed.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Attributes:
-        tokens: Tokens weighed so far, padding not counted.
-        texts: Turns texts into tokens, and counts those that were cut.
-        terms: Size of the vocabulary.
-
-    Raises:
-        ModelError: The model cannot be loaded or contradicts the settings.
+    Device, precision and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`. ``tokens`` counts those weighed,
+    without padding; ``texts`` turns texts into tokens, and counts those that were cut; ``terms`` is the size of the vocabulary.
+    Raises ModelError if the model cannot be loaded or contradicts the settings.
     """
 
     def __init__(self, name: str, part: Part, *, device: str, precision: str, token_budget: int | str) -> None:

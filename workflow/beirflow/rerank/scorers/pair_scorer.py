@@ -45,23 +45,11 @@ class TokenPairs(NamedTuple):
 class PairScorer(ABC):
     """A model of the transformers library that reads a query and a document together.
 
-    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch.
-
-    Args:
-        system: The system.
-        folder: Folder of the model.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, padding included, or ``auto``.
-
-    Attributes:
-        max_length: Tokens after which a pair is cut.
-        tokens: Tokens read so far, padding not counted.
-        truncated: Pairs that were as long as the maximum, so probably cut.
-        assumed: Sentences on what the files of the model leave open, for the record and the summary.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, or does not give a query and a document one score.
+    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch. Device,
+    precision and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`. ``tokens`` counts those read, without padding,
+    ``truncated`` pairs as long as the maximum, so probably cut; ``assumed`` are sentences on what the files of the model leave
+    open, for the record and the summary. Raises ModelError if the model cannot be loaded whole, or does not give a query and a
+    document one score.
     """
 
     loader: ClassVar[str]
