@@ -85,13 +85,7 @@ def search_approximate(
             write(*batch.columns)
     possible = np.minimum(len(doc_ids) - left_out, run.top_k)
     found = origin_of(
-        job,
-        system=run.system,
-        chunk=0,
-        top_k=run.top_k,
-        searched=sources,
-        read=job.digests(exact_digests),
-        seconds=seconds,
+        job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
     )
     records = list(found.sources.values())
     write_record(

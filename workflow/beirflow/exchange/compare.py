@@ -15,13 +15,7 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import (
-    doubts_about_means,
-    doubts_about_record,
-    doubts_about_run,
-    doubts_about_values,
-    per_query,
-)
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, doubts_about_values, per_query
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern

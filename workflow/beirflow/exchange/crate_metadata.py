@@ -22,11 +22,7 @@ PROFILES = (
     ("workflow-ro-crate", "Workflow RO-Crate", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"),
 )
 
-KINDS = {
-    ".csv": "text/csv",
-    ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-}
+KINDS = {".csv": "text/csv", ".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
 
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 

@@ -37,14 +37,7 @@ Means = Mapping[str, float]
 
 
 def explain(
-    *,
-    run_path: str,
-    qrels_path: str,
-    documents_path: str,
-    means_path: str,
-    settings: Mapping[str, Any],
-    page_path: str,
-    job: Job,
+    *, run_path: str, qrels_path: str, documents_path: str, means_path: str, settings: Mapping[str, Any], page_path: str, job: Job
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 

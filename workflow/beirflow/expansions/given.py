@@ -30,10 +30,7 @@ LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line fee
 
 BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
-EXPECTED = {
-    "queries": "'queries', a list of strings",
-    "weights": "'weights', an object with a number from 0 for each word",
-}
+EXPECTED = {"queries": "'queries', a list of strings", "weights": "'weights', an object with a number from 0 for each word"}
 
 
 def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk: int, output_path: str, job: Job) -> None:

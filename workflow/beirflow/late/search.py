@@ -231,13 +231,7 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
 
 
 def search_tokens(
-    *,
-    request: SearchRequest,
-    model_path: str,
-    query_vectors_path: str,
-    chunk_vectors_path: str,
-    hardware: Hardware,
-    job: Job,
+    *, request: SearchRequest, model_path: str, query_vectors_path: str, chunk_vectors_path: str, hardware: Hardware, job: Job
 ) -> None:
     """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 
