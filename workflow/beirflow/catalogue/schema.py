@@ -19,16 +19,13 @@ from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
-NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
-"""A number as people type it; one with a point is no integer."""
+NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; one with a point is no integer
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
-MISSING = object()
-"""In place of the value of a key that is not there."""
+MISSING = object()  # in place of the value of a key that is not there
 
-MOST_NAMES = 12
-"""Most names in a message; of more, it has the first, behind the nearest."""
+MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
 
 KINDS = {
     "integer": "a whole number",

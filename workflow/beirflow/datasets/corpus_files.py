@@ -15,8 +15,7 @@ from beirflow.files.layout import CORPUS, QRELS
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
-FOOTER = "documents_footer_sha256"
-"""Key of ``corpus.json``."""
+FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
 
 OWN_CANDIDATES = "own_candidates"
 """Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there."""
@@ -29,8 +28,7 @@ RELEVANT_FROM = "relevant_from"
 
 PIECE_BYTES = 1 << 20
 
-PARQUET_END_BYTES = 8
-"""A Parquet file ends with the length of its footer, in four bytes, and a magic number."""
+PARQUET_END_BYTES = 8  # a Parquet file ends with the length of its footer, in four bytes, and a magic number
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from beirflow.models.position_table import length_problem
 from beirflow.runs.family import ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
 
-DIMENSIONS = 768
-"""Dimensions of vectors, until a system has run."""
+DIMENSIONS = 768  # dimensions of vectors, until a system has run
 
 TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
 

@@ -18,8 +18,7 @@ from beirflow.files.writing import atomic_path
 
 PAIRS = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())])
 
-SCORER_CODE = "scorer_code"
-"""Key, in ``made`` of the record, of the digest of the code that was imported by name."""
+SCORER_CODE = "scorer_code"  # key, in ``made`` of the record, of the digest of the code that was imported by name
 
 logger = logging.getLogger(__name__)
 

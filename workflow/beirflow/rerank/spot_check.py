@@ -26,8 +26,7 @@ TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
 """The same of two similarities, or sums of such: twice that of the spot checks of vectors, and no less than a thousandth."""
 
-LEAST_DRIFT = 0.02
-"""Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
+LEAST_DRIFT = 0.02  # allowed drift of the scores of relevant pairs, over the allowed distance of two scores
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings of the person who audits: no code runs because results from elsewhere name it."""

@@ -16,8 +16,7 @@ LINE_BYTES = 1 << 28
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-Block = tuple[Sequence[int], bytes]
-"""Whole lines, and before them the number of each."""
+Block = tuple[Sequence[int], bytes]  # whole lines, and before them the number of each
 
 
 def qrels_of(split: str) -> str:

@@ -22,12 +22,10 @@ OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive"
 OPPOSITES |= {"true": "false", "yes": "no", "1": "0"}
 """Names of labels that mean relevant, each with the name of its opposite."""
 
-UNNAMED = ("label_0", "label_1")
-"""Names that transformers gives to two labels without names."""
+UNNAMED = ("label_0", "label_1")  # names that transformers gives to two labels without names
 
 LABELS = (1, 2)
-HEADS = ("classifier", "score")
-"""Names of the last layers in the models of transformers."""
+HEADS = ("classifier", "score")  # names of the last layers in the models of transformers
 
 NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "scores"}
 

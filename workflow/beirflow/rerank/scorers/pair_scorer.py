@@ -29,8 +29,7 @@ from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
 
-WINDOW_PAIRS = 8192
-"""Pairs that are tokenised together and sorted by length before they are batched."""
+WINDOW_PAIRS = 8192  # pairs that are tokenised together and sorted by length before they are batched
 
 Pair = tuple[str, str]
 
