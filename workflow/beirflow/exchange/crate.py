@@ -10,8 +10,7 @@ import yaml
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import UNREADABLE, RecordError
 from beirflow.audit.digests.reading import part, read_record
-from beirflow.exchange.crate_metadata import crate_of, words_of
-from beirflow.exchange.crate_pages import check_pages
+from beirflow.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
 from beirflow.files.writing import atomic_path

@@ -30,8 +30,7 @@ class Expansion:
     max_length: int | None = None  # tokens after which a document is cut, special tokens included
 
     kind: ClassVar[str] = ""
-    of_use: ClassVar[tuple[str, ...]] = ()
-    """Settings of how the result is used, so that one expansion serves several uses."""
+    of_use: ClassVar[tuple[str, ...]] = ()  # settings of how the result is used, so that one expansion serves several uses
 
     @property
     def made_by(self) -> dict[str, Any]:

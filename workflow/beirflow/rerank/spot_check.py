@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.document_text import as_read
-from beirflow.rerank import ranked_again
-from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
+from beirflow.rerank import run_check
+from beirflow.rerank.run_check import pairs_folder, stored_pairs
 from beirflow.rerank.scorers.encoders import EncodedPairs
 from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
@@ -36,7 +36,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     """Plan two checks of a reranker on one corpus: pairs scored again, queries ranked again."""
     pairs = PairScoreCheck(subject, sample, random)
     scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), pairs.check)
-    return [scored, *ranked_again.spot_checks(subject, sample, random)]
+    return [scored, *run_check.spot_checks(subject, sample, random)]
 
 
 class PairScoreCheck:

@@ -51,17 +51,11 @@ class PairScorer(ABC):
     document one score.
     """
 
-    loader: ClassVar[str]
-    """Class of transformers that loads such models."""
-
+    loader: ClassVar[str]  # class of transformers that loads such models
+    # names of weights that a file may have beyond those of the model: parts that no score is computed with
     left_over: ClassVar[re.Pattern[str]] = re.compile("(?!)")
-    """Names of weights that a file may have beyond those of the model: parts that no score is computed with."""
-
-    own_modules: ClassVar[tuple[str, ...]] = ()
-    """Modules of sentence-transformers whose work is done here anyway."""
-
-    takes_prompt: ClassVar[bool] = False
-    """Support of the default prompt of sentence-transformers."""
+    own_modules: ClassVar[tuple[str, ...]] = ()  # modules of sentence-transformers whose work is done here anyway
+    takes_prompt: ClassVar[bool] = False  # whether the default prompt of sentence-transformers is read
 
     def __init__(self, system: RerankSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.system, self.folder = system, folder
