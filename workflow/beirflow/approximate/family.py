@@ -23,6 +23,7 @@ class ApproximateFamily(Family):
 
     name = "approximate"
     settings = ApproximateSettings
+    implied_by = "approximate"
     direct = True
     spot_checks = "beirflow.approximate.spot_check:spot_checks"
     follows = "beirflow.approximate.spot_check:follows"

@@ -27,6 +27,8 @@ COMPARED = ("published_", "difference_", "tolerance_", "source_")
 PRECISION = "precision"
 """Column of the precisions in which models computed a run."""
 
+INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an index that a system has besides its representations
+
 SEEDS, DEVIATION = "seeds", "deviation_"
 """Column of the number of seeds behind a mean over them, and beginning of those of the standard deviation of a measure."""
 
@@ -106,11 +108,11 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
 
 
 def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return the share of the exact hits that an approximate system finds, and the cost of its index; empty for others."""
+    """Return the share of the exact hits that were found, and the cost of an index that its run states; empty without these."""
     totals = {key.removeprefix("exact_"): total for key, total in counts.items() if re.fullmatch(r"exact_\d+", key) and total}
     row: dict[str, Any] = {f"exact@{cutoff}": counts[f"exact_{cutoff}_found"] / total for cutoff, total in totals.items()}
-    if "approximate_index_bytes" in counts:
-        row |= {"build_seconds": seconds["build"], "approximate_index_bytes": counts["approximate_index_bytes"]}
+    if sizes := {name: size for name, size in counts.items() if name.endswith(INDEX_BYTES)}:
+        row |= {"build_seconds": seconds["build"], **sizes}
     return row
 
 
@@ -181,7 +183,8 @@ def for_terminal(table: pd.DataFrame) -> str:
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
-    whole = ("documents", "queries", "documents_per_second", "approximate_index_bytes", "seconds", SEEDS)
+    whole = ["documents", "queries", "documents_per_second", "seconds", SEEDS]
+    whole += [name for name in table.columns if name.endswith(INDEX_BYTES)]
     formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
     text = pd.DataFrame(
         {

@@ -19,8 +19,7 @@ FAMILIES: dict[str, Family] = {
 
 DEFAULT = DENSE.name  # the family of a system that names a model and no family
 
-
-IMPLIED = {"run": IMPORTED.name, "approximate": APPROXIMATE.name}  # by the setting that only their systems have
+IMPLIED = {family.implied_by: family.name for family in FAMILIES.values() if family.implied_by}
 
 
 def family_of(entry: Mapping[str, Any]) -> Family:

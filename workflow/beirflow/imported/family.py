@@ -11,6 +11,7 @@ class ImportedFamily(Family):
 
     name = "run"
     settings = ImportedSettings
+    implied_by = "run"
     direct = True
     spot_checks = "beirflow.imported.spot_check:spot_checks"
     follows = "beirflow.imported.spot_check:spot_checks"

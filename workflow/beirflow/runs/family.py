@@ -135,6 +135,7 @@ class Family:
     # Identity.
     name: ClassVar[str]  # in the configuration
     settings: ClassVar[type[Any]]  # class of the settings of its systems, a frozen dataclass with a "name"
+    implied_by: ClassVar[str] = ""  # setting that only its systems have, which then need not name it
 
     # Kind of its systems.
     has_model: bool = False  # a system has one model, which fetch_model finds
