@@ -26,8 +26,7 @@ from beirflow.sources.query_lists import for_reading
 
 PAIR = ["query_id", "doc_id"]
 
-KEYS = ("query_id", "query", "doc_id", "title", "text", "grade")
-"""Of a line of a pool."""
+KEYS = ("query_id", "query", "doc_id", "title", "text", "grade")  # of a line of a pool
 
 
 def pool_unjudged(

@@ -6,14 +6,11 @@ from typing import Any
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.sources import MODELS, SOURCES
 
-SHARES = (0.01, 0.05, 0.2)
-"""Of forged texts or queries, whose probability to be seen is said."""
+SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to be seen is said
 
-LONGEST = 600
-"""Most characters of a finding, or of its repair, on the terminal."""
+LONGEST = 600  # most characters of a finding, or of its repair, on the terminal
 
-SHOWN = 6
-"""Things that were not compared and are named on the terminal."""
+SHOWN = 6  # things that were not compared and are named on the terminal
 
 Sections = Mapping[str, Sequence[Check]]
 

@@ -20,8 +20,7 @@ from beirflow.report.pages import counted, listed
 DENSE = ("dpr", "ance", "tas-b", "genq")
 SHIFTED = ("bioasq", "webis-touche2020")
 LENGTHS = ("trec-covid", "webis-touche2020")
-SPECIAL, GENERAL = ("Scientific", "Finance", "StackExchange"), ("Wikipedia",)
-"""Domains, as table 1 names them."""
+SPECIAL, GENERAL = ("Scientific", "Finance", "StackExchange"), ("Wikipedia",)  # domains, as table 1 names them
 
 SPECIAL_AND_GENERAL = (
     *("scidocs", "scifact", "fiqa", "cqadupstack"),

@@ -14,14 +14,11 @@ from beirflow.audit.digests.checks import RecordError
 from beirflow.audit.digests.reading import GROWTH, SMALL_BYTES
 
 MAGIC = b"ARROW1"
-DICTIONARIES, BATCHES = 2, 3
-"""Fields of the footer."""
+DICTIONARIES, BATCHES = 2, 3  # fields of the footer
 
-HEADER = 2
-"""Field of a message."""
+HEADER = 2  # field of a message
 
-BUFFERS, COMPRESSION = 2, 3
-"""Fields of a batch."""
+BUFFERS, COMPRESSION = 2, 3  # fields of a batch
 
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
 """Places of a message, with the bytes of its head and body; places of a buffer in the body, with its bytes."""

@@ -7,8 +7,7 @@ from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
 REPRESENTED = "representations are as they were recorded"
 
-SHOWN = 1000
-"""Most files that one check names."""
+SHOWN = 1000  # most files that one check names
 
 
 def check_digests(chain: Chain) -> list[Check]:

@@ -7,8 +7,7 @@ from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, 
 from beirflow.files import layout
 from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TRACES, TREC_RUN, Pattern, is_for_reading
 
-SHOWN = 1000
-"""Most files that one check names."""
+SHOWN = 1000  # most files that one check names
 
 RESULTS = tuple(
     pattern
@@ -20,11 +19,9 @@ RESULTS = tuple(
 OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files that file managers leave in the folders that they show."""
 
-SIGNATURE = f"{MANIFEST}.sig"
-"""The signature of the manifest, where ``ssh-keygen`` writes it."""
+SIGNATURE = f"{MANIFEST}.sig"  # the signature of the manifest, where ``ssh-keygen`` writes it
 
-UNFINISHED = ".partial-"
-"""Prefix of the name of a file that is being written."""
+UNFINISHED = ".partial-"  # prefix of the name of a file that is being written
 
 
 def check_leftovers(chain: Chain) -> list[Check]:

@@ -14,8 +14,7 @@ from beirflow.files.records import together
 
 OF_A_PART = ("seconds", "bytes")
 
-MERGE = "merge"
-"""The stage of a reranker that its pairs do not know."""
+MERGE = "merge"  # the stage of a reranker that its pairs do not know
 
 
 def first_stages(chain: Chain, system: str) -> list[str]:

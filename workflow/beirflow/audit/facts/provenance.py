@@ -13,8 +13,7 @@ from beirflow.jobs.provenance import code_state, knows_commit
 
 NAME = "the code of the results is known"
 
-OF_A_RUN = ("torch", "transformers", "numpy", "pyarrow")
-"""Packages whose versions a run and the manifest say."""
+OF_A_RUN = ("torch", "transformers", "numpy", "pyarrow")  # packages whose versions a run and the manifest say
 
 
 def check_provenance(chain: Chain) -> list[Check]:

@@ -7,8 +7,7 @@ from beirflow.audit.digests.reading import part
 from beirflow.files.layout import MANIFEST, RUN_RECORD
 from beirflow.runs.family import Family, TunedOn
 
-KEY = "tuned"
-"""Of the record of a run."""
+KEY = "tuned"  # of the record of a run
 
 
 def check_tuned(chain: Chain) -> list[Check]:
