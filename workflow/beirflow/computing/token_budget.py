@@ -60,6 +60,7 @@ class TokenBudget:
         # After the except block, whose traceback keeps the tensors of the failed batch.
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+        # For all batches to come, too, which would not fit either. Half of what was tried, since a batch may be below the budget.
         tokens = int(lengths[rows].sum() if self.packed else len(rows) * lengths[rows].max())
         self.tokens = max(1, min(self.tokens, tokens // 2))
         logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.tokens)

@@ -85,6 +85,8 @@ class TextReader(ABC):
             empty = self._left(window, rows[~filled], done)
             if len(empty):
                 yield Part(window.start + empty, [self.nothing for _ in empty], {"documents_without_text": len(empty)})
+            # Batches are made of all documents, and rows that are done are left out afterwards: a resumed job has the batches of
+            # one that ran through.
             for batch in self._batches(window.lengths[filled]):
                 left = self._left(window, rows[filled][batch], done)
                 if len(left):

@@ -45,6 +45,7 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
     check_secrets(own["systems"], problems)
     check_own_datasets(own["datasets"], problems)
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
+    # What could not be made is wrong as well, and so is what names it.
     split = {name: split[name] for name in own["systems"]}
     systems = {name: made[name] for names in split.values() for name in names}
     rows = {name: custom_dataset(name, entry) for name, entry in own["datasets"].items()}

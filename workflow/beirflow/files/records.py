@@ -46,6 +46,7 @@ class Job:
 
     def below(self, path: str | Path) -> str:
         """Return the path of a file below the results, with slashes; ValueError if it is elsewhere."""
+        # Links are not followed: a folder of the results may be on another disk, and records name it as it is here.
         relative = Path(os.path.relpath(path, self.results))
         if relative.parts[:1] == ("..",):
             raise ValueError(f"{path} is not below {self.results}")

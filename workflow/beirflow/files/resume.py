@@ -69,6 +69,7 @@ class ResumeFile:
 
     def _drop_damaged(self) -> None:
         """Note the places of the records that match, and cut off what follows them."""
+        # From the start, since only heads say where records begin: behind a damaged one nothing is found.
         end, size = 0, os.fstat(self._stream.fileno()).st_size
         while (after := self._end_of(end)) is not None:
             self.places.append(end)

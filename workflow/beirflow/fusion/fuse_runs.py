@@ -41,6 +41,7 @@ def fuse_runs(
     first_stages = FirstStages(settings.of, run_paths, corpus_path, job)
     if tuned_on is not None:
         tuned, read = _tuned(settings, run.dataset, tuned_on, partial(tune, measure=measure, main_measure=main_measure), job)
+        # The whole grid is recorded, so that an audit can measure other points than the best.
         settings, facts[TUNED] = replace(settings, weights=tuned["chosen"]), tuned
         seconds["tune"] = time.perf_counter() - start
         start = time.perf_counter()

@@ -71,6 +71,7 @@ def _with_reached(modules: Iterable[str]) -> set[str]:
 
 def _digest(modules: Iterable[str], *functions: str) -> str:
     """Return 16 hexadecimal digits of names of functions, and of names and contents of modules."""
+    # Names of functions, too: another entrance in the same modules is other code.
     digest = hashlib.sha256(" ".join(functions).encode())
     for name in sorted(modules):
         digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
@@ -80,6 +81,7 @@ def _digest(modules: Iterable[str], *functions: str) -> str:
 def reached_modules(path: Path) -> set[str]:
     """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
     reached: set[str] = set()
+    # Imports inside functions count as if they always ran: a job too many costs less than a stale result.
     waiting = set(module_at(path).imports)
     while waiting:
         name = waiting.pop()

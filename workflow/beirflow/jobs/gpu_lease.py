@@ -80,6 +80,7 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
                     holders.append(f"{gpu} by {holder}")
                 else:
                     free[gpu].append(path)
+        # The first of equals, so that jobs fill a machine in the order in which a person counts its GPUs.
         gpu = max(gpus, key=lambda gpu: len(free[gpu]))
         # All places are counted, since another run may allow more jobs than this one.
         if MOST_JOBS_PER_GPU - len(free[gpu]) >= jobs_per_gpu:

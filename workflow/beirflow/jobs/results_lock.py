@@ -53,6 +53,7 @@ def begin_run(logs: Path) -> None:
         logs.mkdir(parents=True, exist_ok=True)
         descriptor = _descriptor(logs / LOCK)
         before = os.pread(descriptor, 4096, 0)
+        # Not by the name in the file, which stays when a run is killed: only the kernel knows who lives.
         if not _take(descriptor, RUN_BYTE):
             problem = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
             raise LockError(f"{problem}; {ELSEWHERE}")
@@ -60,6 +61,8 @@ def begin_run(logs: Path) -> None:
         since, where = time.strftime("%F %T"), f"process {os.getpid()} on {socket.gethostname()}, in {Path.cwd()}"
         _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
         os.environ[RUN] = run
+        # The name is written before locks of jobs are looked for, and a job looks for the name once it has its lock: of one that
+        # starts in between, either its lock is seen here, or it sees this name and ends.
         if not _without_jobs(descriptor):
             # The file names the run whose jobs still live, so that these stay valid.
             _write(descriptor, before)

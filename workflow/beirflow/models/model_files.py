@@ -95,6 +95,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     """
     for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
+    # Once all are fetched: of what is on this disk, and not of what a hub says that it sent.
     digests = model_digests(system)
     if system.weights_sha256 is not None:
         check_weights(system, model_folder(system), digests)

@@ -62,6 +62,7 @@ def origin_of(
     path below the results, and ``trained`` the records of models that were trained for this, by their paths; ``facts`` are the
     other fields of :class:`Origin`.
     """
+    # Facts of records are copied, since representations may be deleted, and records made anew, before the merge.
     inputs, sources = dict(read or {}), {}
     for path, record in searched.items():
         name = job.below(record_of(path))

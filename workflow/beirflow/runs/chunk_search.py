@@ -69,6 +69,8 @@ def search_one_chunk(
     of each query where a dataset states them. Raises DataError if a file is not the one that was recorded, or a query has more
     candidates of its own than are kept.
     """
+    # Whatever is searched is compared with its digest meanwhile. Candidates are written behind this block, so that none exist of
+    # a file that was changed.
     with checked_while_read({path: output_digest(record, path) for path, record in files.records.items()}):
         candidates = own_candidates(request.corpus.queries_path) if ranks_own_candidates else None
         ids = read_ids(request.corpus, request.chunk, drop_self_matches=request.drop_self_matches)

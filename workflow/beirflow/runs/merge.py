@@ -40,7 +40,9 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
         )
     chunks = _Chunks(run.system, run.top_k, inputs, job)
     first_rows = np.cumsum([0, *sizes[:-1]])
+    # The k best of a chunk hold all of its documents that can be among the k best of all: what beats one there beats it here.
     query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
+    # Once all chunks are read: that a source was replaced shows only in the records of two of them.
     places = {(job.results / path).parent for path in chunks.sources}
     check_one_source(chunks.sources, places | {Path(path).parent for path in candidate_paths})
     with run_writer(run.run_path) as write:
@@ -104,6 +106,7 @@ class _Chunks:
         for name in self._corpus.keys() - found.inputs.keys():
             raise damaged(path, f"it does not say in which {name} the candidates were found")
         for name, digest in found.inputs.items():
+            # The first chunk that names a file decides which one it is for all others.
             expected = self.inputs.setdefault(name, digest)
             here = self._job.results / name
             if digest == expected and name in found.sources and name not in self.sources and here.is_file():

@@ -49,6 +49,7 @@ def rank(
         Indices of the candidates that are kept, sorted by query and then by rank; and their ranks from 1, int32.
     """
     key = _sort_key(queries, scores)
+    # Need not be stable: candidates with equal keys are put in the order of their ids next.
     order = np.argsort(key)
     _break_ties(order, key[order], id_order)
     sorted_queries = queries[order]
@@ -91,6 +92,7 @@ def rank_hits(
         # Only of tied documents: sorting millions of ids is slow.
         return byte_order(doc_ids.take(pa.array(rows)), ties)
 
+    # Where a system breaks ties as Lucene does, that order decides what is kept, and the ranking rule what comes first.
     kept = merge_hits(parts, lambda rows: id_order(rows, ties), k)
     return kept if ties == "descending" else merge_hits([kept[:3]], id_order, k)
 

@@ -81,6 +81,7 @@ def represent(
     ``inputs`` are the sha256 of the files that are read, by path below the results. ``load`` returns the model; None if nothing
     has to be computed. ``compute`` writes the representation, and returns ``made``, ``counts`` and other facts for the record.
     """
+    # The digest is that of the bytes as they are written: to read them again would take as long, and could read others.
     with gpu, atomic_path(output_path) as unfinished, DigestingWriter(unfinished) as stream:
         start = time.perf_counter()
         model = load()

@@ -64,6 +64,7 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     are so many that the array would not fit into memory.
     """
     ids = queries["query_id"].combine_chunks()
+    # Left out before the cut at k: behind it, a query would have a document less than the others.
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
     if EXCLUDED not in queries.column_names:
         return own[:, None]

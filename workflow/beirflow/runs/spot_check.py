@@ -187,6 +187,7 @@ class Subject:
             rows = np.concatenate([_rows_among(doc_ids, those) + start for doc_ids, start in placed])
             rows = np.setdiff1d(rows, chosen)
             chosen = np.union1d(chosen, rows[draw(len(rows), number - len(chosen), random)])
+        # The rest from all others, so that no document is safe from being drawn.
         others = np.setdiff1d(np.arange(starts[-1]), chosen)
         drawn = np.union1d(chosen, others[draw(len(others), sample - len(chosen), random)])
         parts = np.split(drawn, np.searchsorted(drawn, starts[1:-1]))
