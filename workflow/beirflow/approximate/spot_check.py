@@ -25,7 +25,6 @@ from beirflow.runs.searched import excluded_rows
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
 
 ROUNDING = 4 * 2.0**-24  # largest difference of two float32 scores, relative to the product of the lengths of the two vectors
-
 MOST_DOCUMENTS = 20_000  # of a corpus whose index is built again: seconds to a minute, in one thread
 
 SAME = 0.98

@@ -7,9 +7,7 @@ from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.sources import MODELS, SOURCES
 
 SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to be seen is said
-
 LONGEST = 600  # most characters of a finding, or of its repair, on the terminal
-
 SHOWN = 6  # things that were not compared and are named on the terminal
 
 Sections = Mapping[str, Sequence[Check]]

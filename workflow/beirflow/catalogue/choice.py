@@ -15,9 +15,7 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")  # name of a sample of queries
-
 DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))  # name of a sample of documents
-
 OF_THE_PAPER = "dbpedia-entity"  # the corpus that the paper's efficiency was measured on a part of
 
 Rows = Mapping[str, tuple[Dataset, ...]]

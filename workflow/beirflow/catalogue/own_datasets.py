@@ -19,7 +19,6 @@ LISTS = "query_lists"
 OF_A_FILE = ("fields", "labels", LISTS)
 OF_A_FOLDER = ("split", "forums")
 NOT_ON_A_HUB = ("path", "form", "forums")  # keys that not every form has
-
 NO_FIELDS = ("kind", "labels", LISTS)  # keys of a form besides names of fields
 
 

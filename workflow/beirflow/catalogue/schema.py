@@ -24,7 +24,6 @@ NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
 MISSING = object()  # in place of the value of a key that is not there
-
 MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
 
 KINDS = {

@@ -26,17 +26,11 @@ DOCUMENTS_OF_A_CANDIDATE = 64
 """Computing so many fast scores in bfloat16 instead of float32 saves about the time that scoring one candidate exactly takes."""
 
 FEWEST_QUERIES = 256  # with fewer, it takes longer to round the documents to bfloat16 than that saves
-
 ASKED_QUERIES = 64  # so many say by the sample how many candidates there are in bfloat16
-
 MORE_THAN_EXPECTED = 1.25  # for how many times the expected candidates beyond k there is room, since the sample may be wrong
-
 MOST_CANDIDATES = 2  # in bfloat16, times those in float32, which limits memory
-
 SAMPLE = 16  # one document in this many is looked at first, to guess which scores count
-
 MOST_OF_A_SAMPLE = 16_384  # documents of the sample; and no more than two blocks
-
 SLICES = 16  # slices of documents, evenly spread over the chunk, that make the sample
 
 MARGIN = 4.0

@@ -26,7 +26,6 @@ from beirflow.models.settings import EncoderSettings
 logger = logging.getLogger(__name__)
 
 WINDOW_TEXTS = 4096  # texts that are tokenised together and sorted by length before they are batched
-
 TOKENIZER_THREADS = 2  # the tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied
 
 

@@ -33,7 +33,6 @@ VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
 """Names that exporters give to the vectors of tokens, and to one vector a text."""
 
 LOGITS = "logits"  # the name that exporters give to what a head computes, of words or labels
-
 WHOLE = "sentence_embedding"  # the name of a vector that is made by all modules of sentence-transformers
 
 PADDING_TOLERANCE = {"float32": 1e-3}

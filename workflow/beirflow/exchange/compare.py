@@ -23,9 +23,7 @@ from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
 REPRODUCED = [MAIN, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
-
 UNSEEN = 0.00005  # difference between means that four decimals do not show
-
 SHOWN = 10  # reasons on the terminal; the JSON has all
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)

@@ -27,7 +27,6 @@ from beirflow.report.leaderboard import leaderboard, notes
 from beirflow.report.pages import Cell, Column, Table, write_page
 
 SHOWN = 3  # failed checks that are named of a folder
-
 LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
 
 

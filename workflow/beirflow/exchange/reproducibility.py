@@ -14,11 +14,8 @@ from scipy.stats import kendalltau, ttest_rel
 from beirflow.evaluation.paired_tests import equivalence
 
 DEPTH = 1000  # ranks that are looked at
-
 PERSISTENCE = 0.95  # p of the rank-biased overlap there
-
 LEAST_SPREAD = 1e-12  # differences that are less far apart differ by rounding alone
-
 Scores = Mapping[str, float]  # the values of a measure by query
 
 

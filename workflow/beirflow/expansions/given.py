@@ -27,7 +27,6 @@ from beirflow.files.writing import scratch_file
 from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
 
 LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line feeds must not fill memory
-
 BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
 EXPECTED = {"queries": "'queries', a list of strings", "weights": "'weights', an object with a number from 0 for each word"}

@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 from beirflow.models.settings import ModelSettings
 
 DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
-
 DIGITS = 10  # digits of the digest in a name: two expansions of one experiment never share it
-
 PLACES = ("offline", "weights_sha256")  # settings that say where a model is or what it must be, and change nothing that it makes
 
 

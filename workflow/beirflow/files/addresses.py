@@ -17,11 +17,8 @@ from urllib.parse import quote, unquote, unquote_plus
 from beirflow.files.errors import ConfigError
 
 HIDDEN = "…"  # written in place of a secret
-
 LEAST_LETTERS = 5  # letters of a secret that is hidden wherever it occurs; a shorter one is a part of other words
-
 TOKENS_OF_HUB = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # environment variables of the hub's library
-
 VARIABLE = re.compile(r"\$\{(\w+)\}")  # an environment variable, named in the configuration in place of its value
 
 SECRET_NAME = re.compile(

@@ -133,7 +133,6 @@ POOL_RECORD = Pattern("pool/{dataset}.json")
 JUDGED = Pattern("judge/{dataset}.jsonl")
 JUDGED_RECORD = Pattern("judge/{dataset}.json")
 JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
-
 JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
 
 JUDGE_PAGE = Pattern("judge/{dataset}.html")

@@ -32,7 +32,6 @@ FORMAT = 1  # of the records that this code writes; another number where a word 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 ASSUMED = "assumed"  # key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed
-
 Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]  # sha256 by the path of the file
 
 

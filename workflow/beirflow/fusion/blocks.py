@@ -23,7 +23,6 @@ from beirflow.runs.ranking import rank_hits
 DEFAULT_K = 60
 
 QUERIES = 512  # number of queries that are fused at once; a thousand documents of each in three runs are some 100 MB
-
 Rows = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]  # ids of queries and documents, scores and ranks of some rows of a run
 
 

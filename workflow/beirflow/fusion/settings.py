@@ -8,7 +8,6 @@ Method = Literal["rrf", "sum"]
 Normalization = Literal["none", "min-max", "z-score"]
 
 STEP = 0.1  # default difference of two neighbouring weights that are tried
-
 TUNED = "tuned"  # key of the record of a run whose weights were tuned
 
 

@@ -24,7 +24,6 @@ NO_INFLUENCE = {
 
 
 RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
-
 FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
 
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)

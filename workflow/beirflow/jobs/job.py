@@ -22,7 +22,6 @@ from beirflow.jobs.results_lock import hold_job
 logger = logging.getLogger("beirflow")
 
 GARBAGE_OBJECTS = 200_000  # new objects after which Python looks for garbage; its default is some hundred to some thousand
-
 INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
 
 

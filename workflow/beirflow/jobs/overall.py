@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 
 SHOWN = 3  # most jobs that a line names
-
 START = 2.0  # fixed start-up time of a job, in seconds
 
 

@@ -28,9 +28,7 @@ from beirflow.files.outside_json import parse_json
 logger = logging.getLogger(__name__)
 
 RUN = "BEIRFLOW_RUN"  # the environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes
-
 LOCK = "results.lock"  # the file, in the folder of the logs: no result depends on it
-
 RUN_BYTE, JOB_BYTES = 0, 1  # the byte of the run, and the first of those of jobs
 
 PLACES = 1 << 56

@@ -21,7 +21,6 @@ from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, 
 
 COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
-
 LONGEST_TEXT = 1 << 17  # most tokens that a model may claim to read
 
 PUNCTUATION = tuple(string.punctuation)

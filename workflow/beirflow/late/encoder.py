@@ -34,7 +34,6 @@ WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length be
 
 TOKENIZER_THREADS = 1
 OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}  # prefixes of the settings about one kind of text
-
 PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 

@@ -29,7 +29,6 @@ from beirflow.runs.searched import Ids, check_precision, check_rows, check_same,
 from beirflow.runs.shortlist import Candidates, Shortlist
 
 SPARE = 128  # candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th
-
 CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
 
 

@@ -20,7 +20,6 @@ from beirflow.lexical.indexing import Texts, WeightedWords, index_texts, index_w
 from beirflow.lexical.postings import Postings, made_with, write_postings
 
 BATCH_DOCUMENTS = 4096  # number of documents that are read at once
-
 HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 
 Advance = Callable[[int], None]

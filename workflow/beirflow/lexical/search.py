@@ -19,7 +19,6 @@ from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import places_of
 
 BLOCK_POSTINGS = 1 << 25  # number of postings that are scored for a block of queries and kept until it is done, 12 bytes each
-
 SLICE_POSTINGS = 1 << 16  # number of postings of a part that are scored at a time
 
 MATCH = float(np.finfo(np.float64).tiny)

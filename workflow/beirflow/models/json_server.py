@@ -24,7 +24,6 @@ from beirflow.files.outside_json import parse_json
 logger = logging.getLogger(__name__)
 
 BUSY = (408, 409, 425, 429)  # statuses of a server that will answer later; so will one that says a status from 500 on
-
 TOO_LARGE = 413  # status of a server that takes fewer texts at once, such as text-embeddings-inference with more than 32
 
 PASSING = (
@@ -36,7 +35,6 @@ PASSING = (
 """Errors of a connection that may be gone at the next attempt."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before the second attempt, doubled for each one after it
-
 NUMBER = re.compile("[0-9]{1,12}")  # seconds in a header
 
 LONGEST_RETRY_AFTER = 600.0

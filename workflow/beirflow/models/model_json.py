@@ -15,9 +15,7 @@ ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""
 
 LARGEST_JSON = 64 << 20  # maximum size of a configuration, in bytes
-
 LIBRARY = "sentence_transformers."  # start of the names of its classes; another class of the same name is code of the model's own
-
 TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library
 
 

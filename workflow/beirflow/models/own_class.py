@@ -26,7 +26,6 @@ SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransf
 """Classes of beirflow that a configuration names by one word."""
 
 MOST_FILES = 1000  # in the files and folders that arguments name
-
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
 
 

@@ -9,7 +9,6 @@ from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ModelSettings
 
 TABLES = ("position_embeddings.weight", "wpe.weight")  # endings of the names of tables of positions, in most models and in GPT-2
-
 MOST_HEADER_BYTES = 100_000_000  # maximum size of a header; that of safetensors itself
 
 

@@ -27,7 +27,6 @@ from beirflow.models.model_layout import module_folders
 LIBRARY = "sentence-transformers"
 
 FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
-
 TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text in its batch or by loading the model again
 
 

@@ -27,7 +27,6 @@ GRADED = ("trec-covid", "nfcorpus", "dbpedia-entity", "webis-touche2020")
 LEXICAL, SPARSE = (BM25, "doct5query"), (BM25, "deepct", "doct5query", "sparta")
 SLOW = ("bm25+ce", "colbert")
 MEASURED = ("dbpedia-entity",)  # the dataset of section 5.1: a million of its documents
-
 FASTER = 20  # times that dense systems are at least faster than the re-ranker; section 5.1: "20-30x faster"
 
 SMALL = 3

@@ -17,9 +17,7 @@ from beirflow.files.layout import QRELS
 from beirflow.runs.spot_check import Finding, Subject
 
 LEAST_PAIRS = 6  # minimum number of relevant pairs: of fewer, chance and drift look the same
-
 CHANCE = 1e-4  # largest probability of an accident that is taken for a drift
-
 MOST_OTHERS = 200  # maximum number of queries or documents with which recomputed ones are compared
 
 LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
@@ -27,7 +25,6 @@ LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
 
 
 LEAST_CHANGES = 14  # minimum number of changes of the measure: of fewer, all in one direction are no less likely than ``CHANCE``
-
 DRAWN = 19_999  # number of drawn signs of the changes of a measure; two as large sums among them are a chance above ``CHANCE``
 
 SEED = 20211018

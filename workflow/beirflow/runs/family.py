@@ -113,9 +113,7 @@ ITS_MODEL = Pattern("models")
 """Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
 
 FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
-
 TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
-
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
 
 

@@ -20,7 +20,6 @@ from beirflow.runs.family import System
 S = TypeVar("S", bound=Any)
 
 MODEL_PLACE = ("model", "offline", "revision")  # settings that say where a model is
-
 BLOCK_ROWS = 16_384  # documents of a chunk that are searched at a time
 
 BESIDE = (-1, 1)

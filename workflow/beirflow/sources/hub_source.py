@@ -23,7 +23,6 @@ from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
-
 OTHER_TASK = "instruction"  # column of queries that changes what is relevant; a query without a value in it is a plain one
 
 COLUMNS = {

@@ -24,9 +24,7 @@ from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
 ADDED = "added"  # the column of what is added to documents
-
 BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
-
 Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
 
 

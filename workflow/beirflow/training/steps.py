@@ -15,7 +15,6 @@ from beirflow.training.settings import Training
 from beirflow.training.trainee import Trainee
 
 WEIGHT_DECAY = 0.01  # of matrices; biases and the weights of normalisations have none, as sentence-transformers trains
-
 LARGEST_GRADIENT = 1.0  # length that the gradient of all weights together is cut to
 
 

@@ -15,9 +15,7 @@ from beirflow.audit.digests.reading import GROWTH, SMALL_BYTES
 
 MAGIC = b"ARROW1"
 DICTIONARIES, BATCHES = 2, 3  # fields of the footer
-
 HEADER = 2  # field of a message
-
 BUFFERS, COMPRESSION = 2, 3  # fields of a batch
 
 BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")

@@ -20,7 +20,6 @@ OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files that file managers leave in the folders that they show."""
 
 SIGNATURE = f"{MANIFEST}.sig"  # the signature of the manifest, where ``ssh-keygen`` writes it
-
 UNFINISHED = ".partial-"  # prefix of the name of a file that is being written
 
 

@@ -45,7 +45,6 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 """Exceptions that Snakemake logs when a script fails, whose error the job has written."""
 
 FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
-
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")

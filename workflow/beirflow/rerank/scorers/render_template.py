@@ -12,9 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 3  # processor time that a template may take; any real one takes less than a thousandth of it
-
 MEMORY = 1 << 29  # bytes that it may take, besides those of Python and its modules
-
 LONGEST = 1 << 22  # characters that it may write
 
 
