@@ -97,6 +97,7 @@ class Evidence:
         holes: By system, on TREC-COVID, ``hole``, and NDCG@10 ``before`` and ``after`` additional judgements, as far as known.
         overlap: By pair of datasets, the similarity of their words.
         grades: By dataset and grade, the median words of the documents that were judged so.
+        similarities: By dataset, the columns of ``similarities.csv`` for one pair of systems.
         without_text: By dataset, the documents that have a title alone, and all documents.
     """
 
@@ -110,6 +111,7 @@ class Evidence:
     overlap: Mapping[tuple[str, str], float] = field(default_factory=dict)
     grades: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     without_text: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    similarities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:
