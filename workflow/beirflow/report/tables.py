@@ -85,7 +85,8 @@ class Sources(Notes):
         super().__init__()
         published = load_catalogue().published
         self._citations = {
-            (system, entry["source"]): "; ".join(entry[key] for key in ("citation", "note") if key in entry)
+            (system, entry["source"]): f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}"
+            + (f"; {entry['note']}" if "note" in entry else "")
             for system, entries in published.items()
             for entry in entries
         }
