@@ -71,6 +71,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "gpu_p95_ms": Shown("GPU, 95th percentile", ",.1f", "number upright"),
         "cpu_ms": Shown("CPU, ms", ",.1f", "number upright"),
         "cpu_p95_ms": Shown("CPU, 95th percentile", ",.1f", "number upright"),
+        "batch_queries_per_second": Shown("Queries a second, in batches", ",.1f", "number upright"),
         "queries": Shown("Queries", ",.0f", "number upright"),
         "index_bytes": Shown("Index, GB", ",.3g", "number upright"),
     },
