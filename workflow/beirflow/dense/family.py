@@ -94,6 +94,11 @@ class DenseFamily(Family):
         """Test whether a query may be a list of texts: its vector is their mean."""
         return True
 
+    def compared(self, settings: DenseSettings) -> tuple[str, str] | None:
+        """Return the name of the vectors, those of the encoder unless they are compressed, and the similarity, where stated."""
+        vectors = f"{self.in_paths(settings)} {settings.vectors}"
+        return (vectors, settings.similarity) if settings.similarity else None
+
     def scorer(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""
         return {} if settings.variant_of or settings.train else {"dense": settings}

@@ -199,6 +199,10 @@ class Family:
         """Test whether a part of a system was trained, not counting the systems that it reads."""
         return True
 
+    def compared(self, settings: Any) -> tuple[str, str] | None:
+        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        return None
+
     # Other systems.
 
     def reads(self, settings: Any) -> Reads:
