@@ -71,6 +71,6 @@ def test_a_problem_with_a_value_names_the_file_and_line_of_its_key(tmp_path: Pat
     assert found["main_measure"].endswith(f" ({second}:1)")
     assert found["custom.systems.mine.trained_on.datasets.nfcorpsu"].endswith(f" ({second}:8)")
     # On the command line there are no lines.
-    assert found["cutoffs"].endswith("raise top_k or drop the cutoff")
+    assert found["cutoffs"].endswith("or set cutoffs: [5]")
     assert key_places([str(first), str(second)])["systems.0"] == f"{first}:1"
     assert key_places([str(first), str(second)])["top_k"] == f"{second}:9"
