@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from beirflow.experiment.config_files import check_command_line, check_config_files, key_places
+from beirflow.experiment.config_files import asks_for_nothing, check_command_line, check_config_files, key_places
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 
@@ -48,6 +48,20 @@ def test_a_good_file_is_accepted_json_with_tabs_too(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(text)
         check_config_files([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nothing"),
+    [("", True), ("--configfile a b --config c=d -s S", True), ("-n", False), ("--config a=b -- report", False)],
+)
+def test_a_command_line_without_a_target_or_another_option_asks_for_nothing(arguments: str, nothing: bool) -> None:
+    assert asks_for_nothing(arguments.split()) == nothing
+
+
+@pytest.mark.parametrize("wrong", ["a", "=", "summary"])
+def test_words_of_the_configuration_have_names(wrong: str) -> None:
+    with pytest.raises(SystemExit, match=f"--config: found '{wrong}'; expected name=value without spaces"):
+        check_command_line(["-n", "--config", "systems=bm25", wrong, "--", "summary"])
 
 
 @pytest.mark.parametrize("option", ["--configfile=", "--configfiles ", "--configfile "])

@@ -176,7 +176,7 @@ def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
     types = [entry.get("type"), *(each.get("type") for kind in ("oneOf", "anyOf") for each in entry.get(kind, ()))]
     kinds = {kind for each in types for kind in (each if isinstance(each, list) else [each])}
     if "array" in kinds and isinstance(value, str) and ("," in value or "string" not in kinds):
-        value = [part.strip() for part in value.split(",")]
+        value = [part.strip() for part in value.split(",") if part.strip()]
     if kinds == {"array"} and isinstance(value, int) and not isinstance(value, bool):
         value = [value]
     if isinstance(value, list):
