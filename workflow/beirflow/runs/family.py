@@ -124,6 +124,9 @@ FIRST_STAGES = Pattern("first_stages")
 TOOK = ("made", "seconds", "bytes")
 """Keys of every record of what a job computed."""
 
+COMPUTATION = ("computation",)
+"""Optional key of the record of what a model made: batches, threads and processor."""
+
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
 """Keys of the record of vectors."""
 

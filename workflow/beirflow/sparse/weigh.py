@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
-from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
 from beirflow.expansions.files import ExpansionFile
@@ -146,7 +145,8 @@ def _weigh(
             message = f"the weights of {texts.name_of(error.row, different.indices)} hold infinity or not-a-number"
             raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
         return {
-            "made": {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
+            "made": weigher.made(),
+            "computation": weigher.computation(),
             "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
             "distinct_texts": len(different.texts),
             "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},

@@ -11,6 +11,7 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.computing.token_budget import TokenBudget
@@ -99,6 +100,18 @@ class Weigher:
         if self.loaded:
             check_length(self.loaded.model, longest)
         return longest
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device and versions of the weights, for the record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], added: Sequence[str] | None, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are weighed in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, added, row - row % WINDOW_TEXTS), row)
 
     def described(self) -> dict[str, Any]:
         """Describe the weighing of texts, for the record of their weights."""
