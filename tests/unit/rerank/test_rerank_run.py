@@ -268,14 +268,17 @@ def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -
     reranked.change(below=below)
     reranked.score()
     reranked.rank()
-    scores, ranks = checks(reranked)
+    scores, ranks, bits = checks(reranked)
     assert (scores.path, ranks.path) == ("pairs/crossed/small", "runs/crossed/small.parquet")
-    for check in (scores, ranks):
+    for check in (scores, ranks, bits):
         assert check.run().passed, check.run()
     with pytest.raises(NotHereError, match="it is not known here where the model"):
         checks(reranked, known=False)[0].run()
     change_rows(reranked.made.paths("crossed")["run_path"], lambda rows: rows[:-1])
     assert not ranks.run().passed
+    change_rows(reranked.pairs_paths()[1], lambda rows: [{**row, "score": row["score"] + 1e-4} for row in rows])
+    assert scores.run().passed
+    assert "block-1.parquet has other bits" in bits.run().found
     change_rows(reranked.pairs_paths()[1], lambda rows: [{**row, "score": row["score"] + 0.1} for row in rows])
     found = scores.run()
     assert not found.passed
@@ -288,7 +291,7 @@ def test_one_pair_is_scored_again_whichever_chunk_has_it_and_blocks_of_an_earlie
     left_over = Path(finished.pairs_paths()[0]).with_name("block-9.parquet")
     shutil.copy(finished.pairs_paths()[1], left_over)
     change_rows(str(left_over), lambda rows: [{**row, "score": row["score"] + 1} for row in rows])
-    assert [check.run().passed for check in checks(finished)] == [True, True]
+    assert [check.run().passed for check in checks(finished)] == [True, True, True]
 
 
 def test_a_first_document_without_a_score_is_found(finished: Reranked) -> None:
