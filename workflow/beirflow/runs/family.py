@@ -116,6 +116,8 @@ FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system 
 
 TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
 
+COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
+
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
 
 
