@@ -40,6 +40,13 @@ def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, An
     return entries
 
 
+def names_in(data_dir: str | None) -> list[str]:
+    """Return the names of the folders in ``data_dir``."""
+    with suppress(OSError, RuntimeError):  # said of data_dir
+        return sorted(path.name for path in Path(data_dir).expanduser().iterdir() if path.is_dir()) if data_dir else []
+    return []
+
+
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
     """Return the corpora, one or one a forum, of a checked entry of ``custom.datasets``."""
     common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}

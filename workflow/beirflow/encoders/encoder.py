@@ -47,8 +47,14 @@ class Encoder(Protocol):
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""
 
+    def computation(self) -> dict[str, Any]:
+        """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""
+
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
+
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
@@ -99,6 +105,14 @@ class TransformersEncoder:
     def made(self) -> dict[str, str]:
         """Return precision, device and versions that the vectors are made with, for the record."""
         return self.tower.made()
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation(self.tower.threads)
+
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, self.card.prompts[kind], row - row % WINDOW_TEXTS), row)
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim), in the order of the texts."""

@@ -56,6 +56,7 @@ class OnnxBackbone(Backbone):
         first, *others = steps
         self._path = folder / weights
         self.precision = read_onnx(self._path).precision
+        self.threads = torch.get_num_threads()
         session = _session(self._path, device)
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
         self.modes = ["pooler"] if rank == 2 else modes

@@ -129,6 +129,11 @@ class Tower:
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph, **self._fallback}
 
+    @property
+    def threads(self) -> int | None:
+        """Return the threads with which a graph was opened; None for torch, whose threads may change."""
+        return self.backbone.threads if isinstance(self.backbone, OnnxBackbone) else None
+
     def shorten(self, max_length: int) -> None:
         """Cut texts after fewer tokens than before, where a transformer reads them."""
         if isinstance(self.backbone, Backbone):

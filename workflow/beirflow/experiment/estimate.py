@@ -32,11 +32,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
     parts = parts_of(experiment, results, sizes, rates)
     preparation = _preparation(results, sizes)
     device = device_of(experiment)
-    guesses = {
-        part: guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
-        for part in parts
-        if part.seconds is None
-    }
+    guesses = {part: guessed_seconds(experiment, part, sizes[part.corpus], device) for part in parts if part.seconds is None}
     disk = highest_disk(experiment, sizes, parts, os.cpu_count() or 1)
     command = f"snakemake --cores all{configured}"
     lines = [
@@ -44,11 +40,10 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
         _system_table(experiment, parts, guesses),
-        f"\nDownload: {_bytes(_download(sizes.values()))}, and the missing models.",
-        f"Jobs: {sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()):,} and some to end with.",
+        f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
+        f"Jobs: {_jobs(parts, sizes):,} with the summary.",
         _hours(parts, preparation, guesses, device),
-        f"Disk: at most {_bytes(sum(disk.values()))} more"
-        f" ({', '.join(f'{name} {_bytes(value)}' for name, value in disk.items() if value >= 0.5e6)});"
+        f"Disk: at most {_bytes(sum(disk.values()))} more{_by_kind(disk)};"
         f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
         *_measured(experiment, sizes, rates, parts, results, command),
         f"To run it: {command} -- {results}/{SUMMARY}",
@@ -59,6 +54,25 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
 def _download(sizes: Iterable[CorpusSize]) -> int:
     # Forums of a dataset share an archive.
     return sum({size.archive: size.download for size in sizes}.values())
+
+
+def _models(experiment: Experiment, parts: Iterable[Part]) -> str:
+    """Return the systems whose models come from a hub, for the end of a sentence; those in its cache are not told apart."""
+    left = dict.fromkeys(part.system for part in parts if part.done < 1)
+    on_hub = [name for name in left if FAMILIES[experiment.systems[name].family].has_model and not experiment.model_files(name)]
+    return f", and the models of {', '.join(on_hub)} where they are not here yet" if on_hub else ""
+
+
+def _jobs(parts: Iterable[Part], sizes: Mapping[str, CorpusSize]) -> int:
+    """Count the jobs of the summary, those of datasets included."""
+    archives = {size.archive for size in sizes.values() if size.download}
+    return sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()) + len(archives) + 1
+
+
+def _by_kind(disk: Mapping[str, float]) -> str:
+    """Return the bytes of each kind that counts, in brackets."""
+    kinds = ", ".join(f"{name} {_bytes(value)}" for name, value in disk.items() if value >= 0.5e6)
+    return f" ({kinds})" if kinds else ""
 
 
 def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None:

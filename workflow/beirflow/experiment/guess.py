@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beirflow.experiment.datasets import CorpusSize, corpus_size
-from beirflow.experiment.expected_cost import parts_of
+from beirflow.experiment.expected_cost import Part, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
-from beirflow.jobs.overall import duration
+from beirflow.jobs.overall import START, duration
 
 PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 BYTES = 4.0  # bytes of a parameter in a file of weights
@@ -57,19 +57,19 @@ def device_of(experiment: Experiment) -> Device:
     return Device(f"this CPU with {cores} cores", cores * CORE)
 
 
-def guessed_seconds(experiment: Experiment, system: str, size: CorpusSize, tokens: float | None, device: Device) -> float:
-    """Return the seconds of a system on a corpus: its model reads ``tokens``, and other stages take those of a typical machine.
+def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device: Device) -> float:
+    """Return the seconds of a system on a corpus: its model reads tokens, and other stages take those of a typical machine.
 
     A model does two operations for each parameter and token.
     """
-    family = FAMILIES[experiment.systems[system].family]
-    rows = float(size.queries * min(experiment.depth(system), size.documents))
+    family = FAMILIES[experiment.systems[part.system].family]
+    rows = float(size.queries * min(experiment.depth(part.system), size.documents))
     words, queries = size.documents * size.words, float(size.queries)
     if family.read_by_model:  # its stages count what its model does
         words = queries = rows = 0.0
     pairs = float(size.queries) * size.documents
     others = sum(stage.seconds(words=words, pairs=pairs, queries=queries, rows=rows) for stage in family.stages)
-    return 2 * _parameters(experiment, system) * (tokens or 0.0) / device.operations + others
+    return 2 * _parameters(experiment, part.system) * (part.tokens or 0.0) / device.operations + others + part.jobs * START
 
 
 def start_warning(experiment: Experiment, results: Path, planned_seconds: float, configured: str) -> str:
@@ -83,8 +83,7 @@ def start_warning(experiment: Experiment, results: Path, planned_seconds: float,
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
     device, seconds = device_of(experiment), 0.0
     for part in parts_of(experiment, results, sizes, rates):
-        guess = guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
-        seconds += guess if part.seconds is None else part.seconds
+        seconds += guessed_seconds(experiment, part, sizes[part.corpus], device) if part.seconds is None else part.seconds
     first = (
         f"-- try runs every system on 24 documents first, -- estimate has details: snakemake --cores all{configured} -- estimate"
     )

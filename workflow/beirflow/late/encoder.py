@@ -147,6 +147,14 @@ class TokenEncoder:
         lossy = {"lossy": LOSSY} if self._pool_factor else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
 
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._read(texts, row - row % WINDOW_TEXTS).tokens, row)
+
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vectors, for the record."""
         pooling = {"pool_factor": self._pool_factor} if self._pool_factor else {}

@@ -25,7 +25,7 @@ def length_problem(settings: ModelSettings, max_length: int | None) -> str | Non
     except ModelError:  # said of the model
         return None
     rows = max((_table_rows(path) for path in files if path.suffix == ".safetensors"), default=0)
-    return f"the model reads at most {rows} tokens; set another max_length" if 0 < rows < max_length else None
+    return f"the model reads at most {rows} tokens; lower it" if 0 < rows < max_length else None
 
 
 def _table_rows(path: Path) -> int:

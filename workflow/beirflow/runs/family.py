@@ -114,6 +114,7 @@ ITS_MODEL = Pattern("models")
 
 FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
 TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
+COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
 ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
 
 
@@ -198,6 +199,10 @@ class Family:
         """Test whether a part of a system was trained, not counting the systems that it reads."""
         return True
 
+    def compared(self, settings: Any) -> tuple[str, str] | None:
+        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        return None
+
     # Other systems.
 
     def reads(self, settings: Any) -> Reads:
@@ -234,9 +239,9 @@ class Family:
         """Return the representations that a system searches, of every chunk where they have one."""
         return ()
 
-    def index(self, settings: Any) -> Any:
-        """Return what decides over an index that several systems search, with a ``name``; None without one."""
-        return None
+    def indexes(self, settings: Any) -> list[Any]:
+        """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
+        return []
 
     def added(self, settings: Any) -> Any:
         """Return the expansion that a system adds to documents, or is trained on; None if there is none."""

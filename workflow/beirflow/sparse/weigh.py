@@ -135,6 +135,7 @@ def _weigh(
             raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
         return {
             "made": weigher.made(),
+            "computation": weigher.computation(),
             "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
             "distinct_texts": len(different.texts),
             "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},

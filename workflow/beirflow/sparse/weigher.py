@@ -90,6 +90,14 @@ class Weigher:
         """Return precision, device and versions of the weights, for a record."""
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
 
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for a record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], added: Sequence[str] | None, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are weighed in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, added, row - row % WINDOW_TEXTS), row)
+
     def described(self) -> dict[str, Any]:
         """Describe the weighing of texts, for the record of their weights."""
         part = {key: getattr(self.part, key) for key in OF_A_PART}

@@ -136,6 +136,14 @@ class PairScorer(ABC):
         """Return precision, device, versions and assumptions of the scores, for the record."""
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all pairs that are scored in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(pairs, row - row % WINDOW_PAIRS).ids, row)
+
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and pairs that were probably cut."""
         return {"tokens": self.tokens, "truncated_pairs": self.truncated}
