@@ -38,19 +38,12 @@ _CJK = regex.compile(
 
 
 class Chain(NamedTuple):
-    """The way from a piece of a text to its terms.
+    """The way from a piece of a text to its terms."""
 
-    Attributes:
-        term: From a token to its term; None for a stop word.
-        tokens: From a piece to its tokens; None for those of the grammar.
-        in_words: Pieces are cut where no word continues; else only at white space.
-        in_lower_case: ASCII may be put into lower case before.
-    """
-
-    term: Callable[[str], str | None]
-    tokens: Callable[[str], Iterable[str]] | None = None
-    in_words: bool = True
-    in_lower_case: bool = True
+    term: Callable[[str], str | None]  # from a token to its term; None for a stop word.
+    tokens: Callable[[str], Iterable[str]] | None = None  # from a piece to its tokens; None for those of the grammar.
+    in_words: bool = True  # pieces are cut where no word continues; else only at white space
+    in_lower_case: bool = True  # ASCII may be put into lower case before
 
 
 def lower(token: str) -> str:
