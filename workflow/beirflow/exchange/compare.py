@@ -217,11 +217,11 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
 def for_terminal(report: Mapping[str, Any]) -> str:
     """Summarise the differences in ``comparison.json`` in a few lines."""
     lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
-    lines += [f"  {name}: {len(found)} differences" for name, found in report["differences"].items()]
-    rankings = {(found["system"], found["dataset"]): found for found in report["rankings"]}
-    width = max([len(f"{found['system']} on {found['dataset']}") for found in [*report["scores"], *report["rankings"]]] or [0])
+    lines += [f"  {name}: {len(each)} differences" for name, each in report["differences"].items()]
+    rankings = {(each["system"], each["dataset"]): each for each in report["rankings"]}
+    width = max([len(f"{each['system']} on {each['dataset']}") for each in [*report["scores"], *report["rankings"]]] or [0])
     lines.append(f"{'':{width}}  {MAIN:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}")
-    shown = {(found["system"], found["dataset"]): found["measures"].get(MAIN) for found in report["scores"]}
+    shown = {(each["system"], each["dataset"]): each["measures"].get(MAIN) for each in report["scores"]}
     for pair in [*shown, *(pair for pair in rankings if pair not in shown)]:
         score, ranks = shown.get(pair), rankings.get(pair)
         numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+8.4f}" if score else " " * 27

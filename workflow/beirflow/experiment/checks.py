@@ -280,8 +280,8 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
         return f"expected {what}, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
-    if found := re.search(r"[{}<>\n]", folder):
-        return f"Snakemake interprets {found[0]!r} in a path; rename the folder, or name a link to it"
+    if sign := re.search(r"[{}<>\n]", folder):
+        return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):
         with Path(path).open("rb"):
             pass  # a file that can be opened can be read

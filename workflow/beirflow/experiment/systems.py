@@ -51,16 +51,16 @@ def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Prob
         return entry
     base, known = entry["base"], {**_catalogue_entries(), **entries}
     above = (*above, name)
-    found = known.get(base)
-    if base in above or not isinstance(found, Mapping):
+    inherited = known.get(base)
+    if base in above or not isinstance(inherited, Mapping):
         names = [each for each in known if each not in above]
         problems.add(f"custom.systems.{above[0]}.base", base, choices(base, names))
         return _catalogue_entries()["bm25"]  # from which no other problem follows
-    found = _with_base(base, found, entries, problems, above)
+    inherited = _with_base(base, inherited, entries, problems, above)
     changes = {key: value for key, value in entry.items() if key != "base"}
     # Revision, digests and training data are those of the model of the base.
     dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
-    return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
+    return {**{key: value for key, value in inherited.items() if key not in dropped}, **changes}
 
 
 def with_seeds(entries: Mapping[str, Any], problems: Problems) -> dict[str, dict[str, Any]]:

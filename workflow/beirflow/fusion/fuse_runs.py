@@ -67,6 +67,6 @@ def _tuned(
     queries, qrels, evaluated = (
         job.results / path for path in (QUERIES(dataset=on), QRELS(dataset=on), QUERIES(dataset=dataset))
     )
-    found = tuning(settings, on, runs.runs, read_table(queries), read_table(qrels), read_table(evaluated))
+    tuned = tuning(settings, on, runs.runs, read_table(queries), read_table(qrels), read_table(evaluated))
     corpus = CORPUS(dataset=on)
-    return found, {**runs.inputs, QRELS(dataset=on): recorded_digest(qrels), corpus: file_digest(job.results / corpus)}
+    return tuned, {**runs.inputs, QRELS(dataset=on): recorded_digest(qrels), corpus: file_digest(job.results / corpus)}

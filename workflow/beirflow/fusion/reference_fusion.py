@@ -60,9 +60,9 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
     facts = [tuned["queries"], tuned["queries_left_out"], tuned["measure"]]
     right_facts = [len(queries), len(every) - len(queries), subject.main_measure]
     if facts != right_facts:
-        found = f"{path} says that {facts[0]} queries of {tuned['on']} decided by {facts[2]}, and {facts[1]} were left out"
+        other_facts = f"{path} says that {facts[0]} queries of {tuned['on']} decided by {facts[2]}, and {facts[1]} were left out"
         right = f"{right_facts[0]}, those whose text is not evaluated, by {right_facts[2]}, and {right_facts[1]} left out"
-        return Finding(False, found, right)
+        return Finding(False, other_facts, right)
     documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
     more = max(MORE_POINTS, WORK // max(1, sum(map(len, documents.values()))))
     drawn = random.choice(len(points), min(more, len(points)), replace=False).tolist()
@@ -97,7 +97,7 @@ def _other_choice(
 
 def _contributions(subject: Subject, settings: FusionSettings, on: str, queries: set[str]) -> dict[str, dict[str, list[float]]]:
     """Return what each run gives to each document, by query and document."""
-    found: dict[str, dict[str, list[float]]] = {query: {} for query in queries}
+    by_query: dict[str, dict[str, list[float]]] = {query: {} for query in queries}
     for number, system in enumerate(settings.of):
         of_query: dict[str, list[Row]] = {}
         for row in _rows(subject, RUN(system=system, dataset=on)):
@@ -105,16 +105,16 @@ def _contributions(subject: Subject, settings: FusionSettings, on: str, queries:
                 of_query.setdefault(row["query_id"], []).append(row)
         for query, rows in of_query.items():
             for row, value in zip(rows, values_of(settings, rows), strict=True):
-                found[query].setdefault(row["doc_id"], [0.0] * len(settings.of))[number] = value
-    return found
+                by_query[query].setdefault(row["doc_id"], [0.0] * len(settings.of))[number] = value
+    return by_query
 
 
 def _grades(subject: Subject, on: str, queries: set[str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {query: {} for query in queries}
+    by_query: dict[str, dict[str, int]] = {query: {} for query in queries}
     for row in _rows(subject, QRELS(dataset=on)):
         if row["query_id"] in queries:
-            found[row["query_id"]][row["doc_id"]] = max(0, row["score"])
-    return found
+            by_query[row["query_id"]][row["doc_id"]] = max(0, row["score"])
+    return by_query
 
 
 def _bounds(
@@ -136,10 +136,10 @@ def _bounds(
 
 
 def _rows(subject: Subject, path: str) -> list[Row]:
-    found: list[Row] = pq.read_table(subject.file(path)).to_pylist()
-    return found
+    rows: list[Row] = pq.read_table(subject.file(path)).to_pylist()
+    return rows
 
 
 def _column(subject: Subject, path: str, name: str) -> list[Any]:
-    found: list[Any] = pq.read_table(subject.file(path))[name].to_pylist()
-    return found
+    values: list[Any] = pq.read_table(subject.file(path))[name].to_pylist()
+    return values

@@ -35,10 +35,10 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
         path = subject.file(RUN(system=system, dataset=subject.dataset))
         rows = pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist()
         for place, query_id in enumerate(query_ids):
-            found = [row for row in rows if row["query_id"] == query_id and row["rank"] <= (settings.depth or math.inf)]
-            for row, value in zip(found, values_of(settings, found), strict=True):
+            of_query = [row for row in rows if row["query_id"] == query_id and row["rank"] <= (settings.depth or math.inf)]
+            for row, value in zip(of_query, values_of(settings, of_query), strict=True):
                 scores[place].setdefault(row["doc_id"], []).append(settings.factors[number] * value)
-    together = [{doc_id: math.fsum(values) for doc_id, values in found.items()} for found in scores]
-    sizes = [max((math.fsum(map(abs, values)) for values in found.values()), default=0.0) for found in scores]
+    together = [{doc_id: math.fsum(values) for doc_id, values in of_query.items()} for of_query in scores]
+    sizes = [max((math.fsum(map(abs, values)) for values in of_query.values()), default=0.0) for of_query in scores]
     expected = f"the runs of {', '.join(settings.of)}, fused"
     return compare_ranks(subject, query_ids, [as_block(together)], lambda: ROUNDING * np.array(sizes), expected)

@@ -63,11 +63,11 @@ def tune(
     runs, qrels, left_out = _of_others(settings, on, runs, queries, qrels, evaluated)
     cutoff = int(main_measure.partition("@")[2])
     tried = grid(len(runs), (settings.tune or {}).get("step", STEP))
-    found: list[list[Rows]] = [[] for _ in tried]
+    of_points: list[list[Rows]] = [[] for _ in tried]
     for block in blocks(settings, runs):
-        for parts, weights in zip(found, tried.tolist(), strict=True):
+        for parts, weights in zip(of_points, tried.tolist(), strict=True):
             parts.append(ranked(block, weights, cutoff))
-    scores = [float(measure(_table(parts), qrels, [cutoff])[main_measure].mean()) for parts in found]
+    scores = [float(measure(_table(parts), qrels, [cutoff])[main_measure].mean()) for parts in of_points]
     # Rounded, because weights that are equally far from equal ones differ in their last bits.
     spread = np.square(tried - 1 / len(runs)).sum(axis=1).round(12).tolist()
     best = min(range(len(tried)), key=lambda point: (-scores[point], spread[point], point))

@@ -208,12 +208,12 @@ class TokenEncoder:
         progress.advance(len(lengths) - len(readable))
         for batch in self.budget.batches(lengths[readable]):
             rows = readable[batch]
-            found = torch.cat([*self.budget.compute(partial(self._forward, window), lengths, rows)])
+            computed = torch.cat([*self.budget.compute(partial(self._forward, window), lengths, rows)])
             if vectors is None:
                 dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
-                vectors = torch.zeros((int(counts.sum()), found.shape[1]), device=self.device, dtype=dtype)
-            places = np.arange(len(found)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
-            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), found.to(vectors.dtype))
+                vectors = torch.zeros((int(counts.sum()), computed.shape[1]), device=self.device, dtype=dtype)
+            places = np.arange(len(computed)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
+            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), computed.to(vectors.dtype))
             self.tokens += int(lengths[rows].sum())
             progress.advance(len(rows), int(lengths[rows].sum()))
         dim = self._dim() if vectors is None else vectors.shape[1]

@@ -27,12 +27,12 @@ def match_tokens(pairs: Pairs, encoding: TokenEncoding) -> Matched:
             tokens[kind] = encoder.tokens_of(some)
     matches = []
     for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):
-        asked, found = tokens["queries"][query], tokens["documents"][document]
+        asked, there = tokens["queries"][query], tokens["documents"][document]
         similar = _vectors_of(vectors["queries"], query) @ _vectors_of(vectors["documents"], document).T
         best = similar.argmax(axis=1).tolist()
         matches.append(
             [
-                Match(token, found[place] or "", float(row[place]))
+                Match(token, there[place] or "", float(row[place]))
                 for token, place, row in zip(asked, best, similar, strict=True)
                 if token is not None
             ]

@@ -79,8 +79,8 @@ class Chunk:
         # Rows of a segment need not ascend.
         order = np.argsort(part.rows)
         place = np.minimum(np.searchsorted(part.rows, excluded, sorter=order), len(order) - 1)
-        found, column = np.nonzero(part.rows[order[place]] == excluded)
-        query, document = (torch.from_numpy(each).to(self.device) for each in (found, order[place[found, column]]))
+        numbers, column = np.nonzero(part.rows[order[place]] == excluded)
+        query, document = (torch.from_numpy(each).to(self.device) for each in (numbers, order[place[numbers, column]]))
         scores[query, document] = -torch.inf  # sorts last, and no document has it otherwise
         return scores
 
@@ -164,7 +164,7 @@ def exact_of_pairs(
                 place = np.full(len(id_order), -1)
                 place[part.rows] = np.arange(len(part.rows))
                 here = np.flatnonzero(place[row] >= 0)
-                some, documents = (torch.from_numpy(found).to(device) for found in (query[here], place[row[here]]))
+                some, documents = (torch.from_numpy(each).to(device) for each in (query[here], place[row[here]]))
                 hits.append(_score_exactly(chunk, part, some, documents))
             return hits
 
@@ -206,7 +206,7 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
         for number in range(blocks.start, blocks.stop):
             pairs = order[ends[number] : ends[number + 1]]
             if len(pairs):
-                here, text = (torch.from_numpy(found).to(query.device) for found in (pairs, places[pairs] - bounds[number]))
+                here, text = (torch.from_numpy(each).to(query.device) for each in (pairs, places[pairs] - bounds[number]))
                 scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text, chunk.halvings)
 
     chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
@@ -224,8 +224,8 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
         for group, queries in enumerate(groups):
             scores = chunk.scores(queries, part)
             place, document = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
-            found = _score_exactly(chunk, part, queries[place], document)
-            best[group] = merge_hits([best[group], found], lambda rows: id_order[rows], k)[:3]
+            hits = _score_exactly(chunk, part, queries[place], document)
+            best[group] = merge_hits([best[group], hits], lambda rows: id_order[rows], k)[:3]
     return best
 
 

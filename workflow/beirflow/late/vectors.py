@@ -141,12 +141,12 @@ def in_rows(segments: Iterable[Segment], rows: int) -> TokenVectors:
 
     Raises ValueError if rows are missing, or more than there are.
     """
-    found = list(segments)
-    order = np.concatenate([segment.rows for segment in found] or [np.empty(0, np.int32)])
+    parts = list(segments)
+    order = np.concatenate([segment.rows for segment in parts] or [np.empty(0, np.int32)])
     if not np.array_equal(np.sort(order), np.arange(rows)):
         raise ValueError(f"found {len(order)} rows, expected {rows}")
-    if not found:
+    if not parts:
         return TokenVectors(np.empty(0, np.int64), np.empty((0, 1), np.float16))
-    first = np.cumsum([0, *(len(segment.texts.counts) for segment in found[:-1])])
-    text = np.concatenate([segment.text + start for segment, start in zip(found, first, strict=True)])
-    return TokenVectors.together([segment.texts for segment in found]).take(text[np.argsort(order)].astype(np.int64))
+    first = np.cumsum([0, *(len(segment.texts.counts) for segment in parts[:-1])])
+    text = np.concatenate([segment.text + start for segment, start in zip(parts, first, strict=True)])
+    return TokenVectors.together([segment.texts for segment in parts]).take(text[np.argsort(order)].astype(np.int64))

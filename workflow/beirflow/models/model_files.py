@@ -69,10 +69,10 @@ def check_model(system: ModelSettings, record_path: str) -> None:
     check_digests(model_digests(system), record_path, system.encoder or f"the model in {model_folder(system)}")
 
 
-def check_digests(found: Mapping[str, str], record_path: str, place: str) -> None:
+def check_digests(digests: Mapping[str, str], record_path: str, place: str) -> None:
     """Check digests by name against the record of a model; ``place`` names the files in the DataError."""
     recorded = read_json(record_path)["files"]
-    if changed := sorted({name for name, _ in found.items() ^ recorded.items()}):
+    if changed := sorted({name for name, _ in digests.items() ^ recorded.items()}):
         raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
 
 

@@ -117,8 +117,8 @@ def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Tabl
     row_of: dict[str, int] = {}
     for run, (_, rows, _) in known:
         row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)
-    found = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
-    return np.zeros(len(found), np.int32), found, scores
+    places = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
+    return np.zeros(len(places), np.int32), places, scores
 
 
 def no_hits() -> Hits:

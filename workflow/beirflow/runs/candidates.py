@@ -87,10 +87,10 @@ def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: record[key] for key in OF_A_SOURCE if key in record}
 
 
-def write_candidates(path: str | Path, candidates: Candidates, found: Origin) -> None:
+def write_candidates(path: str | Path, candidates: Candidates, origin: Origin) -> None:
     """Write candidates and their origin as ``.npz``."""
     with atomic_path(path) as partial, partial.open("wb") as stream:
-        np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(found)))
+        np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(origin)))
 
 
 def read_candidates(path: str | Path) -> tuple[Candidates, Origin]:
@@ -99,11 +99,11 @@ def read_candidates(path: str | Path) -> tuple[Candidates, Origin]:
         with np.load(path, allow_pickle=False) as file:
             broken = file.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared
             columns = {name: file[name] for name in (*Candidates._fields, "found")}
-            found = Origin(**json.loads(str(columns.pop("found"))))
+            origin = Origin(**json.loads(str(columns.pop("found"))))
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy, zipfile, json and what they call each have exceptions of their own
         raise damaged(path, f"the candidates cannot be read ({type(error).__name__}: {error})") from error
     if broken:
         raise damaged(path, f"found a wrong checksum of {broken}")
-    return Candidates(**columns | {"self_matches": columns["self_matches"].item()}), found
+    return Candidates(**columns | {"self_matches": columns["self_matches"].item()}), origin

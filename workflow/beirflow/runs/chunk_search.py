@@ -82,7 +82,7 @@ def search_one_chunk(
             hits, self_matches = opened.search()
             seconds = time.perf_counter() - start
     judgements = [] if candidates is None else [request.corpus.qrels_path]  # which state the candidates
-    found = origin_of(
+    origin = origin_of(
         job,
         system=request.system,
         chunk=request.chunk,
@@ -94,4 +94,4 @@ def search_one_chunk(
         seconds=seconds,
         ties=ties,
     )
-    write_candidates(request.output_path, Candidates(*hits, self_matches), found)
+    write_candidates(request.output_path, Candidates(*hits, self_matches), origin)

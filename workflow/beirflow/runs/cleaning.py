@@ -12,16 +12,16 @@ def clean_representations(results: Path) -> str:
     Those that no run names have perhaps not been searched yet, and stay; so do all records.
     """
     searched = {name for path in sorted(results.glob(RUN_RECORD(system="*", dataset="*"))) for name in read_json(path)["inputs"]}
-    found = [
+    stored = [
         path
         for pattern in CHUNKS_OF_REPRESENTATIONS
         for path in sorted(results.glob(pattern(system="*", analyzer="*", dataset="*", chunk="*", index="*")))
         if path.is_file() and not path.is_symlink()
     ]
-    done = [path for path in found if path.relative_to(results).as_posix() in searched]
+    done = [path for path in stored if path.relative_to(results).as_posix() in searched]
     size = sum(path.stat().st_size for path in done)
     for path in done:
         path.unlink()
-    kept = len(found) - len(done)
+    kept = len(stored) - len(done)
     left = f"; {kept} that no run was made from are still there" if kept else ""
     return f"{results}: deleted {len(done)} files of representations, {size / 1e9:,.2f} GB{left}"

@@ -20,8 +20,8 @@ def as_block(scores: Sequence[Mapping[str, float]]) -> tuple[pa.Array, np.ndarra
 
     These are the ids of all documents, and float64 of shape (queries, documents), minus infinity where a query has none.
     """
-    ids = sorted({doc_id for found in scores for doc_id in found})
-    table = [[found.get(doc_id, -np.inf) for doc_id in ids] for found in scores]
+    ids = sorted({doc_id for of_query in scores for doc_id in of_query})
+    table = [[of_query.get(doc_id, -np.inf) for doc_id in ids] for of_query in scores]
     return pa.array(ids, pa.string()), np.array(table, np.float64).reshape(len(scores), len(ids))
 
 
@@ -114,14 +114,14 @@ class _Ranks:
 
     def _last_ones(self) -> dict[int, tuple[float, list[str]]]:
         """Return, for each query whose run was cut, by number the score of its last document and all its documents with it."""
-        found: dict[int, tuple[float, list[str]]] = {}
+        last_ones: dict[int, tuple[float, list[str]]] = {}
         for number in range(len(self.query_ids)):
             rows = np.flatnonzero(self._query == number)
             if len(rows) == self.subject.top_k:
                 score = float(self._recorded[rows[-1]])
                 tied = rows[self._recorded[rows] == np.float32(score)]
-                found[number] = score, self._doc_ids.take(pa.array(tied)).to_pylist()
-        return found
+                last_ones[number] = score, self._doc_ids.take(pa.array(tied)).to_pylist()
+        return last_ones
 
     def _look_at_the_cut(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
         """Note the first and the last by id of the documents that score as the last one of the run and are not in it."""

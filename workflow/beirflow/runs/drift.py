@@ -154,7 +154,7 @@ def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: 
     changed = changed[changed != 0]
     if len(changed) < LEAST_CHANGES or changed.sum() <= 0:
         return None
-    found = permutation_test(
+    test = permutation_test(
         (changed,),
         lambda signed, axis: signed.sum(axis=axis),
         permutation_type="samples",
@@ -165,7 +165,7 @@ def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: 
         rng=np.random.default_rng(SEED),
     )
     form = f"{{0}} changes of stored scores give {{1:+.4f}} NDCG@{cutoff}, {len(query_ids.dictionary)} queries"
-    return Drift(len(changed), changed.sum() / len(query_ids.dictionary), found.pvalue < CHANCE, form)
+    return Drift(len(changed), changed.sum() / len(query_ids.dictionary), test.pvalue < CHANCE, form)
 
 
 def gains_of_changes(scores: np.ndarray, again: np.ndarray, grades: np.ndarray, cutoff: int) -> np.ndarray:

@@ -87,29 +87,29 @@ class _Chunks:
 
     def read(self, path: str) -> Candidates:
         """Read and check the candidates of the next chunk."""
-        candidates, found = read_candidates(path)
+        candidates, origin = read_candidates(path)
         for name, expected in {**self._expected, "chunk": self._next}.items():
-            if getattr(found, name) != expected:
-                raise damaged(path, f"found candidates of {name} {getattr(found, name)}, expected {expected}")
-        self._check_inputs(path, found)
+            if getattr(origin, name) != expected:
+                raise damaged(path, f"found candidates of {name} {getattr(origin, name)}, expected {expected}")
+        self._check_inputs(path, origin)
         self._next += 1
-        self.ties = self._expected["ties"] = found.ties
-        self.sources |= found.sources
-        self.made.append({**found.made, "search_code": found.code} if found.code else found.made)
-        self.jobs |= {found.job, *(str(each["job"]) for each in found.sources.values() if "job" in each)} - {""}
-        self.seconds += found.seconds
+        self.ties = self._expected["ties"] = origin.ties
+        self.sources |= origin.sources
+        self.made.append({**origin.made, "search_code": origin.code} if origin.code else origin.made)
+        self.jobs |= {origin.job, *(str(each["job"]) for each in origin.sources.values() if "job" in each)} - {""}
+        self.seconds += origin.seconds
         self.self_matches += candidates.self_matches
         return candidates
 
-    def _check_inputs(self, path: str, found: Origin) -> None:
+    def _check_inputs(self, path: str, origin: Origin) -> None:
         """Check that all chunks were found in this corpus and in the same files, and that records that are here were those."""
-        for name in self._corpus.keys() - found.inputs.keys():
+        for name in self._corpus.keys() - origin.inputs.keys():
             raise damaged(path, f"it does not say in which {name} the candidates were found")
-        for name, digest in found.inputs.items():
+        for name, digest in origin.inputs.items():
             # The first chunk that names a file decides which one it is for all others.
             expected = self.inputs.setdefault(name, digest)
             here = self._job.results / name
-            if digest == expected and name in found.sources and name not in self.sources and here.is_file():
+            if digest == expected and name in origin.sources and name not in self.sources and here.is_file():
                 expected = file_digest(here)
             if digest != expected:
                 raise damaged(path, f"found candidates from {name} with the sha256 {digest}, but {expected} is used here")
@@ -126,11 +126,11 @@ def _merge_candidates(
     k = chunks.top_k
     parts: list[Hits] = []
     least = np.full(queries, -np.inf, np.float32)
-    for first_row, found in zip(first_rows, map(chunks.read, paths), strict=True):
+    for first_row, candidates in zip(first_rows, map(chunks.read, paths), strict=True):
         # Equal scores stay too: their ids decide at the cut.
-        may_stay = found.score >= least[found.query]
-        rows = (found.row[may_stay] + first_row).astype(np.int32)
-        parts.append((found.query[may_stay], rows, found.score[may_stay]))
+        may_stay = candidates.score >= least[candidates.query]
+        rows = (candidates.row[may_stay] + first_row).astype(np.int32)
+        parts.append((candidates.query[may_stay], rows, candidates.score[may_stay]))
         if sum(len(part[0]) for part in parts) > CANDIDATES:
             query, row, score, ranks = rank_hits(parts, doc_ids, k, chunks.ties)
             parts = [(query, row, score)]

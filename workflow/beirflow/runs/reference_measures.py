@@ -21,11 +21,11 @@ def measures_of_query(
     gains = [max(0, judgements.get(doc_id, 0)) for doc_id in ranked[:depth]]
     holes = [doc_id not in judged for doc_id in ranked[:depth]]
     ideal = sorted((grade for grade in judgements.values() if grade > 0), reverse=True)
-    found: dict[str, float] = {}
+    measures: dict[str, float] = {}
     for k in cutoffs:
         values = _at_cutoff(gains[:k], ideal, k, relevant_from) | {"Hole": sum(holes[:k]) / k}
-        found |= {f"{name}@{k}": value for name, value in values.items()}
-    return found
+        measures |= {f"{name}@{k}": value for name, value in values.items()}
+    return measures
 
 
 def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int, relevant_from: int) -> dict[str, float]:

@@ -190,8 +190,8 @@ def write_predictions(*, system: str, depth: int, run_path: str, record_path: st
         out.write("{")
         # A run is sorted by query; one query is in memory as JSON at a time.
         for number, (query_id, length) in enumerate([*zip(query_ids, lengths, strict=True), *((each, 0) for each in missing)]):
-            found = dict(islice(documents, length))
-            line = f"{json.dumps(query_id, ensure_ascii=False)}: {json.dumps(found, ensure_ascii=False)}"
+            scores = dict(islice(documents, length))
+            line = f"{json.dumps(query_id, ensure_ascii=False)}: {json.dumps(scores, ensure_ascii=False)}"
             out.write(f"{',' if number else ''}\n{line}")
         out.write("\n}\n")
 

@@ -69,8 +69,8 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     if EXCLUDED not in queries.column_names:
         return own[:, None]
     lists = queries[EXCLUDED].combine_chunks()
-    found = lists.flatten().dictionary_encode()
-    rows = np.concatenate([own, places_of(found.dictionary, documents)[found.indices.to_numpy(zero_copy_only=False)]])
+    listed = lists.flatten().dictionary_encode()
+    rows = np.concatenate([own, places_of(listed.dictionary, documents)[listed.indices.to_numpy(zero_copy_only=False)]])
     query = np.concatenate([np.arange(len(ids)), np.repeat(np.arange(len(ids)), lists.value_lengths().to_numpy())])
     pairs = np.unique(np.stack([query, rows], axis=1)[rows >= 0], axis=0)
     counts = np.bincount(pairs[:, 0], minlength=len(ids))
@@ -101,10 +101,10 @@ def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarra
 def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
     """Return the places of some different strings among many others, or -1, int64 of shape (strings,)."""
     # The many are looked up in the few, which takes a fraction of the time.
-    found = pc.index_in(among, value_set=strings)
-    known = pc.indices_nonzero(pc.is_valid(found))
+    numbers = pc.index_in(among, value_set=strings)
+    known = pc.indices_nonzero(pc.is_valid(numbers))
     places = np.full(len(strings), -1, np.int64)
-    places[found.take(known).to_numpy()] = known.to_numpy()
+    places[numbers.take(known).to_numpy()] = known.to_numpy()
     return places
 
 
@@ -153,9 +153,9 @@ def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping
     """
     first, expected = next((path, what(record)) for path, record in records.items())
     for path, record in records.items():
-        if (found := what(record)) != expected:
+        if (value := what(record)) != expected:
             todo = f"set one precision in the configuration, or remove one and {again} again: rm {Path(path).parent}/*"
-            raise DataError(f"{path} has {name} {found}, but {first} has {expected}; {todo}")
+            raise DataError(f"{path} has {name} {value}, but {first} has {expected}; {todo}")
 
 
 def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> None:
@@ -163,7 +163,7 @@ def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> Non
     check_same(records, lambda record: record["made"]["precision"], "precision", again)
 
 
-def check_rows(path: str, found: int, expected: int, again: str) -> None:
+def check_rows(path: str, rows: int, expected: int, again: str) -> None:
     """Make sure that a file has as many texts as expected; ``again``, ``encode`` or ``weigh``, repairs it."""
-    if found != expected:
-        raise DataError(f"{path}: found {found} texts, expected {expected}; {again} them again: rm {path}")
+    if rows != expected:
+        raise DataError(f"{path}: found {rows} texts, expected {expected}; {again} them again: rm {path}")

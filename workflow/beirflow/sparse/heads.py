@@ -73,12 +73,12 @@ def pool_terms(
     for first in range(0, texts, step):
         rows = slice(first, first + step)
         flat = states[rows].reshape(-1, dim)
-        for matrix, bias, found in zip(matrices, biases, torch.split(weights[rows], width, dim=1), strict=True):
+        for matrix, bias, pooled in zip(matrices, biases, torch.split(weights[rows], width, dim=1), strict=True):
             shape = flat.shape[0], matrix.shape[0]
             logits = room[: shape[0] * shape[1]].view(shape)
             torch.mm(flat, matrix.T, out=logits)
             of_texts = logits.view(-1, positions, shape[1])
-            found.copy_(of_texts.amax(dim=1) if pooling == "max" else _sum(of_texts, mask[rows], bias, activation))
+            pooled.copy_(of_texts.amax(dim=1) if pooling == "max" else _sum(of_texts, mask[rows], bias, activation))
     if pooling == "sum":
         return weights
     # The bias and the logarithm rise with the logit, so that they can wait until there is one a text and term.
@@ -93,8 +93,8 @@ def pool_logits(logits: torch.Tensor, mask: torch.Tensor, *, pooling: str = "max
 
 
 def _sum(logits: torch.Tensor, mask: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
-    found = logits.float() if bias is None else logits.float() + bias
-    return _activate(found, activation).mul_(mask[:, :, None]).sum(dim=1)
+    values = logits.float() if bias is None else logits.float() + bias
+    return _activate(values, activation).mul_(mask[:, :, None]).sum(dim=1)
 
 
 def _activate(logits: torch.Tensor, activation: str) -> torch.Tensor:
@@ -182,10 +182,10 @@ def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: flo
 def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected: torch.Tensor) -> float:
     """Return the largest difference of the logits of two steps from the model's, over the largest; infinity without logits."""
     try:
-        found = torch.nn.functional.linear(_logits(model, ids), *vocabulary)
+        logits = torch.nn.functional.linear(_logits(model, ids), *vocabulary)
     except (AttributeError, IndexError, RuntimeError, TypeError):  # its head does not leave that layer to itself
         return float("inf")
-    return float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
+    return float((logits.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
 
 
 def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
@@ -236,15 +236,15 @@ def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> Non
 
 
 def _tensors(part: Part) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for path in part.weights:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
-            found |= load_file(path)
+            tensors |= load_file(path)
         else:
-            found |= torch.load(path, map_location="cpu", weights_only=True)
-    return found
+            tensors |= torch.load(path, map_location="cpu", weights_only=True)
+    return tensors
 
 
 def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:

@@ -58,8 +58,8 @@ def weights_in(folder: Path, weights: str) -> tuple[Path, ...]:
     Raises ModelError if there is none.
     """
     for name in dict.fromkeys((weights, *WEIGHTS)):
-        if found := weight_files(folder, name):
-            return tuple(found)
+        if files := weight_files(folder, name):
+            return tuple(files)
     raise ModelError(f"{folder} has no {weights}; save the model as safetensors, or name its file in 'weights'")
 
 

@@ -43,9 +43,9 @@ class TextTokenizer:
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of texts, with the special tokens that the model has."""
-        found = self._ids(texts, self._max_length, special=self._part.kind not in WITHOUT_SPECIAL_TOKENS)
-        self._count("texts", found, self._max_length)
-        return found
+        ids = self._ids(texts, self._max_length, special=self._part.kind not in WITHOUT_SPECIAL_TOKENS)
+        self._count("texts", ids, self._max_length)
+        return ids
 
     def expanded(self, texts: Sequence[str], added: Sequence[str]) -> list[list[int]]:
         """Return the tokens of texts with their additions, as Pyserini reads them.
@@ -65,8 +65,8 @@ class TextTokenizer:
     def _ids(self, texts: Sequence[str], longest: int, *, special: bool) -> list[list[int]]:
         if self._fast is None:
             limits: dict[str, Any] = {"truncation": True, "max_length": longest} if longest < UNLIMITED else {}
-            found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special, **limits)["input_ids"]
-            return found
+            ids: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special, **limits)["input_ids"]
+            return ids
         self._fast.no_truncation()
         if longest < UNLIMITED:
             self._fast.enable_truncation(longest, direction=self._tokenizer.truncation_side)
@@ -94,8 +94,8 @@ def count_tokens(window: Tokens, part: Part, table: np.ndarray | None) -> Weight
     if table is not None:
         weights = table[terms]
     kept = weights > 0
-    found = text[kept], terms[kept], weights[kept]
-    return found if part.most_terms is None else _heaviest(*found, part.most_terms)
+    weighed = text[kept], terms[kept], weights[kept]
+    return weighed if part.most_terms is None else _heaviest(*weighed, part.most_terms)
 
 
 def merge_tokens(window: Tokens, rows: np.ndarray, weights: np.ndarray, *, first: int | None, add: bool) -> Weights:

@@ -49,9 +49,9 @@ class Weigher:
         self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
         self.tokens = 0
         try:
-            self.tokenizer, found = load_part(part, self.dtype)
-            self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
-            self.table = found.numpy() if isinstance(found, torch.Tensor) else None
+            self.tokenizer, model = load_part(part, self.dtype)
+            self.loaded = _moved(model, self.device) if isinstance(model, Loaded) else None
+            self.table = model.numpy() if isinstance(model, torch.Tensor) else None
             self.max_length = self._longest_text()
             self.texts = TextTokenizer(self.tokenizer, part, self.max_length)
             if self.loaded:
