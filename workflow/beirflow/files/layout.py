@@ -134,6 +134,7 @@ UNCERTAINTY = Pattern("uncertainty.csv")
 CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
+REFERENCES = Pattern("references.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
 POOL = Pattern("pool/{dataset}.jsonl")
@@ -218,6 +219,7 @@ FOR_READING = (
         UNCERTAINTY,
         COST,
         SYSTEMS,
+        REFERENCES,
         INSPECTION,
         MATCHES,
         FIGURE_PDF,
