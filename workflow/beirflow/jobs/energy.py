@@ -25,8 +25,7 @@ from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-EVERY_SECONDS = 10.0
-"""Interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes."""
+EVERY_SECONDS = 10.0  # interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes
 
 WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 """Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
@@ -37,14 +36,12 @@ ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 """Folders of RAPL's zones, which AMD's processors have by the same name. ``intel-rapl-mmio`` counts the same again."""
 
 COUNTED = re.compile(r"package-\d+(-die-\d+)?|dram")
-PART_OF_OTHERS = re.compile(r"core|uncore|psys")
-"""Zones that are part of a package, and the one that packages are part of."""
+PART_OF_OTHERS = re.compile(r"core|uncore|psys")  # zones that are part of a package, and the one that packages are part of
 
 MOST_WATTS = 1000.0
 """More than any zone uses: a counter that is read so late that it could have wrapped around unseen is not known."""
 
-UNITS = 1e6
-"""Units of a counter in a joule."""
+UNITS = 1e6  # units of a counter in a joule
 
 
 class UnknownEnergyError(Exception):
@@ -53,18 +50,12 @@ class UnknownEnergyError(Exception):
 
 @dataclass
 class Counter:
-    """A counter of microjoules that only grows.
+    """A counter of microjoules that only grows."""
 
-    Attributes:
-        name: What it counts.
-        read: Gives its value; raises OSError or ValueError where it cannot.
-        around: The value after which it begins again at 0, or 0 where it never does.
-        jobs: Counts the jobs that share it, which have equal parts; raises OSError or BeirflowError where it cannot.
-    """
-
-    name: str
-    read: Callable[[], int]
-    around: int = 0
+    name: str  # what it counts
+    read: Callable[[], int]  # gives its value; raises OSError or ValueError where it cannot
+    around: int = 0  # the value after which it begins again at 0, or 0 where it never does
+    # counts the jobs that share it, which have equal parts; raises OSError or BeirflowError where it cannot
     jobs: Callable[[], int] | None = None
 
     def __post_init__(self) -> None:
@@ -220,8 +211,7 @@ def _busy_seconds() -> float:
     return sum(getattr(times, name, 0.0) for name in WORK)
 
 
-_meters: list[Meter] = []
-"""The meter of the job of this process, if it is one."""
+_meters: list[Meter] = []  # the meter of the job of this process, if it is one
 
 
 def count_gpu(gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> None:

@@ -18,8 +18,7 @@ from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-MOST_JOBS_PER_GPU = 16
-"""Limit of ``jobs_per_gpu`` in the schema of the configuration."""
+MOST_JOBS_PER_GPU = 16  # limit of ``jobs_per_gpu`` in the schema of the configuration
 
 ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0

@@ -74,27 +74,16 @@ TRAINED_ELSEWHERE = ("dpr",)  # all but BM25, which was not trained, were traine
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the paper.
+    """A finding of the paper."""
 
-    Attributes:
-        number: That of the paragraph in section 5, or another section, with a letter where it says several things.
-        says: What it says, shortened.
-        test: Computes it from results.
-        decided_by: The threshold of the verdict, and the place in the paper or elsewhere that states it.
-        numbers: Those of its numbers that the paper prints.
-        systems: Those that the sentence is about, without which the verdict is undecided.
-        datasets: Those that it is about, if not all that nobody was trained on; every one is needed.
-        over_all: It is over all datasets that nobody was trained on; those that are public are needed.
-    """
-
-    number: str
-    says: str
-    test: Callable[[Evidence], Conclusion]
-    decided_by: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    systems: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    over_all: bool = True
+    number: str  # that of the paragraph in section 5, or another section, with a letter where it says several things
+    says: str  # what it says, shortened
+    test: Callable[[Evidence], Conclusion]  # computes it from results
+    decided_by: str  # the threshold of the verdict, and the place in the paper or elsewhere that states it
+    numbers: Mapping[str, float] = field(default_factory=dict)  # those of its numbers that the paper prints
+    systems: tuple[str, ...] = ()  # those that the sentence is about, without which the verdict is undecided
+    datasets: tuple[str, ...] = ()  # those that it is about, if not all that nobody was trained on; every one is needed
+    over_all: bool = True  # it is over all datasets that nobody was trained on; those that are public are needed
 
     def judge(self, evidence: Evidence) -> Conclusion:
         """Return the conclusion with its coverage, undecided where what the sentence is about is missing."""

@@ -8,17 +8,7 @@ too.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from beirflow.files.layout import (
-    INSPECTION,
-    LATENCY,
-    METRICS,
-    PAPER_STATISTICS,
-    PAPER_WORDS,
-    QRELS,
-    RUN,
-    SCORES,
-    SIGNIFICANCE,
-)
+from beirflow.files.layout import INSPECTION, LATENCY, METRICS, PAPER_STATISTICS, PAPER_WORDS, QRELS, RUN, SCORES, SIGNIFICANCE
 
 
 class Figure(NamedTuple):
