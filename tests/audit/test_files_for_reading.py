@@ -278,7 +278,7 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
         "other": "more",
     }
     of_other_names = (layout.PAPER_TABLE, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG, layout.MATCHES)
-    by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
+    by_no_rule = (layout.EVAL_RESULT(**names), layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, layout.LEADERBOARD, layout.LEADERBOARD_TABLE)
     without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)

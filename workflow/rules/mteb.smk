@@ -17,6 +17,8 @@ STEPS
 dataset_of_task = {
     task.name: dataset for dataset, task in experiment.catalogue.mteb.items()
 }
+of_mteb = [experiment.catalogue.mteb[name] for name in experiment.mteb_datasets]
+on_hub = [task.name for task in of_mteb if "/" in task.dataset]  # in one repository
 
 
 rule export_mteb:
@@ -65,16 +67,7 @@ rule write_model_index:
         ),
     output:
         index=at(layout.MODEL_INDEX),
-        # Tasks whose data are one repository of the hub.
-        eval_results=expand(
-            at(layout.EVAL_RESULT),
-            task=[
-                experiment.catalogue.mteb[name].name
-                for name in experiment.mteb_datasets
-                if "/" in experiment.catalogue.mteb[name].dataset
-            ],
-            allow_missing=True,
-        ),
+        eval_results=expand(at(layout.EVAL_RESULT), task=on_hub, allow_missing=True),
     log:
         "<results>/logs/write_model_index/{system}.log",
     benchmark:

@@ -24,6 +24,7 @@ STEPS
 
 from pathlib import Path
 
+from beirflow.evaluation.summary import PUBLISHED
 from beirflow.experiment.asked import finder_of
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
 
@@ -131,8 +132,32 @@ rule draw_figures:
         "../scripts/run.py"
 
 
+rule collect_references:
+    input:
+        references=[*map(on_this_machine, experiment.references)],
+    output:
+        table=at(layout.REFERENCES),
+    log:
+        "<results>/logs/collect_references.log",
+    benchmark:
+        "<results>/benchmarks/collect_references.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        entrance="beirflow.report.references:collect_references",
+        code=code_version("collect_references"),
+        tasks=experiment.reference_tasks,
+        measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],
+    message:
+        "collect published results of others"
+    script:
+        "../scripts/run.py"
+
+
 rule export_tables:
     input:
+        references=rules.collect_references.output.table if config["references"] else [],
         summary=rules.summarize.output.summary,
         comparison=at(layout.SIGNIFICANCE),
         uncertainty=at(layout.UNCERTAINTY),
@@ -162,6 +187,7 @@ rule export_tables:
 
 rule write_report:
     input:
+        references=rules.export_tables.input.references,
         summary=rules.summarize.output.summary,
         manifest=rules.summarize.output.manifest,
         means=[

@@ -101,7 +101,7 @@ def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) ->
     assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}
 
 
-@pytest.mark.parametrize("name", ["scidocs", "scidocs.sample"])
+@pytest.mark.parametrize("name", ["scidocs", "scidocs.sample", "beir-nl.scidocs"])
 def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
     table = bias(tmp_path, grades={name: [1, 0]}, rows={name: [name]})
     assert not table.loc[(name, "bm25"), "pooled"]

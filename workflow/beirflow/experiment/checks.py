@@ -113,6 +113,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
         problems.add("cutoffs", config["cutoffs"], allowed)
     _check_extra_judgements(experiment, problems)
     _check_judge(experiment, problems)
+    _check_references(experiment, problems)
     _check_gate(experiment, problems)
     if config["of"] not in (None, *(results := experiment.published_results)):
         with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
@@ -159,6 +160,15 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
         with _disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
                 problems.add(key, path, "expected an existing file")
+
+
+def _check_references(experiment: Experiment, problems: Problems) -> None:
+    """Check that folders of results of others have some of a configured task."""
+    for folder in experiment.config["references"]:
+        with _disk_in_words(problems, "references", folder):
+            if not experiment.reference_files(folder):
+                tasks = ", ".join(experiment.reference_tasks) or "none: no configured dataset is one"
+                problems.add("references", folder, f"there is no <model>/<revision>/<task>.json of a configured task ({tasks})")
 
 
 def _check_judge(experiment: Experiment, problems: Problems) -> None:

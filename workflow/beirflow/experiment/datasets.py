@@ -61,6 +61,23 @@ class Datasets:
         return [name for name in names if name in self.catalogue.mteb]
 
     @property
+    def reference_tasks(self) -> dict[str, tuple[str, str]]:
+        """Return by task of MTEB the configured dataset, not a forum, and its evaluated split."""
+        names = [name for name in self.mteb_datasets if name in self.chosen_rows]
+        return {self.catalogue.mteb[name].name: (name, self.rows[name][0].split) for name in names}
+
+    def reference_files(self, folder: str) -> list[str]:
+        """Return the results of configured tasks in a folder of MTEB's layout: of one revision, of one model, or of many."""
+        below = Path(folder).expanduser()
+        patterns = [f"{level}{task}.json" for task in self.reference_tasks for level in ("", "*/", "*/*/")]
+        return [str(path.absolute()) for pattern in patterns for path in sorted(below.glob(pattern))]
+
+    @property
+    def references(self) -> list[str]:
+        """Return the results of others that the leaderboard shows."""
+        return [path for folder in self.config["references"] for path in self.reference_files(folder)]
+
+    @property
     def extra_judgements(self) -> dict[str, str]:
         """Return by configured corpus the file of its further judgements."""
         files: Mapping[str, str] = self.config["extra_judgements"]

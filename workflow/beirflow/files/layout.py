@@ -126,6 +126,7 @@ UNCERTAINTY = Pattern("uncertainty.csv")
 CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
+REFERENCES = Pattern("references.csv")
 INSPECTION = Pattern("inspection/{dataset}.json")
 MATCHES = Pattern("matches/{system}/{dataset}.json")
 POOL = Pattern("pool/{dataset}.jsonl")
@@ -198,7 +199,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, UNCERTAINTY, COST, SYSTEMS, INSPECTION, MATCHES),
+    *(SCORES, SIGNIFICANCE, UNCERTAINTY, COST, SYSTEMS, REFERENCES, INSPECTION, MATCHES),
     *(FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
     *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, CHOICE, CHOICE_TABLE, CHOICE_RECORD, MTEB_RESULT, MODEL_INDEX, EVAL_RESULT, LATENCY),

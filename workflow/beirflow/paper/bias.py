@@ -93,8 +93,8 @@ def measure_bias(
 
 
 def _is_pooled(dataset: str, qrels: pa.Table) -> bool:
-    """Test whether documents were also judged irrelevant; splits and samples of a dataset are called after it, with a dot."""
-    return dataset.partition(".")[0] != RANDOM_ZEROS and bool((qrels["score"].to_numpy() <= 0).any())
+    """Test whether documents were also judged irrelevant; splits, samples and translations are called after it, with a dot."""
+    return RANDOM_ZEROS not in dataset.split(".") and bool((qrels["score"].to_numpy() <= 0).any())
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:

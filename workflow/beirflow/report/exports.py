@@ -13,6 +13,7 @@ from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
 from beirflow.report.leaderboard import (
+    TRUSTED,
     kind_tables,
     leaderboard,
     notes,
@@ -35,6 +36,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "−": "$-$",
     "·": r"$\cdot$",
     "±": r"$\pm$",
+    "‡": r"\ddag{}",
     "“": "``",
     "”": "''",
     "†": r"\dag{}",
@@ -46,15 +48,24 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 def export_tables(
-    *, summary_path: str, comparison_path: str, uncertainty_path: str, systems_path: str, baseline: str, results: Path
+    *,
+    summary_path: str,
+    comparison_path: str,
+    uncertainty_path: str,
+    systems_path: str,
+    baseline: str,
+    results: Path,
+    references_path: str | None = None,
 ) -> None:
     """Write the tables of summary, significance, uncertainty and systems, all of them CSV, into the folder of the results."""
     summary, comparison, uncertainty = map(read_named_csv, (summary_path, comparison_path, uncertainty_path))
+    references = read_named_csv(references_path) if references_path else None
     measures, sources = main_measures(summary), Sources()
     by_measure = {}
     for measure in measures:
         marks = significance_marks(comparison, measure, baseline)
-        by_measure[measure] = leaderboard(summary, measure, marks), notes(summary, bool(marks), baseline, uncertainty)
+        sentences = notes(summary, bool(marks), baseline, uncertainty) + ([TRUSTED] if references is not None else [])
+        by_measure[measure] = leaderboard(summary, measure, marks, references), sentences
     kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
     published = published_table(summary, measures[0], sources)
     tables = {

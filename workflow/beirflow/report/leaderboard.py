@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue
 from beirflow.evaluation.paired_tests import against
 from beirflow.evaluation.summary import BETWEEN, DEVIATION, NOT_STATED, NOT_TRAINED, SEEDS, TRAINED_ON, distinct
 from beirflow.files.records import ASSUMED
@@ -22,12 +22,20 @@ RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number
 """Columns of a table of ranks; a single system has the first alone."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
+ON_TRUST = "‡"  # behind the name of a model whose results are of others
+TRUSTED = (
+    f"{ON_TRUST}: published results of others in MTEB's layout, taken on trust: made on the hub's copies of the data, and neither"
+    " verified nor tested, ranked or shaded here."
+)
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
 
-def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None) -> Table:
-    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first."""
+def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None, references: pd.DataFrame | None = None) -> Table:
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
+
+    Below are the rows of ``references``, the content of ``references.csv``.
+    """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
@@ -39,7 +47,26 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
         keys = [(row[0].text, column) for column in ("", *labels)]
         behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") for key in keys]
         rows.append([replace(cell, text=cell.text + text) for cell, text in zip(row, behind, strict=True)])
-    return replace(table, rows=rows)
+    of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
+    return replace(table, rows=[*rows, *of_others])
+
+
+def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -> list[list[Cell]]:
+    """Return the rows of others from ``references.csv``; ``labels`` are the means and datasets of the columns."""
+    catalogue = load_catalogue()
+    known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
+    groups = averages(list(catalogue.datasets), [label for label in labels if "mean of " not in label], (), known)
+    rows = []
+    for (model, revision), part in references.groupby(["model", "revision"], sort=False):
+        values = dict(zip(part["dataset"], part[measure], strict=True))
+        cells = [Cell(f"{model} at {str(revision)[:10]} {ON_TRUST}")]
+        for label in labels:
+            members = groups.get(
+                label, label.partition(" (")[2].removesuffix(")").split(", ") if "mean of " in label else [label]
+            )
+            cells.append(number(sum(values.get(member, float("nan")) for member in members) / len(members)))
+        rows.append(cells)
+    return rows
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:

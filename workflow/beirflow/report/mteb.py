@@ -48,7 +48,7 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         problem = f"has {', '.join(measures)}, and the main score of MTEB is {MAIN}"
         raise DataError(f"{means_path} {problem}; add 10 to the cutoffs of the configuration")
     scores = {
-        **{_name(measure): value for measure, value in measures.items() if measure.partition("@")[0] in MEASURES},
+        **{mteb_name(measure): value for measure, value in measures.items() if measure.partition("@")[0] in MEASURES},
         "main_score": measures[MAIN],
         "hf_subset": "default",
         "languages": [LANGUAGES[language]],
@@ -72,8 +72,8 @@ def revision(corpora: Sequence[Mapping[str, Any]]) -> str:
     return f"beir-sha256-{hashlib.sha256(lines.encode()).hexdigest()}"
 
 
-def _name(measure: str) -> str:
-    """Return the name of a measure in MTEB."""
+def mteb_name(measure: str) -> str:
+    """Return the name of a measure in MTEB, of those in :data:`MEASURES`."""
     name, _, k = measure.partition("@")
     return f"{MEASURES[name]}_at_{k}"
 
@@ -116,7 +116,7 @@ def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any
 def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
     """Return the entry of one task in a model card."""
     ((split, (scores,)),) = result["scores"].items()
-    names = ["main_score", *map(_name, PUBLISHED)]
+    names = ["main_score", *map(mteb_name, PUBLISHED)]
     return {
         "task": {"type": "Retrieval"},
         "dataset": {"type": dataset, "name": f"MTEB {result['task_name']}", "config": "default", "split": split},

@@ -14,6 +14,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report.leaderboard import (
+    TRUSTED,
     kind_tables,
     leaderboard,
     notes,
@@ -67,6 +68,7 @@ class ReportFiles:
     manifest_path: str
     matches_paths: Sequence[str] = ()
     other_paths: Sequence[str] = ()
+    references_path: str | None = None
 
 
 def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Job) -> None:
@@ -81,10 +83,11 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
+    references = read_named_csv(files.references_path) if files.references_path else None
     rows = summary[summary["split"].notna()]["dataset"].nunique()
     results = []
     for measure in measures:
-        results += [leaderboard(summary, measure, marks[measure])]
+        results += [leaderboard(summary, measure, marks[measure], references)]
         results += [table] if (table := ranks_table(uncertainty, measure)) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
@@ -92,7 +95,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
         "results": results,
-        "notes": notes(summary, any(marks.values()), baseline, uncertainty),
+        "notes": notes(summary, any(marks.values()), baseline, uncertainty) + ([TRUSTED] if references is not None else []),
         "kinds": kind_tables(summary, measures[0]),
         "published": [table for table in published if table],
         "sources": sources.lines(),
@@ -123,7 +126,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     tables = files.comparison_path, files.uncertainty_path, files.costs_path, files.systems_path
     shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
     record_path = str(record_of(report_path))
-    written = [report_path, *shown, *files.other_paths]
+    written = [report_path, *shown, *files.other_paths, *filter(None, [files.references_path])]
     record_files_for_reading(paths=written, manifest_path=files.manifest_path, record_path=record_path, job=job)
 
 

@@ -23,11 +23,11 @@ from beirflow.jobs.provenance import REPOSITORY
 from beirflow.jobs.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 
 NOT_REBUILT = (
-    *(layout.MATCHES, layout.LATENCY, layout.POOL, layout.POOL_RECORD),
+    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.POOL, layout.POOL_RECORD),
     *(layout.JUDGED, layout.JUDGED_SAMPLE, layout.JUDGED_RECORD),
     *(layout.FIGURE_PDF, layout.FIGURE_SVG, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG),
 )
-"""Files that a model, a clock, a person or minutes of drawing make; of the copied code, only the configuration is made again."""
+"""Files that a model, a clock, people or minutes of drawing make; of the copied code, only the configuration is made again."""
 
 
 class Rebuilds:
@@ -102,6 +102,8 @@ def rebuilds(chain: Chain) -> Iterator[Rebuilds]:
     if layout.COST in chain.listing.files:
         with suppress(*UNREADABLE):
             experiment.config["carbon_intensity"] = stated_intensity(chain)
+    if layout.REFERENCES() in chain.listing.files:
+        experiment.config["references"] = [str(chain.folder)]  # so that tables show it
     if layout.CHOICE_RECORD in chain.listing.files:
         with suppress(*UNREADABLE):
             record = read_record(chain.file(layout.CHOICE_RECORD))
