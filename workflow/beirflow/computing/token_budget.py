@@ -17,8 +17,7 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}
-"""Tokens of a batch by type of device, if the configuration leaves them open."""
+AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}  # tokens of a batch by type of device, if the configuration leaves them open
 
 
 @dataclass

@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
-Encoding: TypeAlias = Computing[EncoderSettings]
-"""Settings of a job that encodes texts."""
+Encoding: TypeAlias = Computing[EncoderSettings]  # settings of a job that encodes texts
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:

@@ -29,8 +29,7 @@ from beirflow.models.position_table import length_problem
 from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
 
-DIMENSIONS = 768
-"""Dimensions of vectors, until a system has run."""
+DIMENSIONS = 768  # dimensions of vectors, until a system has run
 
 TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
 
@@ -94,6 +93,11 @@ class DenseFamily(Family):
     def reads_query_lists(self, settings: DenseSettings) -> bool:
         """Test whether a query may be a list of texts: its vector is their mean."""
         return True
+
+    def compared(self, settings: DenseSettings) -> tuple[str, str] | None:
+        """Return the name of the vectors, those of the encoder unless they are compressed, and the similarity, where stated."""
+        vectors = f"{self.in_paths(settings)} {settings.vectors}"
+        return (vectors, settings.similarity) if settings.similarity else None
 
     def scorer(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""

@@ -37,8 +37,7 @@ quantised to int8 with scales that depend on the batch: at most 1.1e-1."""
 LEAST_DRIFT = {"float32": 2e-6}
 """Mean change of the scores of relevant pairs below which there is no drift, over the lengths of both; else 1e-5."""
 
-ROUNDING = 4 * 2.0**-24
-"""Largest difference of two scores in float32, over the product of the lengths of the two vectors."""
+ROUNDING = 4 * 2.0**-24  # largest difference of two scores in float32, over the product of the lengths of the two vectors
 
 ENCODER_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "arguments")
 """Settings of the encoder that are those of the person who audits."""

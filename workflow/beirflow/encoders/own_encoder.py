@@ -20,11 +20,9 @@ from beirflow.models.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 4096
-"""Texts that the class gets at once."""
+WINDOW_TEXTS = 4096  # texts that the class gets at once
 
-BATCH_TEXTS = 128
-"""The ``batch_size`` that the class gets, as beir's search has it."""
+BATCH_TEXTS = 128  # the ``batch_size`` that the class gets, as beir's search has it
 
 METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
 """Methods of beir's contract, by kind of text."""

@@ -133,6 +133,15 @@ class Experiment(Datasets):
         return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
 
     @property
+    def similarity_pairs(self) -> list[tuple[str, str]]:
+        """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
+        by_vectors: dict[str, dict[str, str]] = {}
+        for name in self.chosen_systems:
+            if compared := self._family(name).compared(self.systems[name].settings):
+                by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
+        return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
+
+    @property
     def _seen(self) -> set[str]:
         """Return the configured datasets that a configured system was trained on."""
         return {row for splits in self.in_domain.values() for row in splits or ()}
@@ -284,7 +293,7 @@ class Experiment(Datasets):
 
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self.in_paths(system)["system"]
+        return self._family(system).in_paths(self.systems[system].settings)["system"]
 
     @property
     def base_encoders(self) -> dict[str, str]:
@@ -297,9 +306,9 @@ class Experiment(Datasets):
         settings = self.settings(system)
         return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
 
-    def in_paths(self, system: str) -> dict[str, str]:
-        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
-        return self._family(system).in_paths(self.systems[system].settings)
+    def in_paths(self, system: str, dataset: str) -> dict[str, str]:
+        """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
+        return self._family(system).in_paths(self._on(system, dataset))
 
     @cached_property
     def expansions(self) -> Expansions:

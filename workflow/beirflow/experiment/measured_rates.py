@@ -126,7 +126,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
     patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
     if not patterns:
         return []
-    names = {**experiment.in_paths(system), "dataset": size.name}
+    names = {**experiment.in_paths(system, size.name), "dataset": size.name}
     paths = (results / record_of(patterns[0](**names, chunk=chunk)) for chunk in range(size.chunks))
     return [path for path in paths if path.is_file()]
 
@@ -185,9 +185,6 @@ def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
     queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
     seconds = stage.seconds(
-        words=documents * size.words,
-        pairs=documents * size.queries,
-        queries=queries,
-        rows=queries * min(depth, size.documents),
+        words=documents * size.words, pairs=documents * size.queries, queries=queries, rows=queries * min(depth, size.documents)
     )
     return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

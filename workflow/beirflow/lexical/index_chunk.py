@@ -19,11 +19,9 @@ from beirflow.lexical.index import Index
 from beirflow.lexical.indexing import Texts, WeightedWords, index_texts, index_words
 from beirflow.lexical.postings import Postings, made_with, write_postings
 
-BATCH_DOCUMENTS = 4096
-"""Number of documents that are read at once."""
+BATCH_DOCUMENTS = 4096  # number of documents that are read at once
 
-HUNDRED = 100
-"""Count of a word of the weight 1 (DeepCT, section 3.2)."""
+HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 
 Advance = Callable[[int], None]
 
@@ -76,8 +74,8 @@ def index_documents(
     if added:
         added.check_rows(chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
-        return index_words(_counted(_words(added, index.use), advance), threads)
-    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads)
+        return index_words(_counted(_words(added, index.use), advance), threads, index.analyzer)
+    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads, index.analyzer)
 
 
 def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:

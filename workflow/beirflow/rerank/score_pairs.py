@@ -25,8 +25,7 @@ from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 
-BATCH_DOCUMENTS = 8192
-"""Documents that are read at once."""
+BATCH_DOCUMENTS = 8192  # documents that are read at once
 
 COLUMNS = ["doc_id", "text", "title_bytes"]
 
@@ -34,8 +33,7 @@ OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelS
 """Settings that locate a model, whose digests identify it better; and tables of which a dataset has one entry."""
 
 
-Scoring: TypeAlias = Computing[RerankSettings]
-"""Settings of a job that scores pairs."""
+Scoring: TypeAlias = Computing[RerankSettings]  # settings of a job that scores pairs
 
 
 def score_pairs(

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import as_read
-from beirflow.rerank import ranked_again
-from beirflow.rerank.ranked_again import pairs_folder, paths_of_pairs, stored_pairs
+from beirflow.rerank import run_check
+from beirflow.rerank.run_check import pairs_folder, paths_of_pairs, stored_pairs
 from beirflow.rerank.scorers.encoders import EncodedPairs
 from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
@@ -28,8 +28,7 @@ TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
 """The same of two similarities, or sums of such: twice that of the spot checks of vectors, and no less than a thousandth."""
 
-LEAST_DRIFT = 0.02
-"""Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
+LEAST_DRIFT = 0.02  # allowed drift of the scores of relevant pairs, over the allowed distance of two scores
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings of the person who audits: no code runs because results from elsewhere name it."""
@@ -39,7 +38,7 @@ def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> l
     """Plan the checks of a reranker on one corpus: pairs scored again, also bit for bit, and queries ranked again."""
     pairs, folder, again = PairScoreCheck(subject, sample, random), pairs_folder(subject), "scored again have the stored scores"
     scored = SpotCheck(f"pairs {again}", folder, pairs.check)
-    ranked = ranked_again.spot_checks(subject, sample, random)
+    ranked = run_check.spot_checks(subject, sample, random)
     return [scored, *ranked, SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits)]
 
 

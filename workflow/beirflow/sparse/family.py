@@ -21,11 +21,9 @@ from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
-NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
-"""Settings that would be ignored."""
+NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")  # settings that would be ignored
 
-DOCUMENT_BYTES = 1500.0
-"""Bytes of the weights of a document: some two hundred terms."""
+DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
 
 WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
 

@@ -27,8 +27,7 @@ from beirflow.sparse.weigher import WINDOW_TEXTS, Weigher
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest length of the difference of two texts' weights, relative to the stored ones, by precision."""
 
-ROUNDING = 2.0
-"""Further difference of integer weights: one that is rounded to the other side, in each of some terms."""
+ROUNDING = 2.0  # further difference of integer weights: one that is rounded to the other side, in each of some terms
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.loading import load_tokenizer
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
 from beirflow.expansions.files import ExpansionFile
@@ -17,20 +18,16 @@ from beirflow.files.records import Job
 from beirflow.files.writing import DigestingWriter
 from beirflow.runs.represent import Texts, document_texts, query_texts, represent
 from beirflow.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
-from beirflow.sparse.heads import load_tokenizer
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
-ADDED = "added"
-"""The column of what is added to documents."""
+ADDED = "added"  # the column of what is added to documents
 
-BATCH_DOCUMENTS = 4096
-"""Documents whose expansion is read at once."""
+BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 
-Weighing: TypeAlias = Computing[SparseSettings]
-"""Settings of a job that weighs terms."""
+Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
 
 
 class Strings(Sequence[str]):
