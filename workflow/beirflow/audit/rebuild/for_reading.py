@@ -46,8 +46,8 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
     in_crate = f"{layout.CRATE_CODE}/" if layout.CRATE in compared else "/"  # the crate, made again, has their digests
     others = tuple(path for path in paths if path not in compared and path not in recorded and not path.startswith(in_crate))
     if others:
-        named = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {named}"
+        some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
+        problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
         checks.append(Check("files for reading", NOT_CHECKED, problem, "", others[:1000], (), chain.aside(*others[:1000])))
     figures = [path for path in paths if path in recorded and path not in compared]
     if figures:
