@@ -25,8 +25,9 @@ def write_metrics(
     pq.write_table(
         pa.table({"query_id": query_ids, **{name: np.asarray(each, np.float64) for name, each in values.items()}}), path
     )
+    corpus = folder / f"corpora/{dataset}/corpus.json"
     record = {
-        "inputs": {},
+        "inputs": {corpus: file_digest(corpus)} if corpus.exists() else {},
         "system": system,
         "dataset": dataset,
         "split": "test",

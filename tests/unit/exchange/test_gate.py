@@ -78,6 +78,8 @@ def test_equal_results_pass_forums_too(results_once: Made, tmp_path: Path) -> No
     assert {each["dataset"] for each in report["comparisons"]} == {"small", "more", "stack"}
     assert {each["difference"] for each in report["comparisons"]} == {0}
     assert {each["detectable"] for each in report["comparisons"]} == {0}
+    assert "manifest was taken as it is" in report["baseline_trusted"]
+    assert report["baseline_trusted"] in (tmp_path / "here/gate.md").read_text()
 
 
 @pytest.mark.parametrize(("here", "there", "status"), [(0.2, 0.8, WORSE), (0.8, 0.2, PASSED)])
@@ -150,11 +152,17 @@ def other_means(there: Path) -> None:
     write_json(there / "metrics/tiny/small.json", record | {"seconds": {}})
 
 
+def unnoticed_corpus(there: Path) -> None:
+    record = read_json(there / "corpora/small/corpus.json")
+    write_json(there / "corpora/small/corpus.json", record | {"note": "another corpus, which says the same"})
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (other_split, "split test here and dev there"),
         (other_documents, "other documents there"),
+        (unnoticed_corpus, "corpora/small/corpus.json has the sha256"),
         (other_judgements, "other judgements there"),
         (other_values, "sha256"),
         (other_means, "sha256"),
@@ -223,6 +231,7 @@ def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
     write_junit(tmp_path / "gate.xml", report)
     (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot()  # noqa: S314 - our own file
     assert case[0].get("message", "").startswith("<b>&]]>\ufffd\ufffd|")
+    report["baseline_trusted"] = ""
     report["baseline"] = query["text"] = hostile.replace("\ud800", "")
     write_comment(tmp_path / "gate.md", report, {("a/b", "q#1|")})
     lines = (tmp_path / "gate.md").read_text(encoding="utf-8").splitlines()

@@ -103,9 +103,14 @@ def audit(
     except OSError as error:  # results may be read-only; the verdict matters more than its page
         page = f"{page} could not be written ({error.strerror})"
     words = for_terminal(report, folder, page)
+    if fact:
+        try:
+            words = "\n".join([words, *explanation(facts, fact)])
+        except DataError as error:
+            raise DataError(f"{words}\n{error}") from error
     if report["verdict"] == FAILED:
         raise DataError(words)
-    return "\n".join([words, *(explanation(facts, fact) if fact else [])])
+    return words
 
 
 def run_checks(

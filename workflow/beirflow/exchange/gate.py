@@ -96,6 +96,8 @@ class Side(NamedTuple):
         self._verify(mean, part(self.manifest, "inputs", mean))
         if path != mean:
             self._verify(path, part(read_record(self.folder / mean), "inputs", path))
+        data = layout.CORPUS(dataset=corpus)  # which says the documents and judgements of this side
+        self._verify(data, part(read_record(self.folder / path), "inputs", data))
         per_query = layout.PER_QUERY(system=system, dataset=corpus)
         _, table = read_per_query(str(self.folder / path), str(self.folder / per_query))
         if measure not in table.column_names:
@@ -128,6 +130,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
         **asdict(gate),
         "alpha": ALPHA,
         "baseline_manifest_sha256": file_digest(there.folder / layout.MANIFEST),
+        "baseline_trusted": "" if there is here else _trusted(gate),
         "comparisons": [asdict(each) for each in comparisons],
     }
     write_json(here.folder / layout.GATE, report)
@@ -137,6 +140,16 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     if failed:
         raise DataError(words)
     return words
+
+
+def _trusted(gate: GateSettings) -> str:
+    """Say how far the folder of a baseline was checked."""
+    known = gate.manifest_sha256 or gate.manifest_signature
+    origin = "is the published one" if known else "was taken as it is: give manifest_sha256 or manifest_signature"
+    return (
+        f"The baseline's manifest {origin}. Its measures have the digests that lead there from the manifest; whether they follow"
+        " from its runs was not computed again, which `audit` does in its folder."
+    )
 
 
 def _baseline(gate: GateSettings, results: Path) -> Side:
@@ -269,4 +282,5 @@ def for_terminal(report: Mapping[str, Any], folder: str) -> str:
             f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+8.4f} {each['p_holm']:7.2g} {detectable:>12}"
         )
         lines.append(f"{name:{width}}  {numbers}  {each['status']}")
-    return "\n".join([*lines, f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"])
+    trusted = [report["baseline_trusted"]] if report["baseline_trusted"] else []
+    return "\n".join([*lines, *trusted, f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"])

@@ -49,6 +49,7 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
         "| system | dataset | here | baseline | difference (95 %) | p (Holm) | would detect | |",
         "|---|---|---|---|---|---|---|---|",
         *(_row(each) for each in report["comparisons"]),
+        *(["", report["baseline_trusted"]] if report["baseline_trusted"] else []),
     ]
     lost = [(each["system"], query) for each in report["comparisons"] for query in each["lost"]]
     if lost:
