@@ -10,8 +10,6 @@ from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
 from beirflow.dense.top_k import exact_top_k
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
 RNG = np.random.default_rng(0)
 
 

@@ -101,8 +101,8 @@ class Experiment(Datasets):
     @property
     def tuning_rows(self) -> dict[str, list[str]]:
         """Return by dataset that is not configured but used for tuning, the names of its corpora that are needed."""
-        by_row: dict[str, list[str]] = {}
-        for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in self.chosen_datasets):
+        by_row, chosen = dict[str, list[str]](), set(self.chosen_datasets)
+        for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in chosen):
             by_row.setdefault(self.datasets[name].row, []).append(name)
         return by_row
 
