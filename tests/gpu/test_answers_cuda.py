@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 import torch
-from beirflow.dense.chunk_blocks import InMemoryChunk
+from beirflow.dense import chunk_blocks
+from beirflow.dense.chunk_blocks import Blocks, InMemoryChunk
 from beirflow.dense.top_k import exact_top_k
 from beirflow.late.search import arranged
 from beirflow.late.search import exact_top_k as exact_top_k_of_tokens
 from beirflow.late.vectors import Segment
 from token_vectors import random_vectors
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_vectors_that_stay_on_the_gpu_have_the_hits_of_the_cpu(similarity: str) -> None:
+def test_vectors_that_stay_on_the_gpu_have_the_hits_of_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, 7000, 7000, 1 << 12))
     rng = np.random.default_rng(0)
-    documents, queries = (rng.standard_normal((rows, 64), dtype=np.float32) for rows in (150_000, 3))
-    held = InMemoryChunk([documents[:70_000], documents[70_000:]], similarity, CUDA)
+    documents, queries = (rng.standard_normal((rows, 64), dtype=np.float32) for rows in (20_000, 3))
+    held = InMemoryChunk([documents[:9000], documents[9000:]], similarity, CUDA)
     how = {"similarity": similarity, "excluded": np.array([-1])}
     for query in queries:
-        expected = exact_top_k(query[None], documents, np.arange(150_000), 100, device=CPU, **how)  # type: ignore[arg-type]
-        found = exact_top_k(query[None], held, np.arange(150_000), 100, device=CUDA, **how)  # type: ignore[arg-type]
+        expected = exact_top_k(query[None], documents, np.arange(20_000), 100, device=CPU, **how)  # type: ignore[arg-type]
+        found = exact_top_k(query[None], held, np.arange(20_000), 100, device=CUDA, **how)  # type: ignore[arg-type]
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_array_equal(other, one)
 

@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from beirflow.expansions.settings import WordWeights, WrittenQueries
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
 from tiny_bert import WORDS
 from tiny_expanders import save_deepct, save_tiny_t5
-
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(100)]
 IDS = [f"d{i}" for i in range(len(TEXTS))]

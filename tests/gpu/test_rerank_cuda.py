@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from beirflow.dense.settings import DenseSettings
 from beirflow.late.settings import LateSettings
 from beirflow.rerank.scorers.load import load_scorer
@@ -14,8 +13,6 @@ from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import WORDS, save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
-
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 PAIRS = [(" ".join(WORDS[i : i + 4]), " ".join(WORDS[2 * i : 2 * i + 1 + i % 40])) for i in range(80)]
 

@@ -1,5 +1,7 @@
 """Search on CUDA finds what it finds on the CPU: documents, order and scores."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,6 @@ pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
 from beirflow.dense.top_k import exact_top_k
-
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 RNG = np.random.default_rng(0)
 
@@ -47,3 +47,29 @@ def test_more_ties_at_the_cut_than_there_is_room_for() -> None:
 def test_fewer_documents_than_are_asked_for(documents: int) -> None:
     vectors = RNG.standard_normal((documents, 16), dtype=np.float32)
     assert_the_same(vectors[:1], vectors, np.array([0]), 100, "dot")
+
+
+def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice otherwise: for the shortlist, and for exact scores."""
+    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, 1000, 1000, 1 << 12))
+    documents, reads = RNG.standard_normal((5000, 16), dtype=np.float32), list[slice]()
+
+    class Documents:
+        shape = documents.shape
+
+        def __len__(self) -> int:
+            return len(documents)
+
+        def __getitem__(self, rows: slice) -> np.ndarray:
+            reads.append(rows)
+            return documents[rows]
+
+    search = partial(exact_top_k, id_order=np.arange(5000), k=10, similarity="dot", excluded=np.array([-1]))
+    expected = search(documents[:1], documents, device=torch.device("cpu"))
+    for factor in (1, 2):
+        reads.clear()
+        for one, other in zip(expected, search(documents[:1], Documents(), device=torch.device("cuda")), strict=True):  # type: ignore[arg-type]
+            np.testing.assert_array_equal(other, one)
+        blocks = [rows.start for rows in reads if rows.stop - rows.start == 1000]  # beside those of the sample
+        assert sorted(blocks) == sorted([0, 1000, 2000, 3000, 4000] * factor)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (1 << 10, 1 << 30))

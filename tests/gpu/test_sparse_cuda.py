@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from beirflow.sparse.files import Rows
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm, save_sparta, save_unicoil, spread
-
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
 SAVE: dict[str, Callable[[Path], object]] = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}

@@ -12,8 +12,6 @@ from beirflow.training.steps import train
 from beirflow.training.trainee import Trainee
 from tiny_bert import WORDS
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-
 TEXTS = [" ".join(WORDS[i : i + 2 + i % 30]) for i in range(64)]
 
 

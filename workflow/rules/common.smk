@@ -7,9 +7,9 @@ import sys
 
 sys.path.insert(0, f"{HERE}/workflow")
 
-import re
 
 from beirflow.experiment.load import load_experiment
+from beirflow.experiment.wildcards import one_of
 from beirflow.files import layout
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
@@ -29,11 +29,6 @@ gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 configured = this_run.options
-
-
-def one_of(names):
-    """A wildcard constraint. Nothing matches "(?!)"; an empty expression would allow every name."""
-    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 # All wildcards, before any rule: with files in a bucket, Snakemake forgets the constraints of a rule if more follow.
@@ -77,7 +72,10 @@ def named_by(pattern):
     """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
 
     def file(wildcards):
-        names = {**dict(wildcards.items()), **experiment.in_paths(wildcards.system, wildcards.dataset)}
+        names = {
+            **dict(wildcards.items()),
+            **experiment.in_paths(wildcards.system, wildcards.dataset),
+        }
         return at(pattern).format(**names)
 
     return file

@@ -251,11 +251,11 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, compute, failures = weighed(masked_lm), Weigher._compute, []
 
-    def small_only(self: Weigher, window: Any, kind: str, rows: np.ndarray) -> Any:
+    def small_only(self: Weigher, window: Any, rows: np.ndarray) -> Any:
         if len(rows) > 1:
             failures.append(len(rows))
             raise torch.OutOfMemoryError
-        return compute(self, window, kind, rows)
+        return compute(self, window, rows)
 
     small = weigher(masked_lm)
     monkeypatch.setattr(Weigher, "_compute", small_only)

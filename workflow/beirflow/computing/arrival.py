@@ -1,9 +1,14 @@
-"""Vectors on their way from the device to the host."""
+"""Arrays on their way between the host and the device, neither of which waits for the other."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from beirflow.files.errors import ModelError
+
+Result = TypeVar("Result")
 
 
 class NotFiniteError(ModelError):
@@ -14,26 +19,35 @@ class NotFiniteError(ModelError):
         self.row = row
 
 
-class Arrival:
-    """Vectors of texts from ``start`` on, on their way to the host, which continues while the device may still compute them."""
+def send(array: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Copy an array to the device, from pinned memory, so that the host does not wait for its computations."""
+    tensor, on_cuda = torch.from_numpy(array), device.type == "cuda"
+    return (tensor.pin_memory() if on_cuda else tensor).to(device, non_blocking=on_cuda)
 
-    def __init__(self, start: int, vectors: torch.Tensor) -> None:
-        self.start = start
-        self._vectors, self._event = vectors, None
-        if vectors.is_cuda:
+
+class Arrival:
+    """A tensor on its way to the host, which continues while the device may still compute it."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor, self._event = tensor, None
+        if tensor.is_cuda:
             # A copy into pageable memory would make the host wait for the device.
-            self._vectors = torch.empty(vectors.shape, pin_memory=True).copy_(vectors, non_blocking=True)
+            self._tensor = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
             self._event = torch.cuda.current_stream().record_event()
 
-    def wait(self) -> tuple[int, np.ndarray]:
-        """Return the index of the first text, and the vectors, float32 of shape (texts, dim), once they have arrived.
-
-        Raises NotFiniteError for a vector that is not finite.
-        """
+    def wait(self) -> np.ndarray:
+        """Return the numbers of the tensor once they have arrived."""
         if self._event:
             self._event.synchronize()
-        vectors = self._vectors.cpu().numpy()
-        finite = np.isfinite(vectors).all(axis=1)
-        if not finite.all():
-            raise NotFiniteError(self.start + int(np.argmin(finite)))
-        return self.start, vectors
+        return self._tensor.cpu().numpy()
+
+
+def finish_behind(begun: Iterable[Callable[[], Result]]) -> Iterator[Result]:
+    """Finish each piece of work once the next has begun: the device computes one while the host finishes the other."""
+    before: Callable[[], Result] | None = None
+    for finish in begun:
+        if before:
+            yield before()
+        before = finish
+    if before:
+        yield before()

@@ -1,13 +1,15 @@
 """A chunk during search: documents are read one block ahead, and threads share the queries."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.dense.compression import CompressedFile
 from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
@@ -93,6 +95,7 @@ class Chunk:
     # type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held
     dtype: torch.dtype = torch.float32
     halvings: int = 0  # halvings of the blocks, because memory ran out
+    kept: list[Block] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
 
     @cached_property
     def fast(self) -> torch.Tensor:
@@ -121,10 +124,21 @@ class Chunk:
 
     def blocks(self) -> Iterator[Block]:
         """Read the documents, block by block."""
-        if isinstance(self.documents, InMemoryChunk):
-            yield from self.documents.blocks
-        else:
-            yield from map_ahead(partial(self._block, self.documents), self.starts)
+        if isinstance(self.documents, InMemoryChunk) or self.kept:
+            yield from self.documents.blocks if isinstance(self.documents, InMemoryChunk) else self.kept
+            return
+        blocks, keeps = list[Block](), self._has_room()
+        for block in map_ahead(partial(self._block, self.documents), self.starts):
+            if keeps:
+                blocks.append(block)
+            yield block
+        self.kept.extend(blocks)
+
+    def _has_room(self) -> bool:
+        """Test whether the device is a GPU that can keep all documents in half of its free memory."""
+        if self.queries.device.type != "cuda" or self.halvings:
+            return False
+        return 8 * math.prod(self.documents.shape) <= torch.cuda.mem_get_info()[0]
 
     def _block(self, documents: Vectors, start: int) -> Block:
         vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
@@ -145,7 +159,7 @@ class Chunk:
 
 def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
     """Copy vectors to the device, scaled to length 1 for the cosine."""
-    tensor = torch.from_numpy(vectors).to(device)
+    tensor = send(vectors, device)
     if similarity == "cosine":
         # float64: squares of float32 numbers neither overflow nor vanish in it.
         exact = tensor.double()

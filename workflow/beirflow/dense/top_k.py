@@ -75,7 +75,7 @@ def exact_top_k(
         )
 
         def search(halvings: int) -> Hits:
-            chunk = replace(whole, halvings=halvings)
+            chunk = replace(whole, halvings=halvings, kept=[])
             near = find_candidates(chunk, k)
             if near is None:
                 raise _not_finite(chunk)
@@ -160,7 +160,7 @@ def _merge(chunk: Chunk, lists: Sequence[Hits], id_order: np.ndarray, k: int) ->
             parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
         best[queries.start] = merge_hits(parts, lambda rows: id_order[rows], k)[:3]
 
-    chunk.threads.share(merge, len(chunk.queries), MERGED_QUERIES)
+    chunk.threads.share(merge, len(chunk.queries), MERGED_QUERIES, on_host=True)
     query, row, score = (np.concatenate(columns) for columns in zip(*(best[first] for first in sorted(best)), strict=True))
     return query, row, score
 
@@ -182,4 +182,4 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
 
 
 def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
-    return query.cpu().numpy().astype(np.int32), row.cpu().numpy().astype(np.int32), score.cpu().numpy()
+    return query.int().cpu().numpy(), row.int().cpu().numpy(), score.cpu().numpy()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from beirflow.computing.arrival import Arrival
+from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.computing.batching import Tokens
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.datasets.document_text import Kind
@@ -140,16 +140,11 @@ class TransformersEncoder:
         """
         tokenize = partial(self._tokenize, texts, self.card.prompts[kind])
         left_out = self.tower.left_out(self.card.prompts[kind])
-        on_the_way: Arrival | None = None
         with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
-            for window in map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
-                # One window behind: vectors are copied off the device while it computes the next.
-                arrival = Arrival(window.start, self._encode_window(window, progress, left_out))
-                if on_the_way:
-                    yield on_the_way.wait()
-                on_the_way = arrival
-            if on_the_way:
-                yield on_the_way.wait()
+            windows = map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS)
+            yield from finish_behind(
+                partial(_arrived, window.start, Arrival(self._encode_window(window, progress, left_out))) for window in windows
+            )
 
     def tokens_of(self, texts: Sequence[str], kind: Kind) -> Tokens:
         """Return the token ids of all texts, with the prompt of their kind, for :meth:`vectors_of`."""
@@ -178,13 +173,13 @@ class TransformersEncoder:
         with_tokens, without = np.flatnonzero(window.lengths), np.flatnonzero(window.lengths == 0)
         if len(without):
             nothing = self.tower.finish(torch.zeros((1, self.tower.pooled_dim), device=self.device))[:, : self.dim]
-            vectors.index_copy_(0, self.tower.send(without), nothing.expand(len(without), -1))
+            vectors.index_copy_(0, send(without, self.device), nothing.expand(len(without), -1))
         progress.advance(len(without))
         forward = partial(self._forward, window, left_out)
         for batch in self.budget.batches(window.lengths[with_tokens]):
             rows = with_tokens[batch]
             computed = torch.cat([*self.budget.compute(forward, window.lengths, rows)])
-            vectors.index_copy_(0, self.tower.send(rows), computed)
+            vectors.index_copy_(0, send(rows, self.device), computed)
             tokens = int(window.lengths[rows].sum())
             self.tokens += tokens
             progress.advance(len(rows), tokens)
@@ -196,3 +191,12 @@ class TransformersEncoder:
             return self.tower.vectors(window, rows, left_out)[:, : self.dim]
         except ModelError as error:
             raise ModelError(f"{self.budget.owner}: {error}") from error
+
+
+def _arrived(start: int, arrival: Arrival) -> tuple[int, np.ndarray]:
+    """Return the index of the first text of a window and its vectors, all of which are finite, or raise NotFiniteError."""
+    vectors = arrival.wait()
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        raise NotFiniteError(start + int(np.argmin(finite)))
+    return start, vectors

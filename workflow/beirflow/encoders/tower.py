@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import compute_exactly, made_with
@@ -144,12 +145,6 @@ class Tower:
         """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
         return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
 
-    def send(self, array: np.ndarray) -> torch.Tensor:
-        """Copy an array to the device, from pinned memory, so that the host does not wait for its computations."""
-        tensor = torch.from_numpy(array)
-        on_cuda = self._device.type == "cuda"
-        return (tensor.pin_memory() if on_cuda else tensor).to(self._device, non_blocking=on_cuda)
-
     def vectors(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         """Encode the texts in ``rows``, none without tokens, in one batch: float32 of shape (rows, dim) on the device.
 
@@ -168,16 +163,16 @@ class Tower:
             return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
 
     def _compute_padded(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        ids, mask = (self.send(array) for array in pad(texts, rows, self.backbone.padding))
+        ids, mask = (send(array, self._device) for array in pad(texts, rows, self.backbone.padding))
         return pool(self._modes, self.backbone(ids, mask), mask, left_out)
 
     def _compute_packed(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         ids, places = texts.select(rows)
         lengths = texts.lengths[rows]
-        bounds = self.send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        bounds = send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), self._device)
         output = self.model(
-            input_ids=self.send(ids)[None],
-            position_ids=self.send(positions(self.model, ids, places))[None],
+            input_ids=send(ids, self._device)[None],
+            position_ids=send(positions(self.model, ids, places), self._device)[None],
             bounds=bounds,
             lengths=lengths.tolist(),
         )

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -12,6 +13,9 @@ from beirflow.catalogue.schema import Problems
 from beirflow.files.errors import ConfigError
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
+
+FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""For texts that have been read without an error, whose messages it words differently."""
 
 HINT = "indent with spaces, one key a line, and quote a value with one of : # , { } [ ]"
 """The usual remedies for a syntax error."""
@@ -94,7 +98,7 @@ def key_places(paths: Iterable[str]) -> dict[str, str]:
     for path in paths:
         seen = set[int]()  # an alias may lead to a node above it
         text = Path(path).read_text(encoding="utf-8")
-        nodes = [] if _is_json(text) else [("", yaml.compose(text, Loader=yaml.SafeLoader))]
+        nodes = [] if _is_json(text) else [("", yaml.compose(text, Loader=FAST_LOADER))]
         while nodes:
             above, node = nodes.pop()
             if id(node) in seen:
@@ -114,7 +118,7 @@ def key_places(paths: Iterable[str]) -> dict[str, str]:
 
 def repeated_keys(path: Path, text: str) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    repeated, nodes, seen = list[str](), [yaml.compose(text, Loader=yaml.SafeLoader)], set[int]()
+    repeated, nodes, seen = list[str](), [yaml.compose(text, Loader=FAST_LOADER)], set[int]()
     while nodes:
         node = nodes.pop()
         if id(node) in seen:  # an alias may lead to a node above it

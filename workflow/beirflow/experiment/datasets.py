@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,13 @@ class Datasets:
     rows: Mapping[str, tuple[Dataset, ...]]  # every known dataset by name with its corpora, those of the configuration included
     datasets: Mapping[str, Dataset]  # every known corpus by name: datasets, and forums as ``<dataset>-<forum>``
 
-    @property
+    @cached_property
     def chosen_rows(self) -> dict[str, list[str]]:
         """Return by configured dataset, a row of the summary, the names of its corpora: one, or one a forum."""
         chosen = list(self.catalogue.datasets) if self.config["datasets"] == "all" else self.config["datasets"]
         return {row: [dataset.name for dataset in self.rows[row]] for row in chosen}
 
-    @property
+    @cached_property
     def chosen_datasets(self) -> list[str]:
         """Return the names of the configured corpora: datasets, and forums in place of a dataset that has them."""
         return [name for names in self.chosen_rows.values() for name in names]

@@ -101,8 +101,8 @@ class Experiment(Datasets):
     @property
     def tuning_rows(self) -> dict[str, list[str]]:
         """Return by dataset that is not configured but used for tuning, the names of its corpora that are needed."""
-        by_row: dict[str, list[str]] = {}
-        for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in self.chosen_datasets):
+        by_row, chosen = dict[str, list[str]](), set(self.chosen_datasets)
+        for name in dict.fromkeys(corpus for _, corpus in self.needed_runs if corpus not in chosen):
             by_row.setdefault(self.datasets[name].row, []).append(name)
         return by_row
 
@@ -217,7 +217,12 @@ class Experiment(Datasets):
 
         ``unused`` do not change the result of the rule, so that a change of them reruns nothing.
         """
-        return {key: value for key, value in asdict(self.systems[system].settings).items() if key not in unused}
+        return {key: value for key, value in self._settings[system].items() if key not in unused}
+
+    @cached_property
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """Return the settings of every system, which rules ask for job by job."""
+        return {name: asdict(system.settings) for name, system in self.systems.items()}
 
     def described(self, system: str) -> dict[str, Any]:
         """Return the family, the settings and the training data of a system, as they are described."""

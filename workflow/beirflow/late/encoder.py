@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
@@ -168,8 +168,8 @@ class TokenEncoder:
         Raises NotFiniteError if a vector is not finite; ModelError if the tokenizer does not belong to the model.
         """
         with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
-            for window in map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
-                yield self._encode_window(window, progress)
+            windows = map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS)
+            yield from finish_behind(partial(self._arrived, window, self._begin(window, progress)) for window in windows)
 
     def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:
         """Return the token of each vector of each text, as far as no other is pooled with it.
@@ -198,7 +198,8 @@ class TokenEncoder:
         return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
 
     @torch.inference_mode()
-    def _encode_window(self, window: Window, progress: Progress) -> TokenVectors:
+    def _begin(self, window: Window, progress: Progress) -> Arrival:
+        """Encode a window: float16 of shape (vectors, dim), float32 before a pooling."""
         if self.max_length is not None:
             self.truncated += int((window.own >= self.max_length).sum())
         lengths, counts = window.tokens.lengths, window.counts
@@ -213,11 +214,16 @@ class TokenEncoder:
                 dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
                 vectors = torch.zeros((int(counts.sum()), computed.shape[1]), device=self.device, dtype=dtype)
             places = np.arange(len(computed)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
-            vectors.index_copy_(0, torch.from_numpy(places).to(self.device), computed.to(vectors.dtype))
+            vectors.index_copy_(0, send(places, self.device), computed.to(vectors.dtype))
             self.tokens += int(lengths[rows].sum())
             progress.advance(len(rows), int(lengths[rows].sum()))
         dim = self._dim() if vectors is None else vectors.shape[1]
-        on_host = np.empty((0, dim), np.float16) if vectors is None else vectors.cpu().numpy()
+        return Arrival(torch.empty((0, dim), dtype=torch.float16) if vectors is None else vectors)
+
+    def _arrived(self, window: Window, arrival: Arrival) -> TokenVectors:
+        """Return the vectors of a window, all of which are finite, or raise NotFiniteError."""
+        on_host, counts = arrival.wait(), window.counts
+        starts = np.cumsum(counts) - counts
         finite = np.isfinite(on_host).all(axis=1)
         if not finite.all():
             raise NotFiniteError(window.tokens.start + int(np.searchsorted(starts + counts, np.argmin(finite), side="right")))
@@ -240,8 +246,8 @@ class TokenEncoder:
         kept = (mask > 0) & ~np.isin(ids, self._skipped)  # before the mask hides expansions, whose vectors count
         if self.reading.expansion is not None and not self.reading.expansion.attend:
             mask[np.arange(mask.shape[1]) >= window.own[rows][:, None]] = 0
-        hidden = self.backbone(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)).last_hidden_state
-        places = torch.from_numpy(np.flatnonzero(kept)).to(self.device)
+        hidden = self.backbone(send(ids, self.device), send(mask, self.device)).last_hidden_state
+        places = send(np.flatnonzero(kept), self.device)
         return self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
 
 

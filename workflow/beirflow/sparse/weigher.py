@@ -1,13 +1,14 @@
 """Weighers: texts in, weights of the terms of a vocabulary out."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import Arrival, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
+
+COLLECTED = {"cpu": 1, "mps": 1, "cuda": 1 << 27}
+"""Weights of batches among which those above 0 are looked for together, for which CUDA must have computed them."""
 
 OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 """Keys, in a record of weights, that describe the part that made them, besides lengths."""
@@ -69,7 +73,8 @@ class Weigher:
         def weights(texts: Tokens) -> np.ndarray:
             dense = np.zeros((len(texts.lengths), loaded.terms), np.float32)
             try:
-                text, term, weight = self._compute(texts, "documents", np.arange(len(texts.lengths)))
+                rows = np.arange(len(texts.lengths))
+                text, term, weight = self._collect(texts, "documents", rows, [self._compute(texts, rows)])()
             except NotFiniteError:  # a text of the system is named instead, once it is read
                 return np.full_like(dense, np.nan)
             dense[text, term] = weight
@@ -123,8 +128,9 @@ class Weigher:
         if (added is None) != (self.part.expansion_length is None):
             raise ValueError(f"system {self.name}: {kind} are weighed {'without' if added is None else 'with'} an expansion")
         with Progress(f"weigh with {self.name}", len(texts), kind, "tokens") as progress:
-            for window in map_ahead(partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS):
-                yield self._weigh_window(window, kind, progress)
+            tokenize, starts = partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS)
+            windows = map_ahead(tokenize, starts, TOKENIZER_THREADS)
+            yield from finish_behind(self._begin(window, kind, progress) for window in windows)
 
     def _tokenize(self, texts: Sequence[str], added: Sequence[str] | None, start: int) -> Tokens:
         window = slice(start, start + WINDOW_TEXTS)
@@ -133,45 +139,74 @@ class Weigher:
         return Tokens.of(start, ids).check(self.terms, self.budget.owner)
 
     @torch.inference_mode()
-    def _weigh_window(self, window: Tokens, kind: str, progress: Progress) -> Rows:
+    def _begin(self, window: Tokens, kind: str, progress: Progress) -> Callable[[], Rows]:
+        """Weigh a window; return a function that waits for its weights."""
         self.tokens += int(window.lengths.sum())
         size = len(window.lengths)
         if self.loaded is None:
             progress.advance(size, int(window.lengths.sum()))
-            return Rows.of(size, *count_tokens(window, self.part, self.table))
+            return partial(Rows.of, size, *count_tokens(window, self.part, self.table))
         with_tokens = np.flatnonzero(window.lengths)  # no model reads a text without tokens
         progress.advance(size - len(with_tokens))
-        parts: list[Weights] = []
+        parts, weighed, texts = list[Callable[[], Weights]](), list[torch.Tensor](), list[np.ndarray]()
         for batch in self.budget.batches(window.lengths[with_tokens]):
             rows = with_tokens[batch]
-            parts += self.budget.compute(partial(self._compute, window, kind), window.lengths, rows)
+            weighed += self.budget.compute(partial(self._compute, window), window.lengths, rows)
+            texts.append(rows)
+            if sum(weights.numel() for weights in weighed) >= COLLECTED[self.device.type]:
+                parts.append(self._collect(window, kind, np.concatenate(texts), weighed))
+                weighed, texts = [], []
             progress.advance(len(rows), int(window.lengths[rows].sum()))
+        if weighed:
+            parts.append(self._collect(window, kind, np.concatenate(texts), weighed))
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
-    def _compute(self, window: Tokens, kind: str, rows: np.ndarray) -> Weights:
+        def finish() -> Rows:
+            arrived = [part() for part in parts]
+            return Rows.of(size, *(np.concatenate(columns) for columns in zip(nothing, *arrived, strict=True)))
+
+        return finish
+
+    def _compute(self, window: Tokens, rows: np.ndarray) -> torch.Tensor:
+        """Weigh one batch: float32 of shape (rows, terms), or (tokens,) where each token has one weight, on the device."""
         assert self.loaded is not None  # noqa: S101 - for the type checker
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
+        on_host = pad(window, rows, self.tokenizer.pad_token_id or 0)
+        ids, mask = (send(array, self.device) for array in on_host)
         with in_words(self.device, ids.shape[1], self.name):
             hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
         if self.loaded.projection is not None:
-            weights = self.loaded.projection(hidden)[:, :, 0].float().relu() * mask
-            self._check_finite(weights, window, rows)
-            first = self.tokenizer.cls_token_id
-            return merge_tokens(window, rows, weights[mask > 0].cpu().numpy(), first=first, add=kind == "queries")
+            weights = self.loaded.projection(hidden)[:, :, 0].float().relu()
+            return weights.reshape(-1).index_select(0, send(np.flatnonzero(on_host[1]), self.device))
         how = {"pooling": self.part.pooling, "activation": self.part.activation}
         vocabulary = self.loaded.vocabulary
-        weights = pool_logits(hidden, mask, **how) if vocabulary is None else pool_terms(hidden, mask, vocabulary, **how)
-        self._check_finite(weights, window, rows)
+        return pool_logits(hidden, mask, **how) if vocabulary is None else pool_terms(hidden, mask, vocabulary, **how)
+
+    def _collect(self, window: Tokens, kind: str, rows: np.ndarray, batches: Sequence[torch.Tensor]) -> Callable[[], Weights]:
+        """Reduce weights to those above 0; return a function that waits for them, and raises NotFiniteError."""
+        weights = batches[0] if len(batches) == 1 else torch.cat([*batches])
+        if weights.ndim == 1:
+            of_tokens = Arrival(weights)
+            return lambda: self._merged(window, kind, rows, of_tokens.wait())
+        finite = Arrival(weights.isfinite().all(dim=1))
         if self.part.most_terms is not None:
             weights = keep_most(weights, self.part.most_terms)
-        text, term = weights.nonzero(as_tuple=True)
-        return rows[text.cpu().numpy()], term.cpu().numpy(), weights[text, term].cpu().numpy()
+        places = weights.nonzero(as_tuple=True)
+        text, term, weight = (Arrival(each) for each in (*places, weights[places]))
 
-    def _check_finite(self, weights: torch.Tensor, window: Tokens, rows: np.ndarray) -> None:
-        finite = weights.isfinite().all(dim=1)
-        if not bool(finite.all()):
-            raise NotFiniteError(self.name, window.start + int(rows[int(finite.int().argmin())]))
+        def wait() -> Weights:
+            self._check_finite(finite.wait(), window, rows)
+            return rows[text.wait()], term.wait(), weight.wait()
+
+        return wait
+
+    def _merged(self, window: Tokens, kind: str, rows: np.ndarray, weights: np.ndarray) -> Weights:
+        lengths = window.lengths[rows]
+        self._check_finite(np.logical_and.reduceat(np.isfinite(weights), np.cumsum(lengths) - lengths), window, rows)
+        return merge_tokens(window, rows, weights, first=self.tokenizer.cls_token_id, add=kind == "queries")
+
+    def _check_finite(self, finite: np.ndarray, window: Tokens, rows: np.ndarray) -> None:
+        if not finite.all():
+            raise NotFiniteError(self.name, window.start + int(rows[np.argmin(finite)]))
 
 
 class NotFiniteError(ModelError):

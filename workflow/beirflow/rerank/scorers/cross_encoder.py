@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.computing.batching import pad
 from beirflow.computing.pooling import pool
 from beirflow.encoders.head import load_head
@@ -161,13 +162,14 @@ class CrossEncoder(PairScorer):
             ids, types = [each.ids for each in encodings], [each.type_ids for each in encodings]
         return ids, types if self._types else None
 
-    def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
+    def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
         ids, mask = pad(window.ids, rows, self._padding)
         inputs = {"input_ids": ids, "attention_mask": mask}
         if window.types is not None:
             inputs["token_type_ids"] = pad(window.types, rows, getattr(self.tokenizer, "pad_token_type_id", 0))[0]
-        tensors = {name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
-        logits = self._logits(**tensors).float().cpu().numpy()
+        return self._logits(**{name: send(array, self.device) for name, array in inputs.items()}).float()
+
+    def _scores_of(self, logits: np.ndarray) -> np.ndarray:
         relevant = logits[:, self._relevant]
         return relevant if logits.shape[1] == 1 else relevant - logits[:, 1 - self._relevant]
 

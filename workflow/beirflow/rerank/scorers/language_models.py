@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.computing.batching import pad
 from beirflow.files.errors import ModelError
 from beirflow.rerank.scorers.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
@@ -117,14 +118,12 @@ class Answers(PairScorer):
         left_out = {*query[of_query:].tolist(), *document[room - of_query :].tolist()}
         return [number for place, number in enumerate(encoding.ids) if place not in left_out]
 
-    def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window.ids, rows, self.tokenizer.pad_token_id or 0))
-        return self._scores_of(self._logits(ids, mask).cpu().double().numpy().T).astype(np.float32)
+    def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
+        ids, mask = (send(array, self.device) for array in pad(window.ids, rows, self.tokenizer.pad_token_id or 0))
+        return self._logits(ids, mask).float()
 
-    @staticmethod
-    def _scores_of(logits: np.ndarray) -> np.ndarray:
-        """Return scores from the logits of the answers, of shape (answers, rows)."""
-        relevant, other = logits
+    def _scores_of(self, logits: np.ndarray) -> np.ndarray:
+        relevant, other = logits.astype(np.float64).T
         return -np.logaddexp(0, other - relevant)
 
 

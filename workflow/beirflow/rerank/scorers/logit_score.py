@@ -65,9 +65,9 @@ class LogitScorer(Decoder):
     def _check_answer(self, words: Any) -> None:
         """Skip the check: the folder names the answers, so nothing is assumed."""
 
-    @staticmethod
-    def _scores_of(logits: np.ndarray) -> np.ndarray:
-        return logits[0] - logits[1] if len(logits) > 1 else logits[0]
+    def _scores_of(self, logits: np.ndarray) -> np.ndarray:
+        relevant, *other = logits.astype(np.float64).T
+        return relevant - other[0] if other else relevant
 
 
 def _answer_ids(folder: Path) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import transformers
 
+from beirflow.computing.arrival import Arrival, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.loading import check_weights, load_model, load_quietly, load_tokenizer
@@ -118,7 +119,7 @@ class PairScorer(ABC):
 
         def padded(texts: Tokens) -> torch.Tensor:
             ids, mask = pad(texts, np.arange(len(texts.lengths)), padding)
-            return compute(torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device))
+            return compute(send(ids, self.device), send(mask, self.device))
 
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
         with in_words(self.device, len(ids)):
@@ -129,8 +130,12 @@ class PairScorer(ABC):
         """Tokenise pairs; return ids and types."""
 
     @abstractmethod
-    def _compute(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
-        """Score one batch, float32 of shape (rows,)."""
+    def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
+        """Compute the logits of one batch, float32 of shape (rows, labels), on the device."""
+
+    @abstractmethod
+    def _scores_of(self, logits: np.ndarray) -> np.ndarray:
+        """Return the scores of pairs, of shape (pairs,), from their logits."""
 
     def made(self) -> dict[str, Any]:
         """Return precision, device, versions and assumptions of the scores, for the record."""
@@ -157,14 +162,9 @@ class PairScorer(ABC):
         found = np.empty(len(pairs), np.float32)
         tokenize = partial(self._tokenize, pairs)
         with Progress(f"score with {self.system.name}", len(pairs), "pairs", "tokens") as progress:
-            for window in map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS)):
-                start, lengths = window.ids.start, window.ids.lengths
-                self.truncated += int((lengths >= self.max_length).sum())
-                for rows in self.budget.batches(lengths):
-                    found[start + rows] = np.concatenate([*self.budget.compute(partial(self._forward, window), lengths, rows)])
-                    tokens = int(lengths[rows].sum())
-                    self.tokens += tokens
-                    progress.advance(len(rows), tokens)
+            windows = map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS))
+            for rows, logits in finish_behind(self._begin(window, progress) for window in windows):
+                found[rows] = self._scores_of(logits)
         wrong = np.flatnonzero(~np.isfinite(found))
         if len(wrong):
             query, document = (text[:60] for text in pairs[int(wrong[0])])
@@ -176,8 +176,22 @@ class PairScorer(ABC):
         tokens = Tokens.of(start, ids).check(self._vocabulary, self.budget.owner)
         return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
 
+    def _begin(self, window: TokenPairs, progress: Progress) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """Score a window; return a function that waits for the numbers of its pairs and their logits."""
+        lengths, order = window.ids.lengths, list[np.ndarray]()
+        parts = list[torch.Tensor]()
+        self.truncated += int((lengths >= self.max_length).sum())
+        for rows in self.budget.batches(lengths):
+            parts += self.budget.compute(partial(self._forward, window), lengths, rows)
+            order.append(window.ids.start + rows)
+            tokens = int(lengths[rows].sum())
+            self.tokens += tokens
+            progress.advance(len(rows), tokens)
+        pairs, arrival = np.concatenate(order), Arrival(torch.cat(parts))
+        return lambda: (pairs, arrival.wait())
+
     @torch.inference_mode()
-    def _forward(self, window: TokenPairs, rows: np.ndarray) -> np.ndarray:
+    def _forward(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
         with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
             return self._compute(window, rows)
 

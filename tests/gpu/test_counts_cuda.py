@@ -1,0 +1,86 @@
+"""Work that the host shares with the device, per batch: the host waits for nothing, and copies come from pinned memory."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pretended_cuda
+import pytest
+import torch
+from beirflow.files.progress import Progress
+from beirflow.late.encoder import TokenEncoder
+from beirflow.late.settings import LateSettings
+from beirflow.rerank.scorers.load import load_scorer
+from beirflow.rerank.settings import RerankSettings
+from beirflow.sparse.layouts import read_parts
+from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.weigher import Weigher
+from tiny_answers import save_tiny_qwen3
+from tiny_bert import WORDS
+from tiny_colbert import save_colbert
+from tiny_cross_encoder import save_cross_encoder
+from tiny_sparse import save_masked_lm, save_unicoil
+
+TEXTS = [" ".join(WORDS[i : i + 5 + i % 20]) for i in range(100)]
+HOW: dict[str, Any] = {"device": "cuda", "precision": "float32", "token_budget": 200}
+OF_MASKS = 1
+"""Synchronisations of a padded batch: transformers looks whether its mask masks anything."""
+
+
+@contextmanager
+def synchronisations() -> Iterator[list[str]]:
+    """Collect what makes the host wait, as torch's debug mode reports it on any device."""
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield found
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            found += [str(each.message) for each in caught if "synchroniz" in str(each.message)]
+
+
+def late(folder: Path) -> tuple[Any, Callable[[Progress], object]]:
+    encoder = TokenEncoder(LateSettings("s", model=str(save_colbert(folder))), folder, "documents", **HOW)
+    return encoder, partial(encoder._begin, encoder._read(TEXTS, 0))
+
+
+def weigher(save: Callable[[Path], object], head: str, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
+    save(folder)
+    part = read_parts(SparseSettings("s", model=str(folder), head=head), folder, None).documents
+    weigher = Weigher("s", part, **HOW)
+    return weigher, partial(weigher._begin, weigher._tokenize(TEXTS, None, 0), "documents")
+
+
+def scorer(save: Callable[[Path], Path], kind: str | None, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
+    scorer: Any = load_scorer(RerankSettings("r", str(save(folder)), first="bm25", kind=kind), **HOW)
+    return scorer, partial(scorer._begin, scorer._tokenize([(text[:9], text) for text in TEXTS], 0))
+
+
+MODELS: dict[str, tuple[Callable[[Path], tuple[Any, Callable[[Progress], object]]], int, int]] = {
+    "late": (late, 0, 4),
+    "splade": (partial(weigher, save_masked_lm, "splade"), 1, 2),
+    "unicoil": (partial(weigher, save_unicoil, "unicoil"), 0, 3),
+    "cross-encoder": (partial(scorer, save_cross_encoder, None), 0, 3),
+    "qwen3-reranker": (partial(scorer, save_tiny_qwen3, "qwen3-reranker"), 0, 2),
+}
+"""Of each: a loaded model and how it begins a window, the synchronisations of a window, and the copies of a batch."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_host_waits_for_no_batch(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, of_window, copies = MODELS[name]
+    model, begin = prepare(tmp_path)
+    compute = Mock(side_effect=model._compute)
+    monkeypatch.setattr(model, "_compute", compute)
+    pretended_cuda.counts.clear()
+    with Progress("compute", len(TEXTS), "texts") as progress, synchronisations() as waits:
+        begin(progress)
+    assert compute.call_count > 5
+    assert len(waits) <= of_window + OF_MASKS * compute.call_count, waits
+    assert pretended_cuda.counts["copies"] <= copies * compute.call_count + 4  # of the results
