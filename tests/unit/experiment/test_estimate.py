@@ -18,8 +18,8 @@ from beirflow.files.records import Job, write_record
 from beirflow.jobs.code_version import entrances
 from beirflow.jobs.gpus import Gpu
 from beirflow.jobs.overall import START
-from results_maker import Made
-from results_of_families import families_config, make_families
+from results_maker import Made, make_results
+from results_of_families import families_config
 
 GB = 1e9
 HUB = {"model": "some/model", "revision": "0" * 40}
@@ -155,7 +155,7 @@ def test_late_interaction_stores_a_vector_for_each_token(tmp_path: Path) -> None
 def families(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("families")
     config = families_config(folder, systems=["words", "masked", "tokens"], chunk_documents=40)
-    return make_families(folder / "results", config)
+    return make_results(folder / "results", config)
 
 
 @pytest.mark.parametrize("system", ["words", "masked", "tokens"])

@@ -238,6 +238,9 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     assert bits == own | {"variant_of": "own", "vectors": "binary"}
     assert experiment.settings("dot", "name") == own | {"variant_of": "own", "similarity": "dot"}
     assert experiment.encoder_of("dot") == "own"
+    assert experiment.similarity_pairs == []
+    both = load_experiment({"systems": ["dot", "bits", "own"], "custom": {"systems": VARIANTS}})
+    assert both.similarity_pairs == [("own", "dot")]
     assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
     encoders = [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")]
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]

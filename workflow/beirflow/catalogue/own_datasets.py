@@ -18,11 +18,9 @@ FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: Labe
 LISTS = "query_lists"
 OF_A_FILE = ("fields", "labels", LISTS)
 OF_A_FOLDER = ("split", "forums")
-NOT_ON_A_HUB = ("path", "form", "forums")
-"""Keys that not every form has."""
+NOT_ON_A_HUB = ("path", "form", "forums")  # keys that not every form has
 
-NO_FIELDS = ("kind", "labels", LISTS)
-"""Keys of a form besides names of fields."""
+NO_FIELDS = ("kind", "labels", LISTS)  # keys of a form besides names of fields
 
 
 def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, Any]:

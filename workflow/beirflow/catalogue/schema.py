@@ -19,18 +19,15 @@ from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
-NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
-"""A number as people type it; one with a point is no integer."""
+NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; one with a point is no integer
 
 LAST_NUMBER = re.compile(r"\.\d+$")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
-MISSING = object()
-"""In place of the value of a key that is not there."""
+MISSING = object()  # in place of the value of a key that is not there
 
-MOST_NAMES = 12
-"""Most names in a message; of more, it has the first, behind the nearest."""
+MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
 
 KINDS = {
     "integer": "a whole number",
@@ -72,16 +69,11 @@ _Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  
 
 @dataclass
 class Problems:
-    """Mistakes in a configuration or a catalogue file.
+    """Mistakes in a configuration or a catalogue file."""
 
-    Attributes:
-        lines: A line for each.
-        keys: The path of the key of each.
-        entries: By path of a system that is one of several that an entry defines, the path of the entry, which problems name.
-    """
-
-    lines: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)  # a line for each
+    keys: list[str] = field(default_factory=list)  # the path of the key of each
+    # by path of a system that is one of several that an entry defines, the path of the entry, which problems name
     entries: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, found: Any, allowed: str) -> None:

@@ -23,8 +23,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST
 from beirflow.sources.forms import HubForm, SamplesForm
 
-OF_MODELS = ("model", "query_model", "encoder", "generator")
-"""Keys of settings that name a model."""
+OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings that name a model
 
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),

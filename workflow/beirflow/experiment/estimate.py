@@ -19,6 +19,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.guess import Device, device_of, guessed_seconds
 from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
+from beirflow.jobs.overall import duration
 
 
 def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
@@ -120,7 +121,7 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
                     "index": _bytes(sum(part.index for part in of_row)),
                     "jobs": f"{sum(part.jobs for part in of_row):,}",
-                    "time": f"{_time(seconds + guess)}{' (guess)' if guess else ''}",
+                    "time": f"{duration(seconds + guess)}{' (guess)' if guess else ''}",
                 }
             )
     return pd.DataFrame(rows).to_string(index=False)
@@ -134,11 +135,11 @@ def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Pa
     )
     systems = sorted({part.system for part in guesses})
     guessed = (
-        f"\nOf these, {_time(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
+        f"\nOf these, {duration(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
         if systems
         else ""
     )
-    return f"Time: {_time(known + guess)} on this machine, one job after another{without}.{guessed}"
+    return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}"
 
 
 def _measured(
@@ -188,15 +189,3 @@ def _bytes(value: float) -> str:
 
 def _share(value: float) -> str:
     return "yes" if value >= 1 else "no" if value <= 0 else f"{value:.0%}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return (
-        f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:,.1f} h"
-        if seconds < 48 * 3600
-        else f"{seconds / 86400:,.1f} days"
-    )

@@ -18,11 +18,9 @@ from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
 from beirflow.jobs.overall import START, duration
 
-PARAMETERS = 1.1e8
-"""Parameters of a model that is not on this machine: those of BERT base."""
+PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 
-BYTES = 4.0
-"""Bytes of a parameter in a file of weights."""
+BYTES = 4.0  # bytes of a parameter in a file of weights
 
 OPERATIONS: Mapping[str, float] = {
     "H200": 2e14,
@@ -37,11 +35,9 @@ OPERATIONS: Mapping[str, float] = {
 }
 """Operations a second that encoders reach in practice, by a part of the name of a GPU: a third of the peak in half precision."""
 
-LONG = 2 * 3600.0
-"""Seconds of a run that says before it starts how long it takes."""
+LONG = 2 * 3600.0  # seconds of a run that says before it starts how long it takes
 
-OTHER_GPU, CORE = 3e13, 1.5e11
-"""The same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores."""
+OTHER_GPU, CORE = 3e13, 1.5e11  # the same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores
 
 
 class Device(NamedTuple):

@@ -18,10 +18,9 @@ from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.models.position_table import length_problem
-from beirflow.runs.family import ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
 
-DIMENSIONS = 128
-"""Dimensions of token vectors, until a system has run."""
+DIMENSIONS = 128  # dimensions of token vectors, until a system has run
 
 
 class LateFamily(Family):
@@ -37,8 +36,8 @@ class LateFamily(Family):
     answers = "beirflow.late.answers:open_answers"
     stored = (QUERY_TOKEN_VECTORS,)
     records = (
-        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED),
-        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED),
+        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED, COMPUTATION),
+        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION),
     )
     represents = Stage("encode_tokens", chunked=True, word=2e-4)
     searches = Stage("search_tokens", chunked=True, pair=3e-5)

@@ -8,11 +8,9 @@ from beirflow.models.model_layout import module_folders, module_weight_files
 from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ModelSettings
 
-TABLES = ("position_embeddings.weight", "wpe.weight")
-"""Endings of the names of tables of positions, in most models and in GPT-2."""
+TABLES = ("position_embeddings.weight", "wpe.weight")  # endings of the names of tables of positions, in most models and in GPT-2
 
-MOST_HEADER_BYTES = 100_000_000
-"""Maximum size of a header; that of safetensors itself."""
+MOST_HEADER_BYTES = 100_000_000  # maximum size of a header; that of safetensors itself
 
 
 def length_problem(settings: ModelSettings, max_length: int | None) -> str | None:

@@ -70,7 +70,7 @@ NOT_COUNTED = (
 COUNTED = (
     "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
     " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
-    " no more than the machine used; share is that of all jobs. Jobs that shared a GPU each count all of its energy."
+    " no more than the machine used; share is that of all jobs. Jobs on one GPU have equal parts of its energy."
 )
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
@@ -86,7 +86,8 @@ class Sources(Notes):
         super().__init__()
         published = load_catalogue().published
         self._citations = {
-            (system, entry["source"]): "; ".join(entry[key] for key in ("citation", "note") if key in entry)
+            (system, entry["source"]): f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}"
+            + (f"; {entry['note']}" if "note" in entry else "")
             for system, entries in published.items()
             for entry in entries
         }
