@@ -1,10 +1,11 @@
 """A quick look on a sample of documents and queries, which keeps no representation: one run of BM25 for all tests."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from workflow_runs import Workflow
+from workflow_runs import Workflow, config_of, tiny_system
 
 SAMPLE = "small.documents-20.sample-2"
 
@@ -62,3 +63,17 @@ def test_cost_and_audit_need_no_postings(looked: tuple[Workflow, str]) -> None:
     assert len(deleted["files"]) == 2
     assert [check["found"] for check in audit["sections"]["sources"] if "20 documents, the queries and" in check["found"]]
     assert "deleted 0 files of representations" in workflow.run("clean_representations")
+
+
+def test_a_trial_names_the_systems_that_fail_and_those_that_run(small: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    broken = shutil.copytree(tiny_bert, tmp_path / "broken")
+    (broken / "model.safetensors").write_bytes((tiny_bert / "model.safetensors").read_bytes()[:-1000])
+    own = {"words": {"family": "lexical"}, "broken": tiny_system(broken)}
+    workflow = Workflow(tmp_path / "try", config_of(own, small, chunk_documents=100))
+    workflow.folder.mkdir()
+    printed = workflow.run("try", ok=False)
+    assert "broken failed; the messages are above. words ran to its scores." in printed
+    assert printed.count(f"failed: system broken: the model in {broken} cannot be loaded") == 1
+    assert printed.count(" of try with broken failed: for the same reason\n") == 1
+    assert (workflow.result("try/metrics/words/try.json")).is_file()
+    assert sorted(path.name for path in workflow.result("").iterdir()) == ["logs", "try"]

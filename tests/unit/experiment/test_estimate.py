@@ -120,6 +120,16 @@ def test_what_a_model_adds_to_documents_costs_in_proportion_and_once_for_all_sys
     assert (found["append"].seconds, found["append"].jobs) == (field.seconds, field.jobs)
 
 
+def test_a_reranker_that_names_an_encoder_reads_a_document_once_for_a_block_of_queries(tmp_path: Path) -> None:
+    both = {"family": "rerank", "first": "bm25", "depth": 100}
+    systems = {"apart": {**both, "model": "encoder"}, "pairs": {**both, **HUB}, "encoder": HUB}
+    config = {"systems": ["apart", "pairs"], "datasets": "scifact", "custom": {"systems": systems}}
+    sizes, parts = left_to_do(load_experiment(config), tmp_path)
+    size, read = sizes["scifact"], {part.system: part.tokens for part in parts}
+    assert read["apart"] == pytest.approx(1.3 * (2 * size.documents * size.words + 300 * size.query_words))
+    assert read["pairs"] == pytest.approx(1.3 * 300 * 100 * (size.words + size.query_words))
+
+
 def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp_path: Path) -> None:
     systems = {"encoder": HUB, "genq": {"base": "encoder", "train": {"generator": HUB, "documents": 2000}}}
     finish(tmp_path, "genq", "nfcorpus", 1000, 100, expand=30.0, train=50.0)

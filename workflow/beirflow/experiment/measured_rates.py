@@ -63,16 +63,21 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     rows = size.queries * min(top_k, size.documents)
     train = settings.get("train") or {}
     pairs = min(train.get("documents", 0), size.documents) * train.get("queries", 0)
+    words, scored = read_words(settings, size), size.queries * depth
+    # A reranker with the settings of a system inside encodes each document once for a block of queries, and no pairs.
+    apart = any(isinstance(value, Mapping) and "model" in value for value in settings.values())
+    documents = min(scored, size.documents * -(-size.queries // BLOCK_QUERIES))
+    of_pairs = documents * words + size.queries * size.query_words if apart else scored * (words + size.query_words)
     return {
         "load": size.chunks + 1,
         "queries": size.queries * size.query_words,
         "expand": pairs + added_units(settings, size),
         "train": pairs * train.get("epochs", 0),
-        "index": size.documents * read_words(settings, size),
+        "index": size.documents * words,
         "search": size.queries * size.documents,
         "merge": rows,
         "fuse": rows,
-        "rerank": size.queries * depth * (read_words(settings, size) + size.query_words),
+        "rerank": of_pairs,
         "evaluate": rows,
     }
 

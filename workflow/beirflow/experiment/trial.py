@@ -12,6 +12,7 @@ from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import METRICS
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.results_lock import RUN
 
@@ -21,8 +22,8 @@ TRIAL = "try"  # name of the tiny dataset, and of the folder of its results
 def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits: Mapping[str, int]) -> str:
     """Run all configured systems on the tiny dataset, by the workflow itself; return the systems that cannot be tried.
 
-    ``limits`` are cores and GPUs of the run, as Snakemake names them. Raise BeirflowError if a job failed; the run has printed
-    why, and continued with the others.
+    ``limits`` are cores and GPUs of the run, as Snakemake names them. Raise BeirflowError with the systems that failed; the run
+    has printed why, and continued with the others.
     """
     left_out = [name for name in experiment.chosen_systems if not _can_be_tried(experiment, name)]
     tried = [name for name in experiment.chosen_systems if name not in left_out]
@@ -34,13 +35,20 @@ def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits
     made = trial_config(experiment, tried, str(Path(snakefile).parent / "workflow/trial"), str(config.parent))
     with atomic_path(config) as partial:
         partial.write_text(json.dumps(made), encoding="utf-8")
+    scored = {name: config.parent / METRICS(system=name, dataset=TRIAL) for name in tried}
+    for path in scored.values():  # of an earlier trial
+        path.unlink(missing_ok=True)
     gpus = ["--resources", f"gpu={limits['gpu']}"] if "gpu" in limits else []
     command = [sys.executable, "-m", "snakemake", "--snakefile", snakefile, "--cores", str(limits.get("_cores", 1)), *gpus]
     # Without the name of this run, which has other results.
     environment = {name: value for name, value in os.environ.items() if name != RUN}
     command += ["--forceall", "--keep-going", "--configfile", str(config), "--", "summary"]
     if subprocess.run(command, env=environment, check=False).returncode:  # noqa: S603 - this workflow itself
-        raise BeirflowError("a system cannot run on this machine; its message is above")
+        ended: dict[bool, list[str]] = {True: [], False: []}  # by success
+        for name, path in scored.items():
+            ended[path.is_file()].append(name)
+        fails = f"{', '.join(ended[False]) or 'the summary'} failed; the messages are above"
+        raise BeirflowError(f"{fails}. {', '.join(ended[True]) or 'No system'} ran to its scores. {without}".rstrip())
     return f"All systems run on this machine: {', '.join(tried)}. The scores above are those of 24 documents. {without}".rstrip()
 
 

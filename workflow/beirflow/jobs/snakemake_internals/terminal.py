@@ -184,7 +184,11 @@ class Terminal(logging.Handler):
         resume = f"The same command resumes:\n    {self.command}"
         if self.interrupted:
             return f"Interrupted; finished files stay. {resume}"
-        lines = [f"{name} failed: {_short(error) or 'see its log'}\n    log: {log}" for name, error, log in self._failed.values()]
+        lines, told = list[str](), set[str]()
+        for name, error, log in self._failed.values():
+            why = "for the same reason" if error in told else _short(error) or "see its log"
+            lines.append(f"{name} failed: {why}\n    log: {log}")
+            told |= {error} if error else set()
         return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {resume[0].lower()}{resume[1:]}"])
 
     def _report_often(self) -> None:
