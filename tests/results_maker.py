@@ -25,6 +25,7 @@ from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
 from beirflow.report.registry import FIGURES, PAPER_FIGURES
 from by_name import call
 from latencies import write_latency
+from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system
 
 Config = dict[str, Any]
@@ -93,6 +94,7 @@ def _invent_figures(results: Path, figures: Sequence[tuple[str, layout.Pattern, 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threads: int = 1) -> None:
     """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
+    parse_each_rule_file_once()
     done = set()
     # Unlike an audit, all rules are read, not only those of files for reading.
     all_rules = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
