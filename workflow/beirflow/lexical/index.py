@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from beirflow.expansions.settings import WordWeights, WrittenQueries
 
-ANALYZER = "lucene-english"
-"""The only analyzer; another one, or a change of the terms, needs another name."""
+ANALYZER = "lucene-english"  # the only analyzer; another one, or a change of the terms, needs another name
 
 
 class Index(NamedTuple):

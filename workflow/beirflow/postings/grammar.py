@@ -12,8 +12,7 @@ LONGEST_TOKEN = 255
 LOOK_AHEAD = 1024
 """Number of characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
 
-_WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"
-"""Marks that belong to the character before them."""
+_WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"  # marks that belong to the character before them
 
 _LETTER = rf"[\p{{WB=Hebrew_Letter}}\p{{WB=ALetter}}]{_WITH}"
 _DIGIT = rf"[\p{{WB=Numeric}}\uff10-\uff19]{_WITH}"
