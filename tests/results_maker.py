@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from beirflow.catalogue.schema import CATALOGUE
-from beirflow.datasets.matching import match_texts
-from beirflow.datasets.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
-from beirflow.evaluation.manifest import write_manifest
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.experiment import Experiment
@@ -169,40 +165,6 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
         jobs=[job.name],
     )
     evaluate(results, experiment, "words", name)
-
-
-def write_summary(results: Path, experiment: Experiment) -> None:
-    """The summary and the manifest."""
-    pairs = [(system, row) for system in experiment.chosen_systems for row in experiment.chosen_rows]
-    paths = [f"{results}/metrics/{system}/{row}.json" for system, row in pairs]
-    summarize(means_paths=paths, summary_path=f"{results}/summary.csv", trained_on=experiment.in_domain)
-    write_manifest(
-        means_paths=paths,
-        summary_path=f"{results}/summary.csv",
-        published_path=str(CATALOGUE / "published.yaml"),
-        configured=experiment.configured,
-        manifest_path=f"{results}/manifest.json",
-        job=Job(results, code="s"),
-    )
-
-
-def prepare(results: Path, experiment: Experiment, name: str) -> None:
-    """The corpus of a dataset."""
-    folder = f"{results}/corpora/{name}"
-    call(
-        prepare_corpus,
-        source_path=experiment.folder(name) or str(results / layout.HUB_DATASET(dataset=name)),
-        **experiment.corpus_settings(name),
-        documents_path=f"{folder}/documents.parquet",
-        queries_path=f"{folder}/queries.parquet",
-        job=Job(results, code="p"),
-    )
-    if other := experiment.shared_with(name):
-        match_texts(
-            documents_path=f"{folder}/documents.parquet",
-            other_path=f"{results}/corpora/{other}/documents.parquet",
-            output_path=f"{folder}/shared.parquet",
-        )
 
 
 def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:
