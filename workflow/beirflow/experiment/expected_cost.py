@@ -147,5 +147,6 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
 def _stored_by(experiment: Experiment, system: str) -> str:
     """Return the folder of the representations of a system; its name if it stores none."""
     made = experiment.systems[system]
-    searched = FAMILIES[made.family].searched(made.settings)
-    return searched[0].folder(**experiment.in_paths(system)) if searched else system
+    family = FAMILIES[made.family]
+    searched = family.searched(made.settings)
+    return searched[0].folder(**family.in_paths(made.settings)) if searched else system

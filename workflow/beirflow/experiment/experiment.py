@@ -293,7 +293,7 @@ class Experiment(Datasets):
 
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self.in_paths(system)["system"]
+        return self._family(system).in_paths(self.systems[system].settings)["system"]
 
     @property
     def base_encoders(self) -> dict[str, str]:
@@ -306,9 +306,9 @@ class Experiment(Datasets):
         settings = self.settings(system)
         return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
 
-    def in_paths(self, system: str) -> dict[str, str]:
-        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
-        return self._family(system).in_paths(self.systems[system].settings)
+    def in_paths(self, system: str, dataset: str) -> dict[str, str]:
+        """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
+        return self._family(system).in_paths(self._on(system, dataset))
 
     @cached_property
     def expansions(self) -> Expansions:

@@ -126,7 +126,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
     patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
     if not patterns:
         return []
-    names = {**experiment.in_paths(system), "dataset": size.name}
+    names = {**experiment.in_paths(system, size.name), "dataset": size.name}
     paths = (results / record_of(patterns[0](**names, chunk=chunk)) for chunk in range(size.chunks))
     return [path for path in paths if path.is_file()]
 

@@ -29,7 +29,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids, settings.ties)
 
     def fields_of(query: str) -> tuple[AnalyzedQueries, list[ScoredField]]:
-        analyzed = analyze_queries(pa.array([query], pa.string()))
+        analyzed = analyze_queries(pa.array([query], pa.string()), settings)
         return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
 
     _, fields = fields_of("")  # whose inverse norms no query changes

@@ -74,8 +74,8 @@ def index_documents(
     if added:
         added.check_rows(chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
-        return index_words(_counted(_words(added, index.use), advance), threads)
-    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads)
+        return index_words(_counted(_words(added, index.use), advance), threads, index.analyzer)
+    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads, index.analyzer)
 
 
 def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:

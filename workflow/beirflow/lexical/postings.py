@@ -21,6 +21,7 @@ import pyarrow as pa
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.postings.languages import SNOWBALL, SNOWBALL_VERSION
 
 FORMAT = b"beirflow postings 2"
 
@@ -175,4 +176,6 @@ def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
 def made_with(analyzer: str) -> dict[str, str]:
     """Return the analyzer, the processor and the versions of the packages that make postings, for records."""
     versions = {"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    if analyzer in SNOWBALL:
+        versions |= {"PyStemmer": SNOWBALL_VERSION}
     return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions}

@@ -6,8 +6,8 @@ source files, since BEIR's own files were evaluated and not a copy of them; ``mt
 are null; ``evaluation_time`` is the sum over all jobs, from loading models to the measures, in seconds.
 
 ``eval_results/<task>.yaml``, for the folder ``.eval_results`` of a model, has the main score in percent under the ids that mteb
-2.26 gives tasks of a benchmark on the hub: ``<task>_default_<split>``, and ``<task>`` for the whole. No revision of the hub's data
-is named, since they were not evaluated.
+2.26 gives tasks of a benchmark on the hub: ``<task>_default_<split>``, and ``<task>`` for the whole. It names no revision of the
+hub's data, since they were not evaluated.
 """
 
 import hashlib

@@ -241,9 +241,9 @@ class Family:
         """Return the representations that a system searches, of every chunk where they have one."""
         return ()
 
-    def index(self, settings: Any) -> Any:
-        """Return what decides over an index that several systems search, with a ``name``; None without one."""
-        return None
+    def indexes(self, settings: Any) -> list[Any]:
+        """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
+        return []
 
     def added(self, settings: Any) -> Any:
         """Return the expansion that a system adds to documents, or is trained on; None if there is none."""
