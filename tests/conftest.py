@@ -1,6 +1,6 @@
 """Fixtures that several test folders share; finished runs are shared, since each takes seconds.
 
-Packages that the tests of a GPU do not need are imported where they are used: these tests run on bare machines.
+Packages are imported where they are used: the process that hands tests out needs none, and tests of a GPU run on bare machines.
 """
 
 import os
@@ -15,10 +15,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
-import torch
 import warm_jobs
 from made_once import made_once, results_made_once
-from tiny_bert import save_tiny_bert
 
 if TYPE_CHECKING:
     from results_maker import Made
@@ -51,12 +49,16 @@ def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a BERT with random weights: 2 layers, 32 dimensions, 64 positions, a token a word."""
+    from tiny_bert import save_tiny_bert
+
     return made_once(tmp_path_factory, "models", lambda folder: save_tiny_bert(folder / "tiny-bert")) / "tiny-bert"
 
 
 @pytest.fixture
 def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Encoding a table sets the number of threads of this process."""
+    import torch
+
     monkeypatch.setenv("RAYON_NUM_THREADS", "1")
     threads = torch.get_num_threads()
     yield

@@ -59,8 +59,7 @@ class Forger:
 
     @classmethod
     def of(cls, made: Made, folder: Path) -> "Forger":
-        """Results that a test may forge, audited with rule files that are parsed once."""
-        parse_each_rule_file_once()
+        """Results that a test may forge."""
         shutil.copytree(made.results, folder / "results", copy_function=_link)
         return cls(folder / "results", load_experiment(made.config))
 
@@ -144,7 +143,8 @@ class Forger:
         self.digest_summary_again()
 
     def checks(self, sample: int = 0, **published: Any) -> list[Check]:
-        """Everything that an audit says."""
+        """Everything that an audit says; rule files are parsed once."""
+        parse_each_rule_file_once()
         _, sections, _ = run_checks(self.results, self.experiment, sample, 1, published=Published(**published))
         return [check for section in sections.values() for check in section]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import torch
 from filelock import FileLock
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 def results_made_once(factory: pytest.TempPathFactory, name: str, make: "Callable[[Path], Made]") -> "Made":
     """Results in a folder of that name, which are not to be changed; their making leaves this process as it was."""
+    import torch
     from results_maker import Made
 
     def make_with_one_thread(folder: Path) -> None:

@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from beirflow.catalogue.schema import CATALOGUE
-from beirflow.datasets.matching import match_texts
-from beirflow.datasets.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
-from beirflow.evaluation.manifest import write_manifest
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.experiment import Experiment
@@ -25,6 +21,7 @@ from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
 from beirflow.report.registry import FIGURES, PAPER_FIGURES
 from by_name import call
 from latencies import write_latency
+from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system
 
 Config = dict[str, Any]
@@ -93,6 +90,7 @@ def _invent_figures(results: Path, figures: Sequence[tuple[str, layout.Pattern, 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threads: int = 1) -> None:
     """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
+    parse_each_rule_file_once()
     done = set()
     # Unlike an audit, all rules are read, not only those of files for reading.
     all_rules = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
@@ -167,40 +165,6 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
         jobs=[job.name],
     )
     evaluate(results, experiment, "words", name)
-
-
-def write_summary(results: Path, experiment: Experiment) -> None:
-    """The summary and the manifest."""
-    pairs = [(system, row) for system in experiment.chosen_systems for row in experiment.chosen_rows]
-    paths = [f"{results}/metrics/{system}/{row}.json" for system, row in pairs]
-    summarize(means_paths=paths, summary_path=f"{results}/summary.csv", trained_on=experiment.in_domain)
-    write_manifest(
-        means_paths=paths,
-        summary_path=f"{results}/summary.csv",
-        published_path=str(CATALOGUE / "published.yaml"),
-        configured=experiment.configured,
-        manifest_path=f"{results}/manifest.json",
-        job=Job(results, code="s"),
-    )
-
-
-def prepare(results: Path, experiment: Experiment, name: str) -> None:
-    """The corpus of a dataset."""
-    folder = f"{results}/corpora/{name}"
-    call(
-        prepare_corpus,
-        source_path=experiment.folder(name) or str(results / layout.HUB_DATASET(dataset=name)),
-        **experiment.corpus_settings(name),
-        documents_path=f"{folder}/documents.parquet",
-        queries_path=f"{folder}/queries.parquet",
-        job=Job(results, code="p"),
-    )
-    if other := experiment.shared_with(name):
-        match_texts(
-            documents_path=f"{folder}/documents.parquet",
-            other_path=f"{results}/corpora/{other}/documents.parquet",
-            output_path=f"{folder}/shared.parquet",
-        )
 
 
 def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:

@@ -12,13 +12,10 @@ from beirflow.audit.audit import run_checks
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.sources import SOURCES
 from beirflow.experiment.load import load_experiment
-from beirflow.files.records import Job
-from beirflow.imported.import_run import import_run
-from beirflow.sources.fetch_dataset import fetch_dataset
-from by_name import call
+from beirflow.files import layout
 from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, put_parquet, use_cache
-from results_maker import evaluate, make_results, prepare, write_summary
+from results_maker import make_results, run_rules
 from sentence_transformers import SentenceTransformer, models
 from workflow_runs import tiny_system, words
 
@@ -43,27 +40,11 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
     run.touch()
     experiment = load_experiment(config)
-    if "hub" in dataset:
-        record = results / "data/own.json"
-        fetch_dataset(**experiment.on_hub("own"), output_path=str(record), job=Job(results, code="f"))
-    prepare(results, experiment, "own")
+    run_rules(results, experiment, [layout.CORPUS(dataset="own")])
     corpus = results / "corpora/own"
     ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
     run.write_text("".join(f"{q} Q0 {d} {i} {-i} them\n" for q in queries for i, d in enumerate(ids, 1)))
-    call(
-        import_run,
-        system="theirs",
-        dataset="own",
-        source_path=str(run),
-        queries_path=str(corpus / "queries.parquet"),
-        documents_path=str(corpus / "documents.parquet"),
-        **experiment.retrieval("own"),
-        run_path=str(results / "runs/theirs/own.parquet"),
-        record_path=str(results / "runs/theirs/own.json"),
-        job=Job(results, code="i"),
-    )
-    evaluate(results, experiment, "theirs", "own")
-    write_summary(results, experiment)
+    run_rules(results, experiment, [layout.SUMMARY])
     return config
 
 

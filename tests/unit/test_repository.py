@@ -302,9 +302,8 @@ def check_traces(name: str, text: str) -> None:
     named = [re.findall(r"\{(\w+)\}", part) for part in parts[1:]]
     assert [len(names) for names in named] == [1] * len(named)
     # Not in `expand` or `format`, which fill the names in.
-    outputs = re.findall(
-        r"(?<!expand\()\bat\(layout\.(\w+)\)(?!\.format)", text.partition("    log:")[0].partition("    output:")[2]
-    )
+    written = re.sub(r"expand\(\s*at\(", "", text.partition("    log:")[0].partition("    output:")[2])
+    outputs = re.findall(r"\bat\(layout\.(\w+)\)(?!\.format)", written)
     for output in outputs:
         assert set(re.findall(r"\{(\w+)\}", PATTERNS[output])) == {names[0] for names in named}, output
     job = traces["log"].removeprefix("<results>/logs/").removesuffix(".log")

@@ -1,4 +1,4 @@
-"""Expansions through Snakemake: what systems share, what runs again, what the audit makes again, what is refused before."""
+"""Expansions through Snakemake: what systems share, what runs again, what the audit makes again."""
 
 import csv
 import json
@@ -10,7 +10,6 @@ import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
 from beirflow.lexical.settings import LexicalSettings
-from faults_at_work import result_files
 from forger import Forger, named
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil
@@ -138,16 +137,3 @@ def test_the_model_of_an_expansion_is_the_one_that_its_system_names(changeable: 
     forger.edit(name, **{key: "another"})
     forger.digest_summary_again()
     assert named(forger.failed(), name)
-
-
-def test_what_cannot_be_used_is_said_before_anything_runs(changeable: Workflow) -> None:
-    before = result_files(changeable.result("")).keys()
-    systems = changeable.config["custom"]["systems"]
-    systems["weighted"]["weights"] = {"model": systems["appended"]["expansion"]["model"]}
-    systems["given"]["weights"]["path"] = "/nowhere/{dataset}.jsonl"
-    changeable.config["systems"].append("weighted")
-    said = changeable.run(SUMMARY, ok=False)
-    assert "weighted.weights.model: found" in said
-    assert "expected DeepCT's kind" in said
-    assert "given.weights.path: found '/nowhere/{dataset}.jsonl'; there is no file /nowhere/small.jsonl" in said
-    assert result_files(changeable.result("")).keys() == before

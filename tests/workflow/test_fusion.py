@@ -1,4 +1,4 @@
-"""Systems made from the runs of others, through Snakemake: what is shared, what runs again, what an audit says."""
+"""Systems made from the runs of others, through Snakemake: what is shared, what runs again."""
 
 import csv
 import gzip
@@ -103,23 +103,3 @@ def test_a_bad_line_stops_the_run_with_its_file_and_line(changeable: Workflow) -
     write_theirs(changeable.folder, *LINES[:5], "q0 Q0 d029 7", *LINES[5:])
     output = changeable.run(SUMMARY, ok=False)
     assert "given/small.trec.gz:6: expected a line of a TREC run" in output
-
-
-@pytest.mark.long
-def test_the_audit_makes_samples_of_hidden_systems_again_and_compares_the_file_of_a_run(changeable: Workflow) -> None:
-    changeable.config |= {"audit_sample": 100}
-    changeable.run("results/report.html")
-    output = changeable.run("audit", cores=1)
-    assert "The audit of results passed" in output
-    sections = changeable.read("audit.json")["sections"]
-    looked_at = {(check["name"], check["found"].partition(":")[0]) for check in sections["sample"]}
-    assert {found for _, found in looked_at} == {f"{name} on small" for name in ("deeper", "theirs", "fused", "bm25", "mine")}
-    assert {check["status"] for check in sections["sample"]} == {"passed"}
-    (compared,) = [check for check in sections["sources"] if check["name"] == "runs of elsewhere are those that were read"]
-    assert compared["status"] == "passed"
-    path = write_theirs(changeable.folder, *LINES[::-1])
-    output = changeable.run("audit", cores=1, ok=False)
-    assert f"given/small.trec.gz has the sha256 {file_digest(path)}; expected: runs/theirs/small.json says" in output
-    assert "Numbers of the summary that are affected: deeper on small, theirs on small." in output
-    path.unlink()
-    assert "there is no file given/small.trec.gz, which would be the run on 'small'" in changeable.run("audit", cores=1, ok=False)

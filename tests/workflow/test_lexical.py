@@ -1,15 +1,13 @@
-"""BM25 through Snakemake: what is shared, what runs again, what a kill leaves, and everything that follows the run."""
+"""BM25 through Snakemake: what is shared, what runs again, and everything that follows the run."""
 
 import csv
 import os
 import shutil
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 from beir_writer import write_beir
-from faults_at_work import jobs, printed, result_files, results, start, unfinished, unlock, wait_until
+from faults_at_work import result_files, unfinished
 from workflow_runs import Workflow, config_of, dataset_config, words
 
 SUMMARY = "results/summary.csv"
@@ -106,29 +104,6 @@ def test_a_change_of_k1_searches_again_and_analyses_nothing(changeable: Workflow
     assert changeable.planned(SUMMARY) == again
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
-@pytest.mark.long
-def test_a_kill_in_the_middle_changes_no_result_and_leaves_nothing(
-    two_variants: tuple[Workflow, dict[str, int]], texts: Path, tmp_path: Path
-) -> None:
-    workflow = configured(tmp_path, texts, "bm25", "mine")
-    postings = workflow.result("postings/lucene-english/small")
-    process = start(workflow, SUMMARY, cores=1)
-    assert wait_until(lambda: list(postings.glob("chunk-*.json")), process), printed(workflow)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    assert wait_until(lambda: not jobs(workflow)), "a job does not end"
-    assert not workflow.result("postings/lucene-english/small/statistics.json").exists()
-    unlock(workflow)
-    workflow.run(SUMMARY)
-    assert unfinished(workflow.result("")) == []
-    expected = two_variants[0].result("")
-    for system in ("bm25", "mine"):
-        run = f"runs/{system}/small.parquet"
-        assert workflow.result(run).read_bytes() == (expected / run).read_bytes()
-    assert results(workflow.result("")) == results(expected)
-
-
 def test_everything_that_follows_a_run_serves_bm25_alone(changeable: Workflow) -> None:
     workflow = changeable
     workflow.config["systems"] = ["bm25"]
@@ -146,33 +121,6 @@ def test_everything_that_follows_a_run_serves_bm25_alone(changeable: Workflow) -
     report = workflow.result("report.html").read_text(encoding="utf-8")
     for said in ("bm25", "lexical", "lucene-english", "ascending"):
         assert said in report, said
-    workflow.config |= {"audit_sample": 1000}
-    output = workflow.run("audit", cores=1)
-    assert "The audit of results passed" in output
-    sections = workflow.read("audit.json")["sections"]
-    assert [(check["status"], check["found"].partition(":")[0]) for check in sections["sample"]] == [
-        ("passed", "bm25 on small")
-    ] * 3
-    shutil.rmtree(workflow.result("postings"))
-    workflow.run("audit", cores=1)
-    sections = workflow.read("audit.json")["sections"]
-    assert {check["status"] for check in sections["sample"]} == {"not checked"}
-    assert all("is not here" in check["found"] for check in sections["sample"])
-
-
-def test_other_postings_are_found_by_the_sample_and_by_the_digests(changeable: Workflow) -> None:
-    path = changeable.result("postings/lucene-english/small/chunk-1.arrow")
-    shutil.copy(changeable.result("postings/lucene-english/small/chunk-0.arrow"), path)
-    changeable.config |= {"audit_sample": 1000}
-    output = changeable.run("audit", cores=1, ok=False)
-    assert "Numbers of the summary that are affected: bm25 on small, mine on small." in output
-    sections = changeable.read("audit.json")["sections"]
-    assert {check["name"] for check in sections["sample"] if check["status"] == "failed"} == {
-        "documents analysed again have the stored postings",
-        "statistics added up again are those of the postings",
-        "queries searched again have the recorded ranks",
-    }
-    assert "postings/lucene-english/small/chunk-1.arrow" in output
 
 
 def test_a_corpus_of_empty_texts_is_an_error_and_leaves_nothing_half_written(texts: Path, tmp_path: Path) -> None:
@@ -183,13 +131,3 @@ def test_a_corpus_of_empty_texts_is_an_error_and_leaves_nothing_half_written(tex
     assert "ERROR: system bm25: none of the 4 documents has a term in contents; nothing can be found" in output
     assert unfinished(workflow.result("")) == []
     assert {path.split("/")[0] for path in result_files(workflow.result(""))} == {"corpora", "postings"}
-
-
-def test_settings_that_mean_nothing_stop_before_any_job(texts: Path, tmp_path: Path) -> None:
-    workflow = configured(tmp_path, texts, "mine")
-    workflow.config["custom"]["systems"]["mine"] = {"family": "lexical", "k1": -1, "analyser": "lucene-english"}
-    output = workflow.run(SUMMARY, ok=False)
-    assert "custom.systems.mine.k1: found -1" in output
-    assert "custom.systems.mine.analyser: found 'analyser'; no such key here" in output
-    assert "did you mean 'analyzer'?" in output
-    assert not workflow.result("").exists()

@@ -2,7 +2,10 @@
 
 import math
 from functools import reduce
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from bench.report import table
 
@@ -22,27 +25,7 @@ class Line(NamedTuple):
     scale: float = 1.0  # that a figure is divided by
 
 
-TERA = 1e12
-LINES = (
-    Line("matrices", "matrix products in bfloat16, TFLOP/s", "bfloat16", "{:,.1f}", scale=TERA),
-    Line("matrices", "matrix products in float32, TFLOP/s", "float32", "{:,.1f}", scale=TERA),
-    Line("throughput", "tokens a second", "tokens_per_second", "{:,.0f}"),
-    Line("throughput", "documents a second", "documents_per_second", "{:,.0f}"),
-    Line("throughput", "share of the matrix products' rate", "share_of_matrix_rate", "{:.3f}", "0.5", least=0.5),
-    Line("throughput", "hours for all 33.86 M documents", "hours_for_beir", "{:.3f}", "under 0.5", most=0.5),
-    Line("padding", "tokens a second, padded", "tokens_per_second", "{:,.0f}"),
-    Line("padding", "largest relative error to padded", "relative_error.max", "{:.2g}"),
-    Line("peer", "times as fast as sentence-transformers, batches of 128", "ratio", "{:.2f}", "2.5", least=2.5),
-    Line("peer", "times as fast as its best of 32, 128, 512", "ratio_to_its_best", "{:.2f}"),
-    Line("peer", "largest relative error to it", "relative_error.max", "{:.2g}"),
-    Line("busy", "GPU busy, share of the wall time", "share", "{:.3f}", "0.9", least=0.9),
-    Line("busy", "documents of that pass", "documents", "{:,.0f}", "500,000", least=500_000),
-    Line("busy", "seconds of that pass, without the profiler", "seconds", "{:.2f}"),
-    Line("search", "seconds of the search", "median_seconds", "{:.3f}"),
-    Line("late", "late interaction, a chunk, seconds", "median_seconds", "{:.2f}"),
-    Line("late", "late interaction, TFLOP/s", "flops_per_second", "{:,.1f}", scale=TERA),
-    Line("late", "minutes for MS MARCO, 6,980 queries", "minutes_for_msmarco", "{:,.1f}", "15 on an H100", most=15.0),
-)
+LINES = [Line(**row) for row in yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text(encoding="utf-8"))]
 
 
 def as_markdown(run: Found) -> str:

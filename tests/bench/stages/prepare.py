@@ -17,8 +17,8 @@ import numpy as np
 from bench.child import report
 
 VOCABULARY, STREAM_WORDS, QUERIES, BLOCK = 6000, 2_000_000, 1000, 10_000
-ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзиклмнопрстуфхцчшэюя", "àâçéèêëîïôöùûüß", 'aeiou"\\/')
-SHARES = (0.95, 0.02, 0.02, 0.01)
+RARE = [f"{letters}{number}" for letters in ("абвгд", "àâçéè", 'so "\\/') for number in range(100)]
+"""Words that are not ASCII, or hold what JSON escapes."""
 
 MS_DOCUMENTS, MS_CHARACTERS = 8_841_823, 2_969_059_106
 MS_MEAN, MS_SIGMA, MS_SHORTEST, MS_LONGEST = MS_CHARACTERS / MS_DOCUMENTS, 0.45, 3, 1669
@@ -65,21 +65,12 @@ def write_queries(folder: Path, queries: Iterable[tuple[str, str]], split: str, 
     write_lines(folder / f"qrels/{split}.tsv", (f"{row}\n" for row in ("query-id\tcorpus-id\tscore", *rows)))
 
 
-def random_words(rng: np.random.Generator) -> list[str]:
-    """A vocabulary; the first words are the frequent ones, and short."""
-    words = []
-    for rank in range(VOCABULARY):
-        alphabet = ALPHABETS[int(rng.choice(len(ALPHABETS), p=SHARES))]
-        length = 2 + int(rng.poisson(1 + np.log1p(rank) / 2))
-        words.append("".join(alphabet[i] for i in rng.integers(0, len(alphabet), length)))
-    return words
-
-
 def long_text(rng: np.random.Generator) -> str:
     """A text of words by Zipf's law, of which every document is a piece."""
-    shares = 1 / np.arange(10, 10 + VOCABULARY)
-    vocabulary = np.array(random_words(rng), dtype=object)
-    return " ".join(vocabulary[rng.choice(VOCABULARY, STREAM_WORDS, p=shares / shares.sum())])
+    from bench.stages.texts import Writer, words
+
+    writer = Writer(rng, [*words(rng, VOCABULARY), *RARE])
+    return str(writer.write(writer.draw(STREAM_WORDS), np.array([STREAM_WORDS]))[0])
 
 
 def documents(rng: np.random.Generator, count: int) -> Iterator[str]:
@@ -147,34 +138,20 @@ def load_sorted(source: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def check(source: Path, output: Path) -> None:
-    """Compare our documents with those that beir loads: the same ids with the same texts, longest first."""
-    ids, records = load_sorted(source)
-    texts = [f"{record['title']} {record['text']}" if record["title"] else record["text"] for record in records]
-    expected_lengths = np.sort([len(text) for text in texts])
-    left = dict(zip(ids, texts, strict=True))
-    lengths = our_lengths(output / "documents.parquet", left)
-    if left or not np.array_equal(lengths, expected_lengths):
-        sys.exit(f"{len(left)} documents are missing, or lengths differ")
-    report(agree=f"the same {len(ids):,} ids and texts as beir loads, sorted by length")
-
-
-def our_lengths(path: Path, expected: dict[str, str]) -> np.ndarray:
-    """Lengths of all texts, each of which is compared with, and taken out of, ``expected``."""
+    """Compare our documents with those that beir loads: the same ids with the same texts, longest first in each chunk."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    lengths = []
-    file = pq.ParquetFile(path)
-    for chunk in range(file.num_row_groups):
-        table = file.read_row_group(chunk)
-        of_chunk = pc.utf8_length(table["text"]).to_numpy()
-        if (np.diff(of_chunk) > 0).any():
-            sys.exit(f"chunk {chunk} is not sorted by length")
-        for doc_id, text in zip(table["doc_id"].to_pylist(), table["text"].to_pylist(), strict=True):
-            if expected.pop(doc_id, None) != text:
-                sys.exit(f"document {doc_id!r} has another text, or is repeated, or is not in the corpus")
-        lengths.append(of_chunk)
-    return np.sort(np.concatenate(lengths))
+    ids, records = load_sorted(source)
+    texts = [f"{record['title']} {record['text']}" if record["title"] else record["text"] for record in records]
+    file = pq.ParquetFile(output / "documents.parquet")
+    chunks = [file.read_row_group(chunk) for chunk in range(file.num_row_groups)]
+    if any((np.diff(pc.utf8_length(chunk["text"]).to_numpy()) > 0).any() for chunk in chunks):
+        sys.exit("a chunk is not sorted by length")
+    ours = [pair for chunk in chunks for pair in zip(chunk["doc_id"].to_pylist(), chunk["text"].to_pylist(), strict=True)]
+    if len(ours) != len(ids) or dict(ours) != dict(zip(ids, texts, strict=True)):
+        sys.exit(f"{len(ours)} documents, which are not the {len(ids)} with their texts that beir loads")
+    report(agree=f"the same {len(ids):,} ids and texts as beir loads, sorted by length")
 
 
 def msmarco_check(source: Path, output: Path, chunks: int) -> None:

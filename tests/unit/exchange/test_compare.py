@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.exchange.compare import compare, disagreements
 from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import read_json, write_json
-from forger import best_last
-from results_maker import Made, evaluate
+from beirflow.files.records import read_json
+from forger import Forger, best_last, put
+from results_maker import Made
+
+RUN, MORE = "runs/tiny/small.parquet", "metrics/second/more.json"
 
 
 @pytest.fixture
@@ -33,6 +34,17 @@ def compared(two: list[Path]) -> str:
         words = str(error)
     assert ("The results agree" in words) == (not read_json(two[0] / "comparison.json")["disagreements"])
     return words
+
+
+def forger(folder: Path) -> Forger:
+    """One of them, whose files a test may change."""
+    return Forger(folder, load_experiment({}))
+
+
+def rankings_of_tiny(two: tuple[Path, Path]) -> dict[str, Any]:
+    """What is said of the rankings of tiny on small."""
+    rows = read_json(two[0] / "comparison.json")["rankings"]
+    return next(row for row in rows if (row["system"], row["dataset"]) == ("tiny", "small"))
 
 
 def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, Path]) -> None:
@@ -56,18 +68,12 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
 
 
 def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
-    manifest = read_json(two[1] / "manifest.json")
-    manifest["configuration"]["precision"] = "bfloat16"
-    manifest["environment"]["packages"]["torch"] = "0.1"
-    manifest["repository"]["commit"] = "another"
-    del manifest["inputs"]["metrics/second/more.json"]
-    write_json(two[1] / "manifest.json", manifest)
-    corpus = read_json(two[1] / "corpora/small/corpus.json")
-    corpus["source_sha256"]["corpus.jsonl"] = "other"
-    write_json(two[1] / "corpora/small/corpus.json", corpus)
-    means = read_json(two[1] / "metrics/tiny/small.json")
-    means["measures"]["NDCG@10"] -= 0.25
-    write_json(two[1] / "metrics/tiny/small.json", means)
+    there = forger(two[1])
+    there.edit("manifest.json", put("environment", "packages", "torch", value="0.1"), repository__commit="another")
+    there.edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE), configuration__precision="bfloat16")
+    there.edit("corpora/small/corpus.json", put("source_sha256", "corpus.jsonl", value="other"))
+    value = there.read("metrics/tiny/small.json")["measures"]["NDCG@10"] - 0.25
+    there.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=value))
     compared(two)
     report = read_json(two[0] / "comparison.json")
     found = {name: [one["what"] for one in differences] for name, differences in report["differences"].items()}
@@ -86,29 +92,22 @@ def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
 
 
 def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, Path]) -> None:
-    path = two[1] / "runs/tiny/small.parquet"
-    table = pq.read_table(path)
-    run = table.to_pandas()
-    mine = run["query_id"] == "q2"
-    run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
-    pq.write_table(pa.Table.from_pandas(run, table.schema, preserve_index=False).replace_schema_metadata(), path)
+    def turned_round(run: pd.DataFrame) -> pd.DataFrame:
+        mine = run["query_id"] == "q2"
+        run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
+        return run
+
+    forger(two[1]).edit_table(RUN, turned_round)
     compared(two)
-    (row,) = [
-        row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
-    ]
+    row = rankings_of_tiny(two)
     assert [found["query"] for found in row["changed most"]] == ["q2"]
     assert (row["changed most"][0]["tau"], row["same"], row["tau"]) == (-1, row["queries"] - 1, pytest.approx(0.5))
 
 
 def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, Path]) -> None:
-    path = two[1] / "runs/tiny/small.parquet"
-    run = pq.read_table(path)
-    keep = pd.Series(run["query_id"].to_pylist()) != "q0"
-    pq.write_table(run.filter(pa.array(keep)), path)
+    forger(two[1]).edit_table(RUN, lambda run: run[run["query_id"] != "q0"])
     compared(two)
-    (row,) = [
-        row for row in read_json(two[0] / "comparison.json")["rankings"] if (row["system"], row["dataset"]) == ("tiny", "small")
-    ]
+    row = rankings_of_tiny(two)
     (found,) = row["changed most"]
     assert (found["query"], found["rbo"], found["tau"], found["overlap@10"]) == ("q0", 0, None, 0)
 
@@ -156,16 +155,6 @@ def test_a_small_file_of_very_many_rows_is_refused_unread(two: tuple[Path, Path]
         compare(folder=str(two[0]), other=str(two[1]))
 
 
-def changed_run(folder: Path, **columns: Any) -> None:
-    """Change the run of tiny on small: a function of its table for each column."""
-    path = folder / "runs/tiny/small.parquet"
-    table = pq.read_table(path)
-    run = table.to_pandas()
-    for name, change in columns.items():
-        run[name] = change(run)
-    pq.write_table(pa.Table.from_pandas(run, table.schema, preserve_index=False).replace_schema_metadata(), path)
-
-
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -178,7 +167,7 @@ def changed_run(folder: Path, **columns: Any) -> None:
     ids=["unsorted", "infinite", "rising", "ranks", "twice"],
 )
 def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path], columns: dict[str, Any], says: str) -> None:
-    changed_run(two[1], **columns)
+    forger(two[1]).edit_table(RUN, lambda run: run.assign(**columns))
     words = compared(two)
     report = read_json(two[0] / "comparison.json")
     assert any(doubt["found"].startswith(says) for doubt in report["doubts"]), report["doubts"]
@@ -189,15 +178,15 @@ def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path], co
 
 
 def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two: tuple[Path, Path]) -> None:
-    means = read_json(two[1] / "metrics/tiny/small.json")
-    means["measures"]["NDCG@10"] += 0.25
-    write_json(two[1] / "metrics/tiny/small.json", means)
+    there = forger(two[1])
+    value = there.read("metrics/tiny/small.json")["measures"]["NDCG@10"] + 0.25
+    there.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=value))
     other = two[1] / "metrics/second/small.json"
     other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": 7.0, "was": 0'))
     compared(two)
     report = read_json(two[0] / "comparison.json")
     found = {(doubt["file"], doubt["found"].partition(", but")[0]) for doubt in report["doubts"]}
-    assert ("metrics/tiny/small.json", f"NDCG@10 is {means['measures']['NDCG@10']!r}") in found
+    assert ("metrics/tiny/small.json", f"NDCG@10 is {value!r}") in found
     assert ("metrics/second/small.json", "this is not the record that beirflow wrote") in found
     assert ("metrics/second/small.json", "MRR@10 is 7.0") in found
     judged = {(row["system"], row["dataset"]) for row in report["reproduction"]}
@@ -213,20 +202,16 @@ def test_a_mean_that_is_no_number_is_refused(two: tuple[Path, Path]) -> None:
 
 
 def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Path, Path]) -> None:
-    manifest = read_json(two[1] / "manifest.json")
-    write_json(two[1] / "manifest.json", manifest | {"inputs": {}})
+    forger(two[1]).edit("manifest.json", inputs={})
     shutil.rmtree(two[1] / "runs")
     assert "no system on a dataset in common" in compared(two)
     assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
 
 
 def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Path], results_once: Made) -> None:
-    path = two[0] / "runs/second/small.parquet"
-    schema, run = pq.read_schema(path), best_last(pd.read_parquet(path))
-    pq.write_table(pa.Table.from_pandas(run, schema=schema, preserve_index=False).replace_schema_metadata(), path)
-    record = read_json(two[0] / "runs/second/small.json")
-    write_json(two[0] / "runs/second/small.json", {**record, "outputs": {"runs/second/small.parquet": file_digest(path)}})
-    evaluate(two[0], load_experiment(results_once.config), "second", "small")
+    here = Forger(two[0], load_experiment(results_once.config))
+    here.edit_table("runs/second/small.parquet", best_last)
+    here.evaluate_again("second", "small")
     assert "  second on small: NDCG@10 differs by -" in compared(two)
     report = read_json(two[0] / "comparison.json")
     (row,) = [
@@ -242,47 +227,32 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     assert row["er"] == pytest.approx((here - base) / (there - base), abs=1e-9)
 
 
-def raised(results: Path) -> None:
+VALUES, MEANS = "metrics/second/small.parquet", "metrics/second/small.json"
+
+
+def raised(there: Forger) -> None:
     """Better values of every query, with the means of these."""
-    path = results / "metrics/second/small.parquet"
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(table.schema.get_field_index("NDCG@10"), "NDCG@10", pa.array([1.0] * len(table))), path)
-    means = read_json(results / "metrics/second/small.json")
-    means["measures"]["NDCG@10"] = 1.0
-    write_json(results / "metrics/second/small.json", means)
+    there.edit_table(VALUES, lambda values: values.assign(**{"NDCG@10": 1.0}))
+    there.edit(MEANS, put("measures", "NDCG@10", value=1.0))
 
 
-def without_the_worst_query(results: Path) -> None:
+def without_the_worst_query(there: Forger) -> None:
     """Values without a query, with the means of the rest."""
-    path = results / "metrics/second/small.parquet"
-    table = pq.read_table(path).slice(1)
-    pq.write_table(table, path)
-    means = read_json(results / "metrics/second/small.json")
-    means["measures"] = {name: sum(table[name].to_pylist()) / len(table) for name in table.column_names if name != "query_id"}
-    write_json(results / "metrics/second/small.json", means)
-
-
-def without_values(results: Path) -> None:
-    """Means of values that are not there."""
-    (results / "metrics/second/small.parquet").unlink()
-
-
-def without_run(results: Path) -> None:
-    """Means of a run that is not there."""
-    (results / "runs/second/small.parquet").unlink()
+    there.edit_table(VALUES, lambda values: values[1:])
+    there.edit(MEANS, measures=pd.read_parquet(there.path(VALUES)).drop(columns="query_id").mean().to_dict())
 
 
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
-        (without_values, "metrics/second/small.parquet, which is missing"),
-        (without_run, "runs/second/small.parquet, which is missing"),
+        (lambda there: there.path(VALUES).unlink(), "metrics/second/small.parquet, which is missing"),
+        (lambda there: there.path("runs/second/small.parquet").unlink(), "runs/second/small.parquet, which is missing"),
         (raised, "but its run gives"),
         (without_the_worst_query, "queries, but 4 are judged"),
     ],
 )
 def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path], change: Any, doubt: str) -> None:
-    change(two[1])
+    change(forger(two[1]))
     compared(two)
     doubts = read_json(two[0] / "comparison.json")["doubts"]
     (found,) = {(each["folder"], each["file"]) for each in doubts}
@@ -291,9 +261,7 @@ def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Pat
 
 
 def test_a_system_that_one_folder_lacks_and_a_mean_that_differs_end_in_an_error(two: tuple[Path, Path]) -> None:
-    manifest = read_json(two[1] / "manifest.json")
-    del manifest["inputs"]["metrics/second/more.json"]
-    write_json(two[1] / "manifest.json", manifest)
+    forger(two[1]).edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE))
     with pytest.raises(DataError, match=r"The results do not agree, for these reasons:\n  only .*here has second on more\n"):
         compare(folder=str(two[0]), other=str(two[1]))
 

@@ -11,9 +11,11 @@ import pytest
 from beirflow.evaluation.paired_tests import detectable_difference
 from beirflow.exchange.gate import NOT_COMPARABLE, PASSED, WORSE, GateSettings, check_gate
 from beirflow.exchange.gate_files import write_comment, write_junit
+from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
+from forger import Forger, put
 from results_maker import Made
 from results_writer import write_metrics
 from run_results import RunResults
@@ -45,12 +47,15 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return make_results(tmp_path / "here"), make_results(tmp_path / "there")
 
 
+def forger(folder: Path) -> Forger:
+    """One of them, whose files a test may change."""
+    return Forger(folder, load_experiment({}))
+
+
 def set_values(results: Path, dataset: str, values: np.ndarray, system: str = "tiny") -> None:
     """Values of every query, with every digest above them."""
     means, _ = write_metrics(results, system, dataset, {"NDCG@10": list(values)}, IDS)
-    manifest = read_json(results / "manifest.json")
-    manifest["inputs"][f"metrics/{system}/{dataset}.json"] = file_digest(means)
-    write_json(results / "manifest.json", manifest)
+    forger(results).edit("manifest.json", put("inputs", f"metrics/{system}/{dataset}.json", value=file_digest(means)))
 
 
 def gated(two: tuple[Path, Path], **settings: Any) -> dict[str, Any]:
@@ -116,40 +121,22 @@ def test_a_loss_that_chance_explains_passes(two: tuple[Path, Path]) -> None:
 
 
 def test_a_dataset_that_the_baseline_has_and_this_build_has_not_fails(two: tuple[Path, Path]) -> None:
-    manifest = read_json(two[0] / "manifest.json")
-    del manifest["inputs"]["metrics/tiny/more.json"]
-    write_json(two[0] / "manifest.json", manifest)
+    forger(two[0]).edit("manifest.json", lambda manifest: manifest["inputs"].pop("metrics/tiny/more.json"))
     assert "has no tiny on more" in of(gated(two), "more")["reason"]
     assert of(gated(two[::-1]), "more")["status"] == NOT_COMPARABLE
 
 
-def other_split(there: Path) -> None:
-    record = read_json(there / "corpora/small/corpus.json")
-    write_json(there / "corpora/small/corpus.json", record | {"split": "dev"})
+CORPUS, QRELS = "corpora/small/corpus.json", "corpora/small/qrels.parquet"
 
 
-def other_documents(there: Path) -> None:
-    record = read_json(there / "corpora/small/corpus.json")
-    record["source_sha256"]["corpus.jsonl"] = record["outputs"]["corpora/small/documents.parquet"] = "0" * 64
-    write_json(there / "corpora/small/corpus.json", record)
+def other_documents(there: Forger) -> None:
+    there.edit(CORPUS, put("source_sha256", "corpus.jsonl", value="0" * 64))
+    there.edit(CORPUS, put("outputs", "corpora/small/documents.parquet", value="0" * 64))
 
 
-def other_judgements(there: Path) -> None:
-    path = there / "corpora/small/qrels.parquet"
-    pq.write_table(pq.read_table(path).slice(1), path)
-    record = read_json(there / "corpora/small/corpus.json")
-    record["outputs"]["corpora/small/qrels.parquet"] = file_digest(path)
-    write_json(there / "corpora/small/corpus.json", record)
-
-
-def other_values(there: Path) -> None:
-    path = there / "metrics/tiny/small.parquet"
-    pq.write_table(pq.read_table(path).slice(1), path)
-
-
-def other_means(there: Path) -> None:
-    record = read_json(there / "metrics/tiny/small.json")
-    write_json(there / "metrics/tiny/small.json", record | {"seconds": {}})
+def other_judgements(there: Forger) -> None:
+    there.edit_table(QRELS, lambda qrels: qrels[1:])
+    there.edit(CORPUS, put("outputs", QRELS, value=file_digest(there.path(QRELS))))
 
 
 def unnoticed_corpus(there: Path) -> None:
@@ -160,16 +147,16 @@ def unnoticed_corpus(there: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (other_split, "split test here and dev there"),
+        (lambda there: there.edit(CORPUS, split="dev"), "split test here and dev there"),
         (other_documents, "other documents there"),
         (unnoticed_corpus, "corpora/small/corpus.json has the sha256"),
         (other_judgements, "other judgements there"),
-        (other_values, "sha256"),
-        (other_means, "sha256"),
+        (lambda there: there.edit_table("metrics/tiny/small.parquet", lambda values: values[1:]), "sha256"),
+        (lambda there: there.edit("metrics/tiny/small.json", seconds={}), "sha256"),
     ],
 )
 def test_what_is_not_comparable_fails_with_its_reason(two: tuple[Path, Path], change: Any, reason: str) -> None:
-    change(two[1])
+    change(forger(two[1]))
     comparison = of(gated(two), "small")
     assert (comparison["status"], reason in comparison["reason"]) == (NOT_COMPARABLE, True)
     assert comparison["mean"] is None or comparison["p"] is None

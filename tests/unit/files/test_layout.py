@@ -17,7 +17,7 @@ from beirflow.files.layout import (
     is_safe,
     record_of,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
@@ -50,6 +50,7 @@ def test_a_pattern_is_filled_in() -> None:
         RUN(system="bm25")
 
 
+@settings(max_examples=10)  # each of all patterns
 @given(data=st.data())
 def test_the_names_in_a_path_are_those_it_was_made_of(data: st.DataObject) -> None:
     for pattern in PATTERNS.values():

@@ -37,6 +37,7 @@ def problems_of(entry: dict[str, Any]) -> str:
         ("fields", ["titel"], ["fields: found ['titel']", "did you mean \"['title']\"?"]),
         ("fields", [], ["fields: found []", f"allowed are {FIELDS}"]),
         ("fields", "contents", ["fields: found 'contents'", f"allowed are {FIELDS}"]),
+        ("analyser", "lucene-en", ["analyser: found 'analyser'; no such key here", "did you mean 'analyzer'?"]),
         ("ties", "ascendign", ["ties: found 'ascendign'", "allowed are ascending, descending", "did you mean 'ascending'?"]),
         ("field", ["contents"], ["field: found 'field'", f"no such key here, allowed are {KEYS}", "did you mean 'fields'?"]),
         ("K1", 0.9, ["K1: found 'K1'", f"no such key here, allowed are {KEYS}", "did you mean 'k1'?"]),

@@ -31,6 +31,7 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
         ({"expansion": {"queries": 3}}, "mine.expansion.model: missing; this key is required"),
         ({"most_terms": 9}, "mine.most_terms: found 9; uniCOIL gives each token one weight"),
         ({"pooling": "sum"}, "mine.pooling: found 'sum'; uniCOIL gives each token one weight"),
+        ({"pooling": "maxx"}, r"mine.pooling: found 'maxx'; allowed are max, sum; did you mean 'max'\?"),
         ({"expansion": HUB, "expansion_length": 0}, "mine.expansion_length: found 0; .* at least 1"),
     ],
 )
