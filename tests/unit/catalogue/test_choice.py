@@ -115,6 +115,8 @@ def test_a_sample_of_documents_is_named_as_such_too() -> None:
 
 def test_seed_and_split_are_in_the_name_of_a_sample() -> None:
     assert chosen(["nfcorpus.dev"], sample_queries=5, sample_seed=7) == ["nfcorpus.dev.sample-5-seed-7"]
+    assert chosen(["fiqa"], sample_queries=5, sample_seed=[0, 7]) == ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
+    assert chosen(["fiqa"], sample_queries=5, sample_seed="0,7") == ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
     assert chosen({"split": "dev", "largest": 5_000}, sample_queries=5) == ["nfcorpus.dev.sample-5"]
     assert len(chosen("all", sample_queries=5)) == len(FIFTEEN)
 

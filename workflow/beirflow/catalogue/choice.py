@@ -78,7 +78,7 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
     A collection stands for its members. Asked again with these names, it returns the same. Mistakes are added to ``problems``.
     """
-    said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
+    said, queries, seeds = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:
         return "all"
     if isinstance(said, Mapping):
@@ -89,8 +89,9 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
         names = list(dict.fromkeys(each for name in named for each in (newer[name].members if name in newer else [name])))
     if queries is None:
         return names
-    ending = f".sample-{queries}" + (f"-seed-{seed}" if seed else "")
-    return [name if SAMPLE.fullmatch(name) else f"{name}{ending}" for name in names]
+    seeds = seeds if isinstance(seeds, list) else [seeds]
+    endings = [f".sample-{queries}" + (f"-seed-{seed}" if seed else "") for seed in seeds]
+    return [each for name in names for each in ([name] if SAMPLE.fullmatch(name) else [name + ending for ending in endings])]
 
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:

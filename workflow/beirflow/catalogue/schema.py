@@ -70,16 +70,11 @@ _Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  
 
 @dataclass
 class Problems:
-    """Mistakes in a configuration or a catalogue file.
+    """Mistakes in a configuration or a catalogue file."""
 
-    Attributes:
-        lines: A line for each.
-        keys: The path of the key of each.
-        entries: By path of a system that is one of several that an entry defines, the path of the entry, which problems name.
-    """
-
-    lines: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)  # a line for each
+    keys: list[str] = field(default_factory=list)  # the path of the key of each
+    # by path of a system that is one of several that an entry defines, the path of the entry, which problems name
     entries: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, found: Any, allowed: str) -> None:

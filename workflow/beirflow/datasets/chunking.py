@@ -25,21 +25,13 @@ OPEN_FILES = 128
 
 @dataclass
 class Scan:
-    """Memory of one pass over a corpus, one entry per document in the order of the file.
+    """Memory of one pass over a corpus, one entry per document in the order of the file."""
 
-    Attributes:
-        ids: Document ids, large_string.
-        characters: Lengths of the joined texts in characters, int64.
-        sizes: Lengths of the joined texts in bytes, int64.
-        title_bytes: Lengths of the titles in bytes, int32.
-        first_equal: Row of the first document that has the same text, int32.
-    """
-
-    ids: pa.Array
-    characters: np.ndarray
-    sizes: np.ndarray
-    title_bytes: np.ndarray
-    first_equal: np.ndarray
+    ids: pa.Array  # document ids, large_string
+    characters: np.ndarray  # lengths of the joined texts in characters, int64
+    sizes: np.ndarray  # lengths of the joined texts in bytes, int64
+    title_bytes: np.ndarray  # lengths of the titles in bytes, int32
+    first_equal: np.ndarray  # row of the first document that has the same text, int32
 
 
 def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:

@@ -35,15 +35,10 @@ PARQUET_END_BYTES = 8
 
 @dataclass(frozen=True)
 class PreparedCorpus:
-    """The files of a prepared corpus, in one folder.
+    """The files of a prepared corpus, in one folder."""
 
-    Attributes:
-        documents_path: ``documents.parquet``; row group i is chunk i.
-        queries_path: ``queries.parquet``.
-    """
-
-    documents_path: str
-    queries_path: str
+    documents_path: str  # ``documents.parquet``; row group i is chunk i
+    queries_path: str  # ``queries.parquet``
 
     @property
     def qrels_path(self) -> str:

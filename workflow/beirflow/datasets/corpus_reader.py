@@ -31,21 +31,13 @@ SAMPLES = 4
 
 
 class DocumentBatch(NamedTuple):
-    """Consecutive documents of a corpus.
+    """Consecutive documents of a corpus."""
 
-    Attributes:
-        lines: Line numbers, int64 of shape (n,).
-        documents: n rows of ``DOCUMENTS``.
-        characters: Lengths of the texts in characters, int64 of shape (n,).
-        sizes: Lengths of the texts in bytes, int64 of shape (n,).
-        fingerprints: Equal for equal texts, uint64 of shape (n,); different texts may share one.
-    """
-
-    lines: np.ndarray
-    documents: pa.RecordBatch
-    characters: np.ndarray
-    sizes: np.ndarray
-    fingerprints: np.ndarray
+    lines: np.ndarray  # line numbers, int64 of shape (n,)
+    documents: pa.RecordBatch  # n rows of ``DOCUMENTS``
+    characters: np.ndarray  # lengths of the texts in characters, int64 of shape (n,)
+    sizes: np.ndarray  # lengths of the texts in bytes, int64 of shape (n,)
+    fingerprints: np.ndarray  # equal for equal texts, uint64 of shape (n,); different texts may share one
 
 
 def read_batches(source: DatasetSource, threads: int) -> Iterator[DocumentBatch]:

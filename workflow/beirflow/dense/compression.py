@@ -45,19 +45,12 @@ BLOCK_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class Compression:
-    """Compression of vectors.
+    """Compression of vectors."""
 
-    Attributes:
-        vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
-        dimensions: Number of leading dimensions that are kept; None for all.
-        cosine: Whether vectors are compared by the cosine.
-        ranges: For int8, least and largest value of each kept dimension, float32 of shape (2, dimensions).
-    """
-
-    vectors: str
-    dimensions: int | None
-    cosine: bool
-    ranges: np.ndarray | None = None
+    vectors: str  # ``float32``, ``float16``, ``int8`` or ``binary``
+    dimensions: int | None  # number of leading dimensions that are kept; None for all
+    cosine: bool  # whether vectors are compared by the cosine
+    ranges: np.ndarray | None = None  # for int8, least and largest value of each kept dimension, float32 of shape (2, dimensions)
 
     def shortened(self, vectors: np.ndarray) -> np.ndarray:
         """Return the kept dimensions of float32 vectors of shape (n, dim), scaled to length 1 for the cosine.

@@ -154,15 +154,10 @@ class _Alike:
 
 
 def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:
-    """Give every row the vector of its text, as soon as that exists.
+    """Give every row the vector of its text, as soon as that exists: float32 of shape (n, dim) for the next n rows.
 
-    Args:
-        windows: Vectors of the distinct texts, in order: index of the first text, and float32 of shape (texts, dim).
-        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
-        dim: Dimensions, for a table without rows.
-
-    Yields:
-        Vectors of the next rows, float32 of shape (n, dim).
+    ``windows`` are the vectors of the distinct texts, in order, with the index of the first text, ``indices`` the number of each
+    row's text, integers of shape (rows,), which appear in ascending order for the first time.
     """
     repeated = np.bincount(indices) > 1
     seen = np.maximum.accumulate(indices)

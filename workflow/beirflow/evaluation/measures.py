@@ -24,27 +24,17 @@ TREC_NAMES = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs and judgements as arrays: q judged queries in byte order of their ids, the first n ranks.
+    """Runs and judgements as arrays: q judged queries in byte order of their ids, the first n ranks."""
 
-    Attributes:
-        query_ids: Ids of the judged queries, length q.
-        retrieved: Whether there is a document at a rank, bool of shape (q, n).
-        grades: Judgement of the document at a rank, 0 if there is none, int64 of shape (q, n).
-        judged: Whether the document at a rank is judged for any query, bool of shape (q, n).
-        relevant_from: Grade from which a document is relevant.
-        relevant: Number of relevant documents of each query, retrieved or not, int64 of shape (q,).
-        ideal: Judgements of each query above 0 in descending order, then zeros, int64 of shape (q, n).
-        missed: Number of the query and judgement of every document judged above 0 that is at no rank, int64 of shape (m, 2).
-    """
-
-    query_ids: list[str]
-    retrieved: np.ndarray
-    grades: np.ndarray
-    judged: np.ndarray
-    relevant: np.ndarray
-    ideal: np.ndarray
+    query_ids: list[str]  # ids of the judged queries, length q
+    retrieved: np.ndarray  # whether there is a document at a rank, bool of shape (q, n)
+    grades: np.ndarray  # judgement of the document at a rank, 0 if there is none, int64 of shape (q, n)
+    judged: np.ndarray  # whether the document at a rank is judged for any query, bool of shape (q, n)
+    relevant: np.ndarray  # number of relevant documents of each query, retrieved or not, int64 of shape (q,)
+    ideal: np.ndarray  # judgements of each query above 0 in descending order, then zeros, int64 of shape (q, n)
+    # number of the query and judgement of every document judged above 0 that is at no rank, int64 of shape (m, 2)
     missed: np.ndarray
-    relevant_from: int = 1
+    relevant_from: int = 1  # grade from which a document is relevant
 
 
 def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFrame:

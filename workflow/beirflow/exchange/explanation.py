@@ -49,20 +49,9 @@ def explain(
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 
-    Args:
-        run_path: The run, beside its record.
-        qrels_path: The judgements.
-        documents_path: The documents.
-        means_path: The means of the run.
-        settings: ``family`` and settings of the system.
-        page_path: The page to write.
-        job: The job.
-
-    Returns:
-        The differences, and the conventions that lead to a published score, for the terminal.
-
-    Raises:
-        DataError: Nothing is published of this system on this dataset; or a file is not the one that was recorded.
+    The run lies beside its record; ``settings`` has ``family`` and settings of the system. Returns the differences, and the
+    conventions that lead to a published score, for the terminal. Raises DataError if nothing is published of this system on this
+    dataset, or a file is not the one that was recorded.
     """
     means, run_record_path = read_means(means_path), str(record_of(run_path))
     run_record = read_json(run_record_path)

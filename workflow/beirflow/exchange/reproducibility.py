@@ -27,14 +27,9 @@ Scores = Mapping[str, float]
 
 
 def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> float | None:
-    """Kendall's tau union: of the places that the documents of the two rankings have in the list of all of them.
+    """Return Kendall's tau union: of the places that the documents of the two rankings have in the list of all of them.
 
-    Args:
-        original: Ids, best first, each once.
-        reproduced: Likewise.
-
-    Returns:
-        1 for equal rankings; None where it is not defined, for rankings of different lengths or of fewer than two documents.
+    None where it is not defined, for rankings of different lengths or of fewer than two documents.
     """
     one, other = original[:DEPTH], reproduced[:DEPTH]
     if len(one) != len(other) or len(one) < 2:
@@ -44,14 +39,9 @@ def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> flo
 
 
 def rank_biased_overlap_to_depth(original: Sequence[str], reproduced: Sequence[str]) -> float:
-    """Rank-biased overlap of the first ranks, divided by what equal rankings of that depth have.
+    """Return the rank-biased overlap of the first ranks, divided by what equal rankings of that depth have.
 
-    Args:
-        original: Ids, best first, each once.
-        reproduced: Likewise.
-
-    Returns:
-        Between 0 and 1; a ranking that ends early agrees in nothing more from there on.
+    A ranking that ends early agrees in nothing more from there on.
     """
     seen_here: set[str] = set()
     seen_there: set[str] = set()

@@ -84,14 +84,10 @@ class TextReader(ABC):
         max_length: Tokens after which a document is cut.
         vocabulary: Tokens that the model knows.
         token_budget: Tokens of a batch, padding included, or ``auto``.
-
-    Attributes:
-        device: Where it computes.
-        nothing: Addition to a document without text.
     """
 
-    device: torch.device
-    nothing: Any = ()
+    device: torch.device  # where it computes
+    nothing: Any = ()  # addition to a document without text
 
     def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int | str) -> None:
         self.name, self.tokenizer, self.max_length = name, tokenizer, max_length

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from beirflow.catalogue.catalogue import averages
+from beirflow.catalogue.catalogue import averages, of_seeds
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
@@ -139,9 +139,11 @@ class Experiment(Datasets):
 
     @property
     def averages(self) -> dict[str, list[str]]:
-        """Return, by its label, the configured datasets of every mean over several."""
+        """Return, by its label, the configured datasets of every mean over several, whose queries are others."""
         known = {name: collection.members for name, collection in self.catalogue.newer.collections.items()}
-        return averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
+        every = averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
+        # Samples of one dataset share queries: intervals over them as if they did not would be too narrow.
+        return {label: rows for label, rows in every.items() if not of_seeds(rows)}
 
     @property
     def blocks(self) -> list[list[str]]:

@@ -39,19 +39,12 @@ REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family
 
 @dataclass
 class Rates:
-    """Measured seconds and bytes of a system for each unit of its work.
+    """Measured seconds and bytes of a system for each unit of its work."""
 
-    Attributes:
-        seconds: By stage, seconds of a unit of its work, see :func:`work`.
-        corpora: Names of the measured corpora.
-        tokens_per_word: Tokens that a model read for each word of the texts; None if unknown.
-        stored: Measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored.
-    """
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    corpora: list[str] = field(default_factory=list)
-    tokens_per_word: float | None = None
-    stored: float = 1.0
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, seconds of a unit of its work, see :func:`work`
+    corpora: list[str] = field(default_factory=list)  # names of the measured corpora
+    tokens_per_word: float | None = None  # tokens that a model read for each word of the texts; None if unknown
+    stored: float = 1.0  # measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored
 
 
 def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:

@@ -15,6 +15,9 @@ from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
 
+DRAWN = ("train", "expansion")
+"""Settings that have a ``seed``."""
+
 
 @cache
 def catalogue_systems() -> Mapping[str, System]:
@@ -58,6 +61,26 @@ def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Prob
     # Revision, digests and training data are those of the model of the base.
     dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
     return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
+
+
+def with_seeds(entries: Mapping[str, Any], problems: Problems) -> dict[str, dict[str, Any]]:
+    """Return, by name of an entry of ``custom.systems``, an entry a seed, such as ``genq-seed-1``; itself without ``seeds``."""
+    return {name: _with_seeds(name, entry, problems) for name, entry in entries.items()}
+
+
+def _with_seeds(name: str, entry: Any, problems: Problems) -> dict[str, Any]:
+    if not isinstance(entry, Mapping) or "seeds" not in entry:
+        return {name: entry}
+    seeds, once = entry["seeds"], {key: value for key, value in entry.items() if key != "seeds"}
+    drawn = next((key for key in DRAWN if isinstance(once.get(key), Mapping) and "path" not in once[key]), None)
+    if drawn is None:
+        reason = f"only systems that draw something have seeds: where a model writes queries ({' or '.join(DRAWN)}); remove it"
+    elif not isinstance(seeds, list) or len(seeds) < 2 or len(set(map(str, seeds))) < len(seeds):
+        reason = "expected a list of at least two different whole numbers"
+    else:
+        return {f"{name}-seed-{seed}": {**once, drawn: {**once[drawn], "seed": seed}} for seed in seeds}
+    problems.add(f"custom.systems.{name}.seeds", seeds, reason)
+    return {name: once}
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:

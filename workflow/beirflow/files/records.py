@@ -41,17 +41,11 @@ Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
 
 @dataclass(frozen=True)
 class Job:
-    """Facts about a job that its records state.
+    """Facts about a job that its records state."""
 
-    Attributes:
-        results: The folder of all results.
-        name: The rule and its wildcards, e.g. ``search_chunk/bm25/scifact/chunk-0``, which also names log and benchmark.
-        code: Digest of the code that runs.
-    """
-
-    results: Path
-    name: str = ""
-    code: str = ""
+    results: Path  # the folder of all results
+    name: str = ""  # the rule and its wildcards, e.g. ``search_chunk/bm25/scifact/chunk-0``, which also names log and benchmark.
+    code: str = ""  # digest of the code that runs
 
     def below(self, path: str | Path) -> str:
         """Return the path of a file below the results, with slashes; ValueError if it is elsewhere."""

@@ -37,15 +37,10 @@ MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)
 
 
 class Module(NamedTuple):
-    """A file of the package.
+    """A file of the package."""
 
-    Attributes:
-        content: Its bytes.
-        imports: The modules of the package that it imports itself, by their names below it.
-    """
-
-    content: bytes
-    imports: frozenset[str]
+    content: bytes  # its bytes
+    imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
 
 
 @cache

@@ -51,17 +51,11 @@ class UnknownEnergyError(Exception):
 
 @dataclass
 class Counter:
-    """A counter of microjoules that only grows.
+    """A counter of microjoules that only grows."""
 
-    Attributes:
-        name: What it counts.
-        read: Gives its value; raises OSError or ValueError where it cannot.
-        around: The value after which it begins again at 0, or 0 where it never does.
-    """
-
-    name: str
-    read: Callable[[], int]
-    around: int = 0
+    name: str  # what it counts
+    read: Callable[[], int]  # gives its value; raises OSError or ValueError where it cannot
+    around: int = 0  # the value after which it begins again at 0, or 0 where it never does
 
     def __post_init__(self) -> None:
         """The first reading."""

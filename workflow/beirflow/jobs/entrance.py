@@ -59,19 +59,12 @@ def call_entrance(snakemake: Any, this: Job) -> Any:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function, or a field of a class.
+    """A parameter of a function, or a field of a class."""
 
-    Attributes:
-        name: Its name.
-        kind: Its type without None; the class itself of a generic one.
-        types: By type variable of that class, the type that stands for it.
-        default: What it is without a source; ``inspect.Parameter.empty`` if it needs one.
-    """
-
-    name: str
-    kind: Any
-    types: Mapping[Any, Any]
-    default: Any
+    name: str  # its name
+    kind: Any  # its type without None; the class itself of a generic one
+    types: Mapping[Any, Any]  # by type variable of that class, the type that stands for it
+    default: Any  # what it is without a source; ``inspect.Parameter.empty`` if it needs one
 
     @property
     def is_object(self) -> bool:

@@ -33,13 +33,8 @@ OF_THE_PROGRAM = (
 def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterator[None]:
     """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
 
-    Args:
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-        saves_memory: What else helps this kind of job where memory is too little, e.g. ``"lower max_length"``.
-
-    Raises:
-        DeviceError: The GPU fails, disappears or has too little memory, or there is one that cannot be used.
+    ``saves_memory`` says what else helps this kind of job where memory is too little, e.g. ``"lower max_length"``. Raises
+    DeviceError if the GPU fails, disappears or has too little memory, or there is one that cannot be used.
     """
     gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
     if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):

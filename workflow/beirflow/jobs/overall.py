@@ -15,20 +15,14 @@ START = 2.0
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected work of a job.
+    """Expected work of a job."""
 
-    Attributes:
-        rule: Its rule.
-        seconds: Expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule
-            that has not run yet, those of the jobs that little but start.
-        documents: Documents that it encodes or indexes, 0 for another job.
-        evaluates: Whether it ends in the scores of a system on a corpus.
-    """
-
-    rule: str
+    rule: str  # its rule
+    # expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule that has not
+    # run yet, those of the jobs that little but start
     seconds: float
-    documents: float = 0.0
-    evaluates: bool = False
+    documents: float = 0.0  # documents that it encodes or indexes, 0 for another job
+    evaluates: bool = False  # whether it ends in the scores of a system on a corpus
 
 
 class Overall:

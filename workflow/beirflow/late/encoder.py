@@ -42,17 +42,11 @@ PROJECTION = "linear.weight"
 
 
 class Window(NamedTuple):
-    """Consecutive texts as a model reads them.
+    """Consecutive texts as a model reads them."""
 
-    Attributes:
-        tokens: Its input, with markers and expansions.
-        own: Tokens of each text before its expansion, int64 of shape (n,).
-        kept: Of each token, whether its vector counts, bool of shape (tokens,).
-    """
-
-    tokens: Tokens
-    own: np.ndarray
-    kept: np.ndarray
+    tokens: Tokens  # its input, with markers and expansions
+    own: np.ndarray  # tokens of each text before its expansion, int64 of shape (n,)
+    kept: np.ndarray  # of each token, whether its vector counts, bool of shape (tokens,)
 
     @property
     def counts(self) -> np.ndarray:

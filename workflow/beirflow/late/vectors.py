@@ -24,15 +24,10 @@ _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
 
 
 class TokenVectors(NamedTuple):
-    """The vectors of the tokens of n texts.
+    """The vectors of the tokens of n texts."""
 
-    Attributes:
-        counts: Tokens of each text, above 0, int64 of shape (n,).
-        vectors: One after another, float16 of shape (tokens, dim).
-    """
-
-    counts: np.ndarray
-    vectors: np.ndarray
+    counts: np.ndarray  # tokens of each text, above 0, int64 of shape (n,)
+    vectors: np.ndarray  # one after another, float16 of shape (tokens, dim)
 
     @property
     def starts(self) -> np.ndarray:
@@ -52,17 +47,11 @@ class TokenVectors(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Some texts of a table, and the rows that have them.
+    """Some texts of a table, and the rows that have them."""
 
-    Attributes:
-        texts: Their vectors.
-        rows: Rows of the table, int32 of shape (rows,).
-        text: Number of each row's text in this segment, int32 of shape (rows,).
-    """
-
-    texts: TokenVectors
-    rows: np.ndarray
-    text: np.ndarray
+    texts: TokenVectors  # their vectors
+    rows: np.ndarray  # rows of the table, int32 of shape (rows,)
+    text: np.ndarray  # number of each row's text in this segment, int32 of shape (rows,)
 
 
 class SegmentWriter:

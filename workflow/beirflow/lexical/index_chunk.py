@@ -40,17 +40,8 @@ def index_chunk(
 ) -> None:
     """Analyse the documents of one chunk and write their postings and record, which serve every system with this index.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        index: The analyzer, and what is added to the documents.
-        output_path: Postings to write, and their record.
-        job: The job, for the record.
-        expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
-        threads: Threads to compute with.
-
-    Raises:
-        DataError: The chunk, or what is added to it, was changed after it was written.
+    ``expansion_path`` is added to the documents, next to its record. Raises DataError if the chunk or the expansion was changed
+    after it was written.
     """
     start = time.perf_counter()
     inputs = {documents_path: recorded_digest(documents_path)}

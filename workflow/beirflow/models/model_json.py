@@ -64,15 +64,10 @@ def read_json_file(path: Path) -> Any:
 
 
 class Module(NamedTuple):
-    """A module of a model.
+    """A module of a model."""
 
-    Attributes:
-        type: Its class, with the package.
-        place: Its folder below that of the model; empty for that folder itself.
-    """
-
-    type: str
-    place: str
+    type: str  # its class, with the package
+    place: str  # its folder below that of the model; empty for that folder itself
 
     @property
     def name(self) -> str:

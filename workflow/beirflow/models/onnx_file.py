@@ -46,15 +46,10 @@ PARTS: Mapping[str, Mapping[int, str]] = {
 
 
 class OnnxFile(NamedTuple):
-    """Facts of an ONNX file about its weights.
+    """Facts of an ONNX file about its weights."""
 
-    Attributes:
-        precision: ``float32``, or the lowest type that weights are stored in.
-        elsewhere: Names of the files beside it that hold weights.
-    """
-
-    precision: str
-    elsewhere: tuple[str, ...]
+    precision: str  # ``float32``, or the lowest type that weights are stored in
+    elsewhere: tuple[str, ...]  # names of the files beside it that hold weights
 
 
 def read_onnx(path: Path) -> OnnxFile:

@@ -72,15 +72,10 @@ class Prices:
 
 @dataclass(frozen=True)
 class Quality:
-    """Values of every query of all datasets.
+    """Values of every query of all datasets."""
 
-    Attributes:
-        values: By system, the values of the queries of each corpus, float64.
-        shares: Weight of each corpus in the mean over datasets; their sum is 1.
-    """
-
-    values: Mapping[str, list[np.ndarray]]
-    shares: list[float]
+    values: Mapping[str, list[np.ndarray]]  # by system, the values of the queries of each corpus, float64
+    shares: list[float]  # weight of each corpus in the mean over datasets; their sum is 1
     _weights: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:

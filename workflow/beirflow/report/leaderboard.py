@@ -8,7 +8,7 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.paired_tests import against
-from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINED_ON, distinct
+from beirflow.evaluation.summary import BETWEEN, DEVIATION, NOT_STATED, NOT_TRAINED, SEEDS, TRAINED_ON, distinct
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
@@ -35,13 +35,12 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
     trained = _trained(summary)
-    rows = [
-        [
-            replace(cell, text=cell.text + TRAINED) if (row[0].text, column) in trained else cell
-            for cell, column in zip(row, ("", *labels), strict=True)
-        ]
-        for row in table.rows
-    ]
+    spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}
+    rows = []
+    for row in table.rows:
+        keys = [(row[0].text, column) for column in ("", *labels)]
+        behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") for key in keys]
+        rows.append([replace(cell, text=cell.text + text) for cell, text in zip(row, behind, strict=True)])
     return replace(table, rows=rows)
 
 
@@ -175,6 +174,8 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     means = _names(summary[summary["split"].isna()])
     if uncertainty is not None and len(uncertainty):
         sentences += _uncertainty_notes(uncertainty)
+    if SEEDS in summary:
+        sentences.append("±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.")
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
     if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):

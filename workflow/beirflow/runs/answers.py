@@ -114,16 +114,7 @@ def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:
 
 
 def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
-    """Return the answer that was made of other answers.
-
-    Args:
-        doc_ids: Its documents, by rank.
-        scores: Their scores, float32.
-        known: The other answers, each as a run as well.
-
-    Returns:
-        The same with the rows of the documents.
-    """
+    """Return documents, by rank, with their float32 scores as an answer, with the rows of other answers and their runs."""
     row_of: dict[str, int] = {}
     for run, (_, rows, _) in known:
         row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)

@@ -63,14 +63,10 @@ def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
-    """Measure the common direction of changes, by Student's t-test.
+    """Measure the common direction of changes, by Student's t-test; None for fewer than ``LEAST_PAIRS`` pairs.
 
-    Args:
-        beyond: How far the score of each relevant pair changed, less what others changed, shape (pairs,).
-        least: The smallest mean that is a drift.
-
-    Returns:
-        The drift; None for fewer than ``LEAST_PAIRS`` pairs.
+    ``beyond`` is how far the score of each relevant pair changed, less what others changed, shape (pairs,), and ``least`` the
+    smallest mean that is a drift.
     """
     if len(beyond) < LEAST_PAIRS:
         return None
@@ -83,14 +79,8 @@ def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
 def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float) -> Drift | None:
     """Measure the drift of texts that were made again, from their scores with relevant and with other counterparts.
 
-    Args:
-        changed: How far the score of each text with each of the others changed, shape (texts, others).
-        rows: Relevant pairs: rows.
-        columns: Their columns.
-        least: The smallest mean that is a drift.
-
-    Returns:
-        The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
+    ``changed`` is how far the score of each text with each of the others changed, shape (texts, others); ``rows`` and ``columns``
+    are the places of relevant pairs. None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
     """
     if changed.shape[1] < 2:
         return None
@@ -187,16 +177,9 @@ def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: 
 
 
 def gains_of_changes(scores: np.ndarray, again: np.ndarray, grades: np.ndarray, cutoff: int) -> np.ndarray:
-    """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits.
+    """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits; float64 of shape (hits,).
 
-    Args:
-        scores: Stored scores, descending, shape (hits,).
-        again: Recomputed ones; not-a-number where there is none.
-        grades: Grades.
-        cutoff: Number of hits that count.
-
-    Returns:
-        The differences, float64 of shape (hits,).
+    ``scores`` are stored and descend; of those ``again``, not-a-number stands where there is none.
     """
     number, gains = len(scores), np.zeros(len(scores))
     discounts = _discounts(number + 1, cutoff)

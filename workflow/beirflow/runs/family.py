@@ -31,15 +31,10 @@ TOKENS_PER_WORD = 1.3
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """The data that a system was trained on, as far as they are known datasets.
+    """The data that a system was trained on, as far as they are known datasets."""
 
-    Attributes:
-        datasets: By name of a dataset, the split; None if nobody states the training data.
-        source: The publication that states them, or does not.
-    """
-
-    datasets: Mapping[str, str] | None = None
-    source: str = ""
+    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if nobody states the training data
+    source: str = ""  # the publication that states them, or does not
 
     @property
     def sentence(self) -> str:

@@ -56,19 +56,11 @@ class FirstStages:
         jobs: Sequence[str] = (),
         **facts: Any,
     ) -> None:
-        """Write the record of the run that was made from these.
+        """Write the record of the run that was made from these, with further ``facts``.
 
         Its times and sizes are those of the first stages and its own: what it takes to have such a run. A system counts once,
-        also where several of the first stages were made from it.
-
-        Args:
-            run: The run, which has been written.
-            made: What computed it, besides what the first stages were made with.
-            seconds: How long it took itself, by stage.
-            sizes: Bytes on disk of its own, by stage.
-            read: Other inputs: sha256 by path below the results.
-            jobs: Other jobs that it was made by.
-            **facts: Other facts; see :func:`~beirflow.files.records.write_record`.
+        also where several of the first stages were made from it. ``read`` are other inputs, sha256 by path below the results,
+        ``jobs`` other jobs that made it.
         """
         parts: dict[str, dict[str, Any]] = {}
         for record in self._records:

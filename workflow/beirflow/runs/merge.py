@@ -68,13 +68,9 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
 
 
 class _Chunks:
-    """Reads the candidates of chunk 0, 1, … and gathers where they come from.
+    """Reads the candidates of chunk 0, 1, …, which must be of this system and cut, and gathers where they come from.
 
-    Args:
-        system: Name of the system that they must be of.
-        top_k: Documents that must have been kept for each query.
-        corpus: Digests of queries and documents by path below the results.
-        job: The job that merges.
+    ``corpus`` has the digests of queries and documents by path below the results.
     """
 
     def __init__(self, system: str, top_k: int, corpus: Mapping[str, str], job: Job) -> None:

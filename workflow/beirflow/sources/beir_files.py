@@ -41,14 +41,10 @@ def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
 
 
 class Source(DatasetSource):
-    """A dataset in BEIR form, in a folder or a zip archive.
+    """A dataset in BEIR form, in a folder or a zip archive, which is never unpacked, or in the folder of a forum inside it.
 
-    Args:
-        path: Folder or archive. An archive is never unpacked.
-        forum: Folder of a forum inside it, or None.
-
-    Raises:
-        DataError: The archive is damaged, has a member that would leave its folder, or does not hold exactly one such dataset.
+    Raises DataError if the archive is damaged, has a member that would leave its folder, or does not hold exactly one such
+    dataset.
     """
 
     def __init__(self, path: str | Path, forum: str | None = None) -> None:

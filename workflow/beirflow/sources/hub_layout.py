@@ -36,19 +36,12 @@ OTHER_LAYOUT = (
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names.
+    """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names."""
 
-    Attributes:
-        configs: By role, the name of the config; ``{subset}`` stands for the language or part.
-        splits: By role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset.
-        columns: By role, their name of each column by ours.
-        length: Column whose number, where it has one, must be the split.
-    """
-
-    configs: Mapping[str, str]
-    splits: Mapping[str, str]
-    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    length: str | None = None
+    configs: Mapping[str, str]  # by role, the name of the config; ``{subset}`` stands for the language or part
+    splits: Mapping[str, str]  # by role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by role, their name of each column by ours
+    length: str | None = None  # column whose number, where it has one, must be the split
 
 
 def _bright(documents: str, judged: str) -> Layout:

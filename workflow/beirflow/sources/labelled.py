@@ -59,10 +59,6 @@ class LabelledSource(_QuerySource):
     """A file of queries with their labelled documents.
 
     A query without any relevant document counts as not judged: no system can find anything for it.
-
-    Args:
-        path: The file.
-        form: Its fields and labels.
     """
 
     def __init__(self, path: str | Path, form: LabelledForm) -> None:
@@ -202,12 +198,7 @@ class _Sample(NamedTuple):
 
 
 class SamplesSource(_QuerySource):
-    """A file of samples.
-
-    Args:
-        path: The file.
-        form: Its fields.
-    """
+    """A file of samples, in a form that names its fields."""
 
     own_candidates = True
 

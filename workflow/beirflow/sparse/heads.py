@@ -116,23 +116,14 @@ def keep_most(weights: torch.Tensor, most: int) -> torch.Tensor:
 
 
 class Loaded(NamedTuple):
-    """A model that gives hidden states, and the layer that turns them into weights.
+    """A model that gives hidden states, and the layer that turns them into weights."""
 
-    Attributes:
-        model: Called with ``input_ids`` and ``attention_mask``.
-        output: Name of the hidden states, or of the logits, in its output.
-        vocabulary: Gives terms their logits; None of ``unicoil``, and where the output is the logits themselves.
-        projection: Gives each token one weight, of ``unicoil``; else None.
-        terms: Size of the vocabulary.
-        longest: Tokens that the model can read.
-    """
-
-    model: Any
-    output: str
-    vocabulary: Vocabulary | None
-    projection: torch.nn.Linear | None
-    terms: int
-    longest: int
+    model: Any  # called with ``input_ids`` and ``attention_mask``
+    output: str  # name of the hidden states, or of the logits, in its output
+    vocabulary: Vocabulary | None  # gives terms their logits; None of ``unicoil``, and where the output is the logits themselves
+    projection: torch.nn.Linear | None  # gives each token one weight, of ``unicoil``; else None
+    terms: int  # size of the vocabulary
+    longest: int  # tokens that the model can read
 
 
 def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tensor | None]:

@@ -25,17 +25,11 @@ TURNED_POSTINGS = 1 << 20
 
 
 class Backward(NamedTuple):
-    """A segment as a search reads it: from its last posting to its first, with weights in double.
+    """A segment as a search reads it: from its last posting to its first, with weights in double."""
 
-    Attributes:
-        terms: The terms, ascending, int32 of shape (t,).
-        starts: First posting of each term in the segment itself, and p, int64 of shape (t + 1,).
-        lists: The postings, a list for each term.
-    """
-
-    terms: np.ndarray
-    starts: np.ndarray
-    lists: Lists
+    terms: np.ndarray  # the terms, ascending, int32 of shape (t,)
+    starts: np.ndarray  # first posting of each term in the segment itself, and p, int64 of shape (t + 1,)
+    lists: Lists  # the postings, a list for each term
 
     @classmethod
     def of(cls, segment: Segment) -> Self:

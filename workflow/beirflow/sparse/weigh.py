@@ -53,17 +53,11 @@ class Strings(Sequence[str]):
 
 
 class DistinctTexts(NamedTuple):
-    """The different texts of some rows, in the order of their first row.
+    """The different texts of some rows, in the order of their first row."""
 
-    Attributes:
-        texts: The texts.
-        added: The addition to each; a text with another addition is another text. None without additions.
-        indices: Number of each row's text, integers of shape (rows,).
-    """
-
-    texts: Sequence[str]
-    added: Sequence[str] | None
-    indices: np.ndarray
+    texts: Sequence[str]  # the texts
+    added: Sequence[str] | None  # the addition to each; a text with another addition is another text. None without additions.
+    indices: np.ndarray  # number of each row's text, integers of shape (rows,)
 
 
 def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:

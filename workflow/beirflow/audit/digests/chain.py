@@ -49,37 +49,24 @@ def in_words(error: Exception) -> str:
 
 @dataclass
 class Chain:
-    """Everything that the manifest leads to.
+    """Everything that the manifest leads to."""
 
-    Attributes:
-        folder: The results.
-        shown: The folder as written in commands.
-        manifest: The root.
-        claims: By file, what records say of it.
-        results: By file, the systems and datasets that depend on it.
-        records: By path, the records that could be read; None for one that could not.
-        evaluated: Systems and corpora that have metrics, each with the row of the summary that it belongs to.
-        problems: Records that cannot be read or lack something.
-        visited: Records that have been followed, each with the result that led there; a record may name others that name it.
-        repairs: Makes the commands that repair something; as if the audit had been called here, if None.
-        busy: Files that a run in progress writes.
-        compared: By file and key, keys joined with slashes, what a fact was compared with.
-        audited_with: The configuration of the person who audits; None if the chain is only followed.
-    """
-
-    folder: Path
-    shown: str
-    manifest: Mapping[str, Any]
-    claims: dict[str, list[Claim]] = field(default_factory=dict)
-    results: dict[str, set[Result]] = field(default_factory=dict)
-    records: dict[str, Any] = field(default_factory=dict)
+    folder: Path  # the results
+    shown: str  # the folder as written in commands
+    manifest: Mapping[str, Any]  # the root
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # by file, what records say of it
+    results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
+    records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
+    # systems and corpora that have metrics, each with the row of the summary that it belongs to
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
-    problems: list[Check] = field(default_factory=list)
+    problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
+    # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
-    repairs: Repairs | None = None
-    busy: frozenset[str] = frozenset()
+    repairs: Repairs | None = None  # makes the commands that repair something; as if the audit had been called here, if None
+    busy: frozenset[str] = frozenset()  # files that a run in progress writes
+    # by file and key, keys joined with slashes, what a fact was compared with
     compared: dict[tuple[str, str], str] = field(default_factory=dict)
-    audited_with: Setup | None = None
+    audited_with: Setup | None = None  # the configuration of the person who audits; None if the chain is only followed
 
     @property
     def setup(self) -> Setup:

@@ -69,15 +69,7 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:
     """Open a Parquet file that all readers understand alike, and whose footer promises no more than its size can hold.
 
-    Args:
-        path: The file.
-        name: What it is called in messages.
-
-    Returns:
-        The open file.
-
-    Raises:
-        RecordError: It promises more, has a column twice, or names columns for pandas.
+    ``name`` is its name in messages. Raises RecordError if it promises more, has a column twice, or names columns for pandas.
     """
     file, size = pq.ParquetFile(path), path.stat().st_size
     names = file.schema_arrow.names
@@ -128,16 +120,9 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_packed_lines(path: Path) -> Iterator[bytes]:
-    r"""Lines of a gzipped text that beirflow wrote.
+    """Yield the lines of a gzipped text that beirflow wrote, one that is longer than :data:`BLOCK_BYTES` in pieces.
 
-    Args:
-        path: The file.
-
-    Yields:
-        Each line with its ``\n``; one that is longer than :data:`BLOCK_BYTES` in pieces.
-
-    Raises:
-        ValueError: It cannot be unpacked, has another header, or has bytes behind its end.
+    Raises ValueError if it cannot be unpacked, has another header, or has bytes behind its end.
     """
     unpack, rest = zlib.decompressobj(wbits=31), b""
     with path.open("rb") as stream:

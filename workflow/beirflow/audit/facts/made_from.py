@@ -116,21 +116,13 @@ def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
 
 
 class _Owner(NamedTuple):
-    """A system of a known family.
+    """A system of a known family."""
 
-    Attributes:
-        name: Its name.
-        family: Its family.
-        settings: Its settings.
-        added: What it adds to documents; None for nothing.
-        in_paths: What paths may have of it: as ``system`` the one that encodes for it.
-    """
-
-    name: str
-    family: Family
-    settings: Any
-    added: Expansion | None
-    in_paths: Mapping[str, Any]
+    name: str  # its name
+    family: Family  # its family
+    settings: Any  # its settings
+    added: Expansion | None  # what it adds to documents; None for nothing
+    in_paths: Mapping[str, Any]  # what paths may have of it: as ``system`` the one that encodes for it
 
     def has(self, names: Mapping[str, str]) -> bool:
         """Test whether something with these names in its path is of this system."""

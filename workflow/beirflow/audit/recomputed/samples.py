@@ -28,16 +28,9 @@ QUERIES_THAT_FOLLOW = 100
 
 
 def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Check]:
-    """Make a sample of every system on every corpus again.
+    """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0.
 
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits, which says where models are and on which device to compute.
-        sample: Documents and queries of each corpus; nothing is made again if 0.
-        seed: Of the draw.
-
-    Returns:
-        The checks of each family for every system and corpus.
+    ``setup`` says where models are and on which device to compute.
     """
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
@@ -48,13 +41,8 @@ def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Ch
 def check_runs_that_follow(chain: Chain, setup: Setup, seed: int) -> list[Check]:
     """Make runs again that follow from other files of the results, whether or not a sample is asked for: no model is needed.
 
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits.
-        seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
-
-    Returns:
-        The checks of fused and of reranked systems, and of runs of elsewhere, for every corpus.
+    Returns the checks of fused and of reranked systems, and of runs of elsewhere, on :data:`QUERIES_THAT_FOLLOW` queries of every
+    corpus, drawn by ``seed``.
     """
     return _check_all(chain, setup, QUERIES_THAT_FOLLOW, seed, _following)
 

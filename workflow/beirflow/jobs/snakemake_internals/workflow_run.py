@@ -29,19 +29,12 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 class PlannedJob(NamedTuple):
-    """A job of the plan.
+    """A job of the plan."""
 
-    Attributes:
-        rule: Name of its rule.
-        wildcards: Their values by name.
-        writes: Whether it has outputs.
-        computes: Whether it runs a script.
-    """
-
-    rule: str
-    wildcards: dict[str, str]
-    writes: bool
-    computes: bool
+    rule: str  # name of its rule
+    wildcards: dict[str, str]  # their values by name
+    writes: bool  # whether it has outputs
+    computes: bool  # whether it runs a script
 
 
 class WorkflowRun:
