@@ -64,7 +64,7 @@ def query_weights(
     Anserini's order; the length is exact.
 
     ``frequencies`` is as for :func:`weights`, ``counts`` how often the query has each term, float32, and ``lengths`` the terms of
-    the query, all of shape (n,); ``field`` is the field in the whole corpus, ``k1`` and ``b`` are those of documents. The result is
+    the query, all of shape (n,); ``field`` is the field in the whole corpus, ``k1`` and ``b`` are those of documents. Returns
     float32 of shape (n,).
     """
     one, slow, part = np.float32(1), np.float32(k1), np.float32(b)
