@@ -28,7 +28,7 @@ config.update(experiment.config)
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
-configured = "".join(f" --configfile {path}" for path in this_run.configfiles)
+configured = this_run.options
 
 
 def one_of(names):

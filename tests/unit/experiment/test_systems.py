@@ -53,7 +53,7 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
     ("reranker", "expected"),
     [
         *(
-            ({"model": name}, f"systems.again.model: found '{name}'; this system cannot score pairs; allowed are")
+            ({"model": name}, f"systems.again.model: found '{name}'; this system cannot score pairs; name a folder")
             for name in ("bm25", "bits", "taught", "again")
         ),
         ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the system mine defines its model"),

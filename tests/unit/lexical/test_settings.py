@@ -58,13 +58,13 @@ def test_numbers_mean_the_same_in_every_schema() -> None:
 
 @pytest.mark.parametrize(("found", "meant"), [("BM25", "bm25"), ("bm-25", "bm25"), ("bm25multifield", "bm25-multifield")])
 def test_the_nearest_system_is_named_in_whichever_case(found: str, meant: str) -> None:
-    with pytest.raises(ConfigError, match=f"systems.0: found '{found}'; .*did you mean '{meant}'"):
+    with pytest.raises(ConfigError, match=f"systems: found '{found}'; .*did you mean '{meant}'"):
         load_experiment({"systems": [found]})
 
 
 OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
-    ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
+    ({"family": None}, ["family: found nothing", "allowed are dense, lexical"]),
     ({"k1": 0.9}, ["k1: found 'k1'", "model: missing; this key is required"]),
     (
         {"family": "dense", "model": "m", "k1": 0.9},
@@ -78,10 +78,10 @@ OF_ADDITIONS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("expansion", {"model": "m", "queries": 0}, ["expansion.queries: found 0", "at least 1"]),
     ("expansion", {"model": "m", "top_p": 0}, ["expansion.top_p: found 0"]),
     ("expansion", {"model": "m", "join": "apend"}, ["expansion.join: found 'apend'", "did you mean 'append'?"]),
-    ("expansion", {"path": "x.jsonl", "model": "m"}, ["expansion: found 'model'", "allowed are path, join"]),
+    ("expansion", {"path": "x.jsonl", "model": "m"}, ["expansion.model: found 'model'", "allowed are path, join"]),
     ("expansion", {"path": "x.csv"}, ["expansion.path: found 'x.csv'", "a file of JSON lines"]),
     ("weights", {"model": "m", "scale": "root"}, ["weights.scale: found 'root'", "allowed are sqrt, none"]),
-    ("weights", {"path": "x.jsonl", "max_length": 3}, ["weights: found 'max_length'", "allowed are path, scale"]),
+    ("weights", {"path": "x.jsonl", "max_length": 3}, ["weights.max_length: found 'max_length'", "allowed are path, scale"]),
 ]
 
 

@@ -20,8 +20,7 @@ from beirflow.files.records import Job, check_inputs, output_digest, read_json, 
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.runs.searched import check_precision
 
-POINTS_OF_A_CENTROID = 39
-"""Number of training vectors for each centroid below which faiss warns."""
+POINTS_OF_A_CENTROID = 39  # number of training vectors for each centroid below which faiss warns
 
 logger = logging.getLogger(__name__)
 

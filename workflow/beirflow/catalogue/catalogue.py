@@ -11,8 +11,7 @@ from typing import Any
 from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
-KINDS = ("task", "domain", "language")
-"""By which datasets can be chosen."""
+KINDS = ("task", "domain", "language")  # by which datasets can be chosen
 
 COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "GPL 3.0", "MIT")
 """Licences of data that allow commercial use; a licence that is not stated allows nothing."""

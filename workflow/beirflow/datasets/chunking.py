@@ -35,15 +35,10 @@ class Scan:
 
 
 def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:
-    """Return for each document the row of the first document with the same text.
+    """Return for each of n documents the row of the first one with the same text, int32 of shape (n,).
 
-    Args:
-        fingerprints: Equal for equal texts, uint64 of shape (n,).
-        sizes: Lengths of the texts in bytes, int64 of shape (n,).
-        spill: The texts; those that share a fingerprint are read again and compared by a digest of 128 bits.
-
-    Returns:
-        int32 of shape (n,); a row's own number where no earlier document has its text.
+    ``fingerprints`` are equal for equal texts, uint64, and ``sizes`` the lengths in bytes, int64, both of shape (n,). Texts that
+    share a fingerprint are read again from ``spill`` and compared by a digest of 128 bits.
     """
     # Equal fingerprints are neighbours in this order; all other texts are unique and not read again.
     order = np.argsort(fingerprints)

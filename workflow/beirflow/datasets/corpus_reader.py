@@ -26,8 +26,7 @@ FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.st
 BRACKETS = 1000
 """In a line with more it is not known how deep they nest, and the fast parser's stack does not survive every depth."""
 
-SAMPLES = 4
-"""Places of a text, eight bytes each, that its fingerprint is made of."""
+SAMPLES = 4  # places of a text, eight bytes each, that its fingerprint is made of
 
 
 class DocumentBatch(NamedTuple):

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Kind = Literal["queries", "documents"]
-"""Kind of text: each has a prompt of its own, and may have a model of its own."""
+Kind = Literal["queries", "documents"]  # kind of text: each has a prompt of its own, and may have a model of its own
 
 KINDS: tuple[Kind, Kind] = ("queries", "documents")
 

@@ -56,19 +56,11 @@ class Preparation:
 
 
 def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedCorpus, job: Job, threads: int = 2) -> None:
-    """Turn a dataset into the files that every system works from.
+    """Turn a dataset, of one on a hub the record of what was fetched, into the files that every system works from.
 
-    Args:
-        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
-        settings: What to prepare of it.
-        corpus: The files to write: documents with the columns of ``DOCUMENTS``, longest first in each chunk; the judged queries,
-            ``query_id`` and ``text``, in byte order of their ids; judgements, ``query_id``, ``doc_id``, ``score``, in byte order
-            of query and document; and the record, with counts and length statistics.
-        job: The job, for the record.
-        threads: Threads to parse the corpus with.
-
-    Raises:
-        DataError: The dataset is not what it should be; nothing has been written then.
+    Documents have the columns of ``DOCUMENTS``, longest first in each chunk; judged queries, ``query_id`` and ``text``, are in
+    byte order of their ids, judgements, ``query_id``, ``doc_id``, ``score``, in byte order of query and document; the record has
+    counts and length statistics. Raises DataError if the dataset is not what it should be; nothing has been written then.
     """
     split, expected = settings.split, settings.expected
     source = open_source(source_path, settings.forum, form_of(settings.form))

@@ -13,8 +13,7 @@ from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
 from beirflow.jobs.threads import Threads
 
-Vectors = np.ndarray | VectorFile | CompressedFile
-"""float32 of shape (documents, dim), read in slices."""
+Vectors = np.ndarray | VectorFile | CompressedFile  # float32 of shape (documents, dim), read in slices
 
 
 class Blocks(NamedTuple):
@@ -46,12 +45,10 @@ DOCUMENT_BYTES = 24
 """Bytes of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two
 blocks, since one is read ahead."""
 
-ROUNDED_VECTORS = 512
-"""Vectors that are rounded at once: a cache holds them."""
+ROUNDED_VECTORS = 512  # vectors that are rounded at once: a cache holds them
 
 PAIRS_BYTES = 1 << 28
-PAIR_BYTES = 16
-"""Bytes of a component of a pair while it is scored: both vectors, and their products in float64."""
+PAIR_BYTES = 16  # bytes of a component of a pair while it is scored: both vectors, and their products in float64
 
 
 class Block(NamedTuple):

@@ -30,17 +30,13 @@ from beirflow.files.records import Job, check_inputs, output_digest, read_json, 
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 
-BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}
-"""Bits of a dimension, by stored type."""
+BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}  # bits of a dimension, by stored type
 
-STEPS = 255
-"""Steps between the least and the largest value of a dimension in int8."""
+STEPS = 255  # steps between the least and the largest value of a dimension in int8
 
-SHORTEST = 1e-60
-"""Length to divide by in place of 0."""
+SHORTEST = 1e-60  # length to divide by in place of 0
 
-BLOCK_BYTES = 1 << 26
-"""Bytes of the vectors that are read at once for the ranges."""
+BLOCK_BYTES = 1 << 26  # bytes of the vectors that are read at once for the ranges
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
-Encoding: TypeAlias = Computing[EncoderSettings]
-"""Settings of a job that encodes texts."""
+Encoding: TypeAlias = Computing[EncoderSettings]  # settings of a job that encodes texts
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
@@ -103,6 +102,7 @@ def _encode_missing(encoder: Encoder | None, texts: Texts, system: str, shared: 
     if encoder is not None:
         parts: list[np.ndarray] = []
         facts = _encode(encoder, texts.filter(shared.missing), system, parts.append)
+        facts.pop("computation", None)  # that of a part
         vectors[shared.missing] = np.concatenate(parts)
     write(vectors)
     made = together([facts["made"], *shared.made()])
@@ -128,6 +128,7 @@ def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[s
         "distinct_texts": len(distinct),
         "dim": encoder.dim,
         "made": made,
+        **({"computation": computation} if (computation := encoder.computation()) else {}),
         "encoder": encoder.described(),
         "counts": {name: count for name, count in counts.items() if count is not None},
     }

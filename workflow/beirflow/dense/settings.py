@@ -7,8 +7,7 @@ from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.training.settings import Training
 
-INSTRUCTION = "{instruction}"
-"""In a prefix of queries, where the instruction of the dataset is written."""
+INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,7 @@ class DenseSettings(EncoderSettings):
 
 _MODEL = {each.name for each in fields(ModelSettings)}
 
-OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
-"""Settings that no vector that is encoded depends on."""
+OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that no vector that is encoded depends on
 
 NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""

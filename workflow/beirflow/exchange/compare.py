@@ -15,27 +15,18 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import (
-    doubts_about_means,
-    doubts_about_record,
-    doubts_about_run,
-    doubts_about_values,
-    per_query,
-)
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, doubts_about_values, per_query
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
-REPRODUCED = [MAIN, "Recall@100"]
-"""Measures whose reproduction is judged: those of the BEIR paper."""
+REPRODUCED = [MAIN, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
 
-UNSEEN = 0.00005
-"""Difference between means that four decimals do not show."""
+UNSEEN = 0.00005  # difference between means that four decimals do not show
 
-SHOWN = 10
-"""Reasons on the terminal; the JSON has all."""
+SHOWN = 10  # reasons on the terminal; the JSON has all
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """Keys of a record about its job and other files; they may differ between equal results."""

@@ -31,21 +31,13 @@ OTHER_NAMES = {
 }
 """By measure, another that some sources print under its name, in words and as it is called here."""
 
-SELF_MATCH = 1e30
-"""Score above those of a run."""
+SELF_MATCH = 1e30  # score above those of a run
 
 Means = Mapping[str, float]
 
 
 def explain(
-    *,
-    run_path: str,
-    qrels_path: str,
-    documents_path: str,
-    means_path: str,
-    settings: Mapping[str, Any],
-    page_path: str,
-    job: Job,
+    *, run_path: str, qrels_path: str, documents_path: str, means_path: str, settings: Mapping[str, Any], page_path: str, job: Job
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 

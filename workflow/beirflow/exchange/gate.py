@@ -31,8 +31,7 @@ from beirflow.sources.query_lists import for_reading
 
 ALPHA = 0.05
 
-LOST = 10
-"""Queries that lost most, over all comparisons."""
+LOST = 10  # queries that lost most, over all comparisons
 
 PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
 

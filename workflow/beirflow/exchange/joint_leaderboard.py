@@ -26,11 +26,9 @@ from beirflow.files.errors import DataError
 from beirflow.report.leaderboard import leaderboard, notes
 from beirflow.report.pages import Cell, Column, Table, write_page
 
-SHOWN = 3
-"""Failed checks that are named of a folder."""
+SHOWN = 3  # failed checks that are named of a folder
 
-LONGEST = 200
-"""Characters of each; ``snakemake -- audit`` says everything."""
+LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from beirflow.imported.run_rows import HEADER_END, HEADER_START
 from beirflow.runs.run_file import queries_without_line, write_trec
 
 START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
-MEASURES = ["NDCG@10", "Recall@100"]
-"""Those that the BEIR paper reports."""
+MEASURES = ["NDCG@10", "Recall@100"]  # those that the BEIR paper reports
 
 OF_THE_MACHINE = ("device", "driver")
 

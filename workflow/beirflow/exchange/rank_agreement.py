@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from scipy.stats import kendalltau
 
-PERSISTENCE = 0.9
-"""p of the rank-biased overlap: of what a reader looks at, 86 per cent is in the first 10."""
+PERSISTENCE = 0.9  # p of the rank-biased overlap: of what a reader looks at, 86 per cent is in the first 10
 
-DEPTH = 250
-"""Ranks that are looked at; those after them weigh less than 1e-11 together."""
+DEPTH = 250  # ranks that are looked at; those after them weigh less than 1e-11 together
 
 
 def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = PERSISTENCE) -> float:

@@ -13,17 +13,13 @@ from scipy.stats import kendalltau, ttest_rel
 
 from beirflow.evaluation.paired_tests import equivalence
 
-DEPTH = 1000
-"""Ranks that are looked at."""
+DEPTH = 1000  # ranks that are looked at
 
-PERSISTENCE = 0.95
-"""p of the rank-biased overlap there."""
+PERSISTENCE = 0.95  # p of the rank-biased overlap there
 
-LEAST_SPREAD = 1e-12
-"""Differences that are less far apart differ by rounding alone."""
+LEAST_SPREAD = 1e-12  # differences that are less far apart differ by rounding alone
 
-Scores = Mapping[str, float]
-"""The values of a measure by query."""
+Scores = Mapping[str, float]  # the values of a measure by query
 
 
 def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> float | None:

@@ -21,8 +21,7 @@ COLUMNS = {
 }
 """Columns by kind of expansion."""
 
-WINDOW_ROWS = 16_384
-"""Rows of a row group, which are in memory together while they are written."""
+WINDOW_ROWS = 16_384  # rows of a row group, which are in memory together while they are written
 
 
 def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]]) -> None:

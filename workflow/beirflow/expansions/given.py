@@ -26,16 +26,11 @@ from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
 from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
 
-LINE_BYTES = 1 << 26
-"""Bytes of a line that is refused: a file without line feeds must not fill memory."""
+LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line feeds must not fill memory
 
-BLOCK_IDS = 1 << 18
-"""Number of ids that are Python strings at a time."""
+BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
-EXPECTED = {
-    "queries": "'queries', a list of strings",
-    "weights": "'weights', an object with a number from 0 for each word",
-}
+EXPECTED = {"queries": "'queries', a list of strings", "weights": "'weights', an object with a number from 0 for each word"}
 
 
 def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk: int, output_path: str, job: Job) -> None:

@@ -39,8 +39,7 @@ class Load(Protocol):
         """Return the reader of the documents."""
 
 
-Making: TypeAlias = Computing[Expansion]
-"""Settings of a job that expands documents."""
+Making: TypeAlias = Computing[Expansion]  # settings of a job that expands documents
 
 
 class ExpansionLog(ResumeFile):

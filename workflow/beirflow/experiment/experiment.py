@@ -133,6 +133,15 @@ class Experiment(Datasets):
         return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
 
     @property
+    def similarity_pairs(self) -> list[tuple[str, str]]:
+        """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
+        by_vectors: dict[str, dict[str, str]] = {}
+        for name in self.chosen_systems:
+            if compared := self._family(name).compared(self.systems[name].settings):
+                by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
+        return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
+
+    @property
     def _seen(self) -> set[str]:
         """Return the configured datasets that a configured system was trained on."""
         return {row for splits in self.in_domain.values() for row in splits or ()}

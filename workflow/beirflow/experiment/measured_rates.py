@@ -185,9 +185,6 @@ def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
     queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
     seconds = stage.seconds(
-        words=documents * size.words,
-        pairs=documents * size.queries,
-        queries=queries,
-        rows=queries * min(depth, size.documents),
+        words=documents * size.words, pairs=documents * size.queries, queries=queries, rows=queries * min(depth, size.documents)
     )
     return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from beirflow.catalogue.catalogue import mteb_tasks
-from beirflow.catalogue.schema import CATALOGUE, Problems, choices, nearest, read_catalogue
+from beirflow.catalogue.schema import CATALOGUE, Problems, choices, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.models.settings import ModelSettings
@@ -149,8 +149,8 @@ def make_systems(
             settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
             systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
-            allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
-            problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
+            allowed = f"expected the settings of an encoder, or a dense system that encodes; {choices(base, possible)}"
+            problems.add(f"{path}.{name}.base", base, allowed)
     possible |= {name: systems[name] for name in trained if name in systems}
     for name, entry in variants.items():
         other = entry["variant_of"]
@@ -160,7 +160,7 @@ def make_systems(
             settings = replace(possible[other].settings, name=name, **given)
             systems[name] = System(name, DEFAULT, settings, possible[other].trained_on)
         else:
-            allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
+            allowed = f"expected a dense system that encodes; {choices(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
     return with_scorers({name: systems[name] for name in entries if name in systems}, entries, known, path, problems)
 
@@ -188,8 +188,8 @@ def with_scorers(
         key = f"{path}.{name}"
         if not (scorer := _scorer(other)):
             able = [each for each in every if _scorer(every[each])]
-            allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
-            problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
+            allowed = f"this system cannot score pairs; name a folder, a hub id, or one that can: {choices(other.name, able)}"
+            problems.add(f"{key}.model", other.name, allowed)
             continue
         for setting in sorted(set(entries[name]) - {*OWN, "family", "model", "trained_on"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"

@@ -12,8 +12,7 @@ logger = logging.getLogger(__name__)
 
 LOG_EVERY_SECONDS = 10.0
 
-_of_job: list[str] = []
-"""Name of the job that this process runs, if any."""
+_of_job: list[str] = []  # name of the job that this process runs, if any
 
 
 @contextmanager
@@ -27,8 +26,7 @@ def named_job(name: str) -> Iterator[None]:
         _of_job[:] = before
 
 
-_silenced: list[bool] = []
-"""Not empty while nothing is shown."""
+_silenced: list[bool] = []  # not empty while nothing is shown
 
 
 @contextmanager

@@ -27,16 +27,13 @@ from beirflow.files.writing import atomic_path
 RECORD_DIGEST = "record_sha256"
 """Last key of every JSON file: the digest of everything before it, so that a record can be checked by itself."""
 
-FORMAT = 1
-"""Of the records that this code writes; another number where a word means something else."""
+FORMAT = 1  # of the records that this code writes; another number where a word means something else
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
-ASSUMED = "assumed"
-"""Key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed."""
+ASSUMED = "assumed"  # key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed
 
-Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
-"""sha256 by the path of the file."""
+Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]  # sha256 by the path of the file
 
 
 @dataclass(frozen=True)

@@ -88,12 +88,7 @@ def others(queries: pa.Table, evaluated: pa.Table) -> pa.Array:
 
 
 def _of_others(
-    settings: FusionSettings,
-    on: str,
-    runs: Sequence[pa.Table],
-    queries: pa.Table,
-    qrels: pa.Table,
-    evaluated: pa.Table,
+    settings: FusionSettings, on: str, runs: Sequence[pa.Table], queries: pa.Table, qrels: pa.Table, evaluated: pa.Table
 ) -> tuple[list[pa.Table], pa.Table, int]:
     """Return runs and judgements without the queries that are evaluated, and how many these are."""
     ids = others(queries, evaluated)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-DATASET = "{dataset}"
-"""Placeholder for the name of a corpus in a path."""
+DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 import torch
 
 from beirflow.files.errors import DeviceError, ModelError
 from beirflow.jobs.devices import is_out_of_memory
 from beirflow.jobs.energy import count_gpu
-from beirflow.jobs.gpu_lease import lease
+from beirflow.jobs.gpu_lease import jobs_on, lease
 from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterat
     """
     gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
     if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):
-        count_gpu(gpu)
+        count_gpu(gpu, partial(jobs_on, gpu) if gpu else None)
     with explained_errors(gpu, saves_memory):
         yield
 

@@ -1,9 +1,23 @@
 """The hardware that a job computes on: device, threads, share of a GPU; with a model also precision and size of batches."""
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+
+@contextmanager
+def using_threads(number: int) -> Iterator[None]:
+    """Set the number of threads of torch in the block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

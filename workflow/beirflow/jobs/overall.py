@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-SHOWN = 3
-"""Most jobs that a line names."""
+SHOWN = 3  # most jobs that a line names
 
-START = 2.0
-"""Fixed start-up time of a job, in seconds."""
+START = 2.0  # fixed start-up time of a job, in seconds
 
 
 @dataclass(frozen=True)

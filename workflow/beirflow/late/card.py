@@ -20,15 +20,12 @@ from beirflow.models.card_modules import LATE, MODEL_CONFIG, dense_step, other_f
 from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
 
 COLBERT_CLASS = "HF_ColBERT"
-QUERY_LENGTH = 32
-"""Length of queries in ColBERT and PyLate, unless stated."""
+QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
 
-LONGEST_TEXT = 1 << 17
-"""Most tokens that a model may claim to read."""
+LONGEST_TEXT = 1 << 17  # most tokens that a model may claim to read
 
 PUNCTUATION = tuple(string.punctuation)
-MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}
-"""Markers of ColBERT, unless stated."""
+MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}  # markers of ColBERT, unless stated
 
 TOKENS = "token_embeddings"
 MASK, POOLING = "MultiVectorMask", "Pooling"

@@ -13,8 +13,7 @@ import torch
 
 from beirflow.late.vectors import LONGEST, TokenVectors
 
-UNIT_ROUNDOFF = 2.0**-24
-"""Unit roundoff of float32."""
+UNIT_ROUNDOFF = 2.0**-24  # unit roundoff of float32
 
 
 class Sizes(NamedTuple):

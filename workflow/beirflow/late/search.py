@@ -28,11 +28,9 @@ from beirflow.runs.ranking import Hits, byte_order, merge_hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
 from beirflow.runs.shortlist import Candidates, Shortlist
 
-SPARE = 128
-"""Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
+SPARE = 128  # candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th
 
-CROWDED_PAIRS = 1 << 20
-"""Pairs that are scored and merged at once where all documents of a segment may tie."""
+CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
 
 
 class Part(NamedTuple):
@@ -233,13 +231,7 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
 
 
 def search_tokens(
-    *,
-    request: SearchRequest,
-    model_path: str,
-    query_vectors_path: str,
-    chunk_vectors_path: str,
-    hardware: Hardware,
-    job: Job,
+    *, request: SearchRequest, model_path: str, query_vectors_path: str, chunk_vectors_path: str, hardware: Hardware, job: Job
 ) -> None:
     """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 

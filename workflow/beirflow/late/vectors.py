@@ -14,11 +14,9 @@ from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
 FORMAT = b"beirflow token vectors 1"
 
-SEGMENT_TOKENS = 1 << 17
-"""Vectors after which a segment ends: 32 MiB of 128 dimensions."""
+SEGMENT_TOKENS = 1 << 17  # vectors after which a segment ends: 32 MiB of 128 dimensions
 
-LONGEST = 1.01
-"""Largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers."""
+LONGEST = 1.01  # largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers
 
 _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
 

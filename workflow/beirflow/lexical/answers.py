@@ -13,8 +13,7 @@ from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
-IN_MEMORY = 4.0
-"""Memory of postings relative to the disk, where they are compressed."""
+IN_MEMORY = 4.0  # memory of postings relative to the disk, where they are compressed
 
 
 def open_answers(asked: Asked) -> Opened:

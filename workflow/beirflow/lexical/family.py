@@ -24,8 +24,7 @@ from beirflow.lexical.settings import LexicalSettings
 from beirflow.postings.languages import ANALYZERS, ENGLISH, REFUSED
 from beirflow.runs.family import TOOK, Family, Record, Setting, Stage, System
 
-WORD_BYTES = 1.3
-"""Bytes of postings for each word; 1.2 on NFCorpus and SciFact."""
+WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
 
 COUNTED = (*TOOK, "counts", "analyzer", "statistics")
 

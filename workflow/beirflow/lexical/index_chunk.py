@@ -19,11 +19,9 @@ from beirflow.lexical.index import Index
 from beirflow.lexical.indexing import Texts, WeightedWords, index_texts, index_words
 from beirflow.lexical.postings import Postings, made_with, write_postings
 
-BATCH_DOCUMENTS = 4096
-"""Number of documents that are read at once."""
+BATCH_DOCUMENTS = 4096  # number of documents that are read at once
 
-HUNDRED = 100
-"""Count of a word of the weight 1 (DeepCT, section 3.2)."""
+HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 
 Advance = Callable[[int], None]
 

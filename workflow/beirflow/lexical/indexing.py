@@ -20,11 +20,9 @@ from beirflow.postings.languages import ENGLISH
 BATCH_BYTES = 1 << 24
 """Maximum bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""
 
-Texts = tuple[pa.Array, pa.Array]
-"""Titles and texts of some documents, as many of both, strings; nulls count as empty."""
+Texts = tuple[pa.Array, pa.Array]  # titles and texts of some documents, as many of both, strings; nulls count as empty
 
-MOST_TERMS = 1 << 24
-"""Maximum number of terms of a document of weighted words: larger frequencies are not exact in float32."""
+MOST_TERMS = 1 << 24  # maximum number of terms of a document of weighted words: larger frequencies are not exact in float32
 
 FILLED = r"[^\x00-\x20]"
 """Filled text by Anserini, which calls Java's ``String.trim``: white space is every character up to the space, and no other."""

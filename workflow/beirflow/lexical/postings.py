@@ -31,8 +31,7 @@ PART_POSTINGS = 1 << 20
 TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
 DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
-PARTS = "part_terms"
-"""Column with the first term of each part, by its place, int64."""
+PARTS = "part_terms"  # column with the first term of each part, by its place, int64
 
 
 @dataclass(frozen=True)

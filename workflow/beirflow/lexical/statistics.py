@@ -22,8 +22,7 @@ from beirflow.lexical.index import Index
 from beirflow.lexical.postings import Postings, made_with, open_postings, places_in_order
 from beirflow.runs.searched import places_of
 
-PENDING_TERMS = 1 << 22
-"""Number of terms of chunks that wait to be added up: some 40 bytes each."""
+PENDING_TERMS = 1 << 22  # number of terms of chunks that wait to be added up: some 40 bytes each
 
 FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
 """The column of :class:`~beirflow.lexical.postings.Postings` that counts the documents of each field."""

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from beirflow.models.json_server import JsonServer
 
-ANSWER_BYTES = 1 << 20
-"""Most bytes of an answer."""
+ANSWER_BYTES = 1 << 20  # most bytes of an answer
 
 
 class ChatAnswer(NamedTuple):

@@ -24,8 +24,7 @@ from beirflow.models.json_server import JsonServer, TooLargeError
 
 logger = logging.getLogger(__name__)
 
-ANSWER_BYTES = 1 << 20
-"""Most bytes of an answer for each text, and once more: a vector of 16,384 numbers has less than half."""
+ANSWER_BYTES = 1 << 20  # most bytes of an answer for each text, and once more: a vector of 16,384 numbers has less than half
 
 
 @dataclass(kw_only=True, repr=False, eq=False)  # its address may hold a password

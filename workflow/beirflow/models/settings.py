@@ -6,8 +6,7 @@ from typing import Any
 
 from beirflow.datasets.document_text import TITLE_END
 
-ONNX = ".onnx"
-"""Suffix of the weights that ONNX Runtime computes."""
+ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
 
 
 @dataclass(frozen=True)

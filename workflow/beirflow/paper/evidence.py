@@ -103,6 +103,8 @@ class Evidence:
     grades: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     # by dataset, the documents that have a title alone, and all documents
     without_text: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # by dataset, the columns of ``similarities.csv`` for one pair of systems
+    similarities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:

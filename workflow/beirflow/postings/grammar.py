@@ -14,8 +14,7 @@ LONGEST_TOKEN = 255
 LOOK_AHEAD = 1024
 """Number of characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
 
-WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"
-"""Marks that belong to the character before them."""
+WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"  # marks that belong to the character before them
 
 # The signs became letters after Unicode 12, Lucene's.
 _LETTER = rf"(?![\u00b8\u02e5-\u02eb\u0558\u055a\u058a\ua708-\ua716])[\p{{WB=Hebrew_Letter}}\p{{WB=ALetter}}]{WITH}"

@@ -41,8 +41,7 @@ DRAWN = 20_000  # signs of a test; their least p, times the number of systems, i
 INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
 """Columns of ``cost.csv`` of stages before the first query."""
 
-COSTS = ("milliseconds", "bytes_per_million", "price")
-"""Kinds of cost that have a front."""
+COSTS = ("milliseconds", "bytes_per_million", "price")  # kinds of cost that have a front
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a que
 FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
 """By kind of cost, the column of its Pareto front."""
 
-Means = Mapping[tuple[str, str], Mapping[str, float]]
-"""By system and dataset, the measures."""
+Means = Mapping[tuple[str, str], Mapping[str, float]]  # by system and dataset, the measures
 
 Blocks = Sequence[Sequence[str]]
 """The datasets whose ranks are averaged, those of one corpus together: without those that any compared system was trained on."""

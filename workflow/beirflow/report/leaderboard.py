@@ -11,9 +11,7 @@ from beirflow.evaluation.paired_tests import against
 from beirflow.evaluation.summary import BETWEEN, DEVIATION, NOT_STATED, NOT_TRAINED, SEEDS, TRAINED_ON, distinct
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
-from beirflow.report.tables import MOST_FLAT, Sources
-
-SYSTEM = Column("System", number=False, classes="stub")
+from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
 
 SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"

@@ -24,8 +24,7 @@ from beirflow.runs.run_file import RUN
 Answer = Callable[[str], Hits]
 """Gives the best documents of a query by its text: hits of the query 0, by rank, whose rows count through all chunks."""
 
-NOTHING_EXCLUDED = np.array([-1])
-"""No self match of the only query: it has a text and no id."""
+NOTHING_EXCLUDED = np.array([-1])  # no self match of the only query: it has a text and no id
 
 
 class NoAnswerError(BeirflowError):

@@ -16,8 +16,7 @@ from beirflow.runs.candidates import Candidates, origin_of, write_candidates
 from beirflow.runs.ranking import Hits, Ties
 from beirflow.runs.searched import Ids, read_ids, rows_of_pairs
 
-Records = Mapping[str, Mapping[str, Any]]
-"""Contents of records, by path of the file that each is of."""
+Records = Mapping[str, Mapping[str, Any]]  # contents of records, by path of the file that each is of
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 from beirflow.files.layout import MODEL, Pattern
 from beirflow.jobs.by_name import by_name
 
-TOKENS_PER_WORD = 1.3
-"""Tokens of an English word in the vocabularies of common encoders, until they are measured."""
+TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,13 @@ class TunedOn(NamedTuple):
 ITS_MODEL = Pattern("models")
 """Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
 
-FIRST_STAGES = Pattern("first_stages")
-"""Among these: the runs that the system reads, with their records."""
+FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
 
-TOOK = ("made", "seconds", "bytes")
-"""Keys of every record of what a job computed."""
+TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
 
-ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
-"""Keys of the record of vectors."""
+COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
+
+ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
 
 
 class Record(NamedTuple):
@@ -202,6 +200,10 @@ class Family:
     def learns(self, settings: Any) -> bool:
         """Test whether a part of a system was trained, not counting the systems that it reads."""
         return True
+
+    def compared(self, settings: Any) -> tuple[str, str] | None:
+        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        return None
 
     # Other systems.
 

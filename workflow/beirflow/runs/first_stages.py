@@ -16,16 +16,8 @@ from beirflow.runs.run_file import NewRun, read_run
 class FirstStages:
     """The runs of some systems on one corpus. Raises DataError if one is not as recorded, or of another corpus or system.
 
-    Args:
-        systems: Names of the systems.
-        run_paths: Their runs, each next to its record.
-        corpus_path: ``corpus.json`` of the corpus.
-        job: The job that reads them.
-
-    Attributes:
-        corpus: Digests of the queries and the documents, by path below the results; neither is read.
-        runs: The runs, in the same order, with the columns of :data:`~beirflow.runs.run_file.RUN`.
-        inputs: Digests of what was read, by path below the results.
+    ``runs`` have the columns of :data:`~beirflow.runs.run_file.RUN`, in the order of the systems. ``corpus`` are the digests of
+    queries and documents, neither of which is read, and ``inputs`` those of what was read, by path below the results.
     """
 
     def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus_path: str, job: Job) -> None:

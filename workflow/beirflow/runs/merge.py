@@ -21,8 +21,7 @@ from beirflow.runs.searched import check_one_source, read_every_id
 CANDIDATES = 1 << 24
 """Number of candidates from which on they are cut to the k best; with those of another chunk some 70 bytes each are sorted."""
 
-RUN_ROWS = 1 << 20
-"""Rows of a run that are looked up and written at once."""
+RUN_ROWS = 1 << 20  # rows of a run that are looked up and written at once
 
 
 def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: PreparedCorpus, job: Job) -> None:

@@ -31,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 WHITESPACE = re.compile(r"\s")
 
-NUL = "\0"
-"""Sign that ends a text for trec_eval: two ids that differ behind it would be the same."""
+NUL = "\0"  # sign that ends a text for trec_eval: two ids that differ behind it would be the same
 
 
 @dataclass(frozen=True)

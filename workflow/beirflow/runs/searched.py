@@ -16,8 +16,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.sources.forms import EXCLUDED
 
-MOST_EXCLUDED = 1 << 27
-"""Queries times the most documents that one of them excludes: a GiB."""
+MOST_EXCLUDED = 1 << 27  # queries times the most documents that one of them excludes: a GiB
 
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""

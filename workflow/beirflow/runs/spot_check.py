@@ -19,11 +19,9 @@ from beirflow.runs.family import System
 
 S = TypeVar("S", bound=Any)
 
-MODEL_PLACE = ("model", "offline", "revision")
-"""Settings that say where a model is."""
+MODEL_PLACE = ("model", "offline", "revision")  # settings that say where a model is
 
-BLOCK_ROWS = 16_384
-"""Documents of a chunk that are searched at a time."""
+BLOCK_ROWS = 16_384  # documents of a chunk that are searched at a time
 
 BESIDE = (-1, 1)
 """Distances in rank of the rivals of a relevant hit, which are drawn rather than others: to pass them costs least."""

@@ -35,8 +35,12 @@ def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
     folder = folder / forum if forum else folder
     files = [folder / name for name in (CORPUS, QUERIES, qrels_of(split))]
     missing = [str(file.relative_to(folder)) for file in files if not file.is_file()]
+    if folder.is_file():
+        raise ConfigError(f"{folder} is a file; expected a folder or a .zip in BEIR form, or the 'form' of the file")
     if missing:
-        raise ConfigError(f"{folder}: a dataset in BEIR form was expected here, but it has no {', '.join(missing)}")
+        splits = ", ".join(sorted(each.stem for each in folder.glob(qrels_of("*")))) if (folder / CORPUS).is_file() else ""
+        instead = f"; splits are {splits}" if splits else ""
+        raise ConfigError(f"{folder}: a dataset in BEIR form was expected here, but it has no {', '.join(missing)}{instead}")
     return [str(file) for file in files]
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
-"""The parts of a dataset on a hub."""
+CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of a dataset on a hub
 
 EXCLUDED = "excluded_ids"
 """Key of a query, and column of ``queries.parquet``: documents that are left out of its ranking, as in BRIGHT."""
@@ -66,8 +65,7 @@ class HubForm:
         return self.hub, self.revision
 
 
-Form = LabelledForm | SamplesForm | HubForm
-"""Any form other than BEIR's."""
+Form = LabelledForm | SamplesForm | HubForm  # any form other than BEIR's
 
 FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
 

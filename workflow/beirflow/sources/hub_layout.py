@@ -75,11 +75,9 @@ LAYOUTS = {
 }
 """Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, and BEIR-NL's CQADupStack."""
 
-CARD = "README" + ".md"
-"""The card of a dataset."""
+CARD = "README" + ".md"  # the card of a dataset
 
-FRONT_MATTER = 1 << 21
-"""Limit of the characters of the front matter of a card: one with a thousand configs has some 100,000."""
+FRONT_MATTER = 1 << 21  # limit of the characters of the front matter of a card: one with a thousand configs has some 100,000
 
 MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
 """Limits for a config: entries of ``data_files``, entries with wildcards, and characters of an entry."""
@@ -89,11 +87,9 @@ SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 
 DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{5}-of-\d{5})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
 
-ANY_FOLDERS = "**"
-"""Component of a pattern that stands for any number of folders."""
+ANY_FOLDERS = "**"  # component of a pattern that stands for any number of folders
 
-Splits = dict[str, list[str]]
-"""Files by split."""
+Splits = dict[str, list[str]]  # files by split
 
 
 def files_of(

@@ -22,11 +22,9 @@ from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
-BATCH_ROWS = 2048
-"""Rows of a Parquet file that are read at a time."""
+BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
 
-OTHER_TASK = "instruction"
-"""Column of queries that changes what is relevant; a query without a value in it is a plain one."""
+OTHER_TASK = "instruction"  # column of queries that changes what is relevant; a query without a value in it is a plain one
 
 COLUMNS = {
     CORPUS: ("_id", "id", "title", "text"),
@@ -34,8 +32,7 @@ COLUMNS = {
     QRELS: ("query-id", "corpus-id", "score"),
 }
 
-NOTHING = ["N/A"]
-"""List of ids that stands for an empty one, in BRIGHT."""
+NOTHING = ["N/A"]  # list of ids that stands for an empty one, in BRIGHT
 
 Row = dict[str, Any]
 

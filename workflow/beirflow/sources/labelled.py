@@ -22,8 +22,7 @@ from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
-ID_DIGITS = 16
-"""Digits of an id that is made, of a digest in hexadecimal."""
+ID_DIGITS = 16  # digits of an id that is made, of a digest in hexadecimal
 
 
 class _QuerySource(DatasetSource):

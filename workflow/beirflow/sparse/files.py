@@ -15,8 +15,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.verified import damaged
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
-LUCENE_SCALE = 256 / 5
-"""Factor of weights before they are rounded to integers, in published runs with Lucene."""
+LUCENE_SCALE = 256 / 5  # factor of weights before they are rounded to integers, in published runs with Lucene
 
 FORMAT = b"beirflow term weights 2"
 
@@ -26,8 +25,7 @@ SEGMENT_POSTINGS = 1 << 23
 SEGMENT_DOCUMENTS = 1 << 16
 """Documents after which a segment ends, so that uint16 holds their rows: smaller on disk, and read in half the time."""
 
-STORED = {"none": np.float32, "lucene": np.uint16}
-"""Type of the weights, by how they are quantized."""
+STORED = {"none": np.float32, "lucene": np.uint16}  # type of the weights, by how they are quantized
 
 
 class Rows(NamedTuple):

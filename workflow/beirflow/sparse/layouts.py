@@ -20,8 +20,7 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ENCODER = "config_sentence_transformers.json"
 SPARTA_TERMS = 2000
 
-AROUND = 3
-"""Special tokens of a document with an expansion: before the text, behind it, and at the end."""
+AROUND = 3  # special tokens of a document with an expansion: before the text, behind it, and at the end
 
 
 @dataclass(frozen=True)

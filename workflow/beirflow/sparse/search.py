@@ -20,8 +20,7 @@ from beirflow.runs.searched import Ids, check_precision, check_rows, read_expans
 from beirflow.sparse.files import SEGMENT_POSTINGS, Rows, Segment, read_queries, read_segments
 from beirflow.sparse.settings import SparseSettings
 
-TURNED_POSTINGS = 1 << 20
-"""Postings that a thread reverses at a time."""
+TURNED_POSTINGS = 1 << 20  # postings that a thread reverses at a time
 
 
 class Backward(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
 
-INJECT = "inject"
-"""Kind of joining queries with a document: those of their tokens that its text lacks follow it."""
+INJECT = "inject"  # kind of joining queries with a document: those of their tokens that its text lacks follow it
 
 USUAL_LENGTHS = {"text_length": 400, "expansion_length": 100}
 """Lengths without other settings, for systems that add something to documents; Pyserini's."""
@@ -27,8 +26,6 @@ class SparseSettings(ModelSettings):
     # ``model``, queries are weighed as documents are; or ``tokens``, every token of a query weighs 1 and no model reads it. The
     # model's own way if None: of a SparseEncoder with two routes that of the queries, of SPARTA ``tokens``, else ``model``
     queries: str | None = None
-    query_model: str | None = None  # hub id, folder or package of the queries' own model; None if they have the documents'
-    query_revision: str | None = None  # its commit on the hub
     query_weights: str = "model.safetensors"  # name of the file that holds its weights
     pooling: str | None = None  # ``max`` or ``sum`` along the positions, of ``splade``; max if nothing says otherwise
     # ``relu`` or ``log1p_relu``, before the logarithm, of ``splade``; relu if nothing says otherwise

@@ -14,8 +14,7 @@ from beirflow.expansions.files import COLUMNS, ExpansionFile
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
 
-FILE_ROWS = 65_536
-"""Rows of a file that are read at a time."""
+FILE_ROWS = 65_536  # rows of a file that are read at a time
 
 
 @dataclass(frozen=True)

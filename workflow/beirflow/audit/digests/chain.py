@@ -13,6 +13,7 @@ from typing import Any
 
 from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
 from beirflow.audit.digests.folder import Listing, list_folder
+from beirflow.audit.digests.limits import Limits
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.audit.digests.repairs import Repairs
 from beirflow.audit.digests.setup import Setup
@@ -63,6 +64,7 @@ class Chain:
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
     repairs: Repairs | None = None  # makes the commands that repair something; as if the audit had been called here, if None
+    unpacked: set[str] = field(default_factory=set)  # tables that were read as a whole, within the limits
     busy: frozenset[str] = frozenset()  # files that a run in progress writes
     # by file and key, keys joined with slashes, what a fact was compared with
     compared: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -78,6 +80,11 @@ class Chain:
         if self.audited_with is None:
             raise ValueError("this chain is followed without a configuration")
         return self.audited_with
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Return the limits of reading the folder; holes in its files have no size."""
+        return Limits(sum((self.folder / path).lstat().st_blocks << 9 for path in self.listing.files))
 
     @cached_property
     def listing(self) -> Listing:

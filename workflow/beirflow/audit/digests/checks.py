@@ -1,5 +1,6 @@
 """The result of one check of an audit."""
 
+import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -47,6 +48,7 @@ UNREADABLE = (
     ArithmeticError,
     MemoryError,
     EOFError,
+    csv.Error,
     DataError,
     RecordError,
 )

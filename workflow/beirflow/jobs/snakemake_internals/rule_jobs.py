@@ -10,8 +10,7 @@ from typing import Any
 from beirflow.files import layout
 from beirflow.jobs.snakemake_internals.workflow_run import check_version
 
-EXPERIMENT = "stated_experiment"
-"""Name under which ``common.smk`` takes an experiment that is not made from the configuration."""
+EXPERIMENT = "stated_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
 
 
 class RuleJobs:

@@ -21,8 +21,7 @@ from beirflow.files.layout import job_error
 from beirflow.files.records import read_json
 from beirflow.jobs.overall import Overall
 
-HANDLER = "DefaultStreamHandler"
-"""Snakemake's name of its handler for the terminal."""
+HANDLER = "DefaultStreamHandler"  # Snakemake's name of its handler for the terminal
 
 NOISE = (
     *("Building DAG", "Using shell", "Select jobs", "Conda environments:", "Singularity containers:", "Group jobs:"),
@@ -34,8 +33,7 @@ NOISE = (
 
 NOTHING = "Nothing to be done"
 INTERRUPTED = "Terminating processes on user request"
-ENDING = "Will exit after finishing currently running jobs"
-"""After SIGTERM; Snakemake repeats it whenever a job ends."""
+ENDING = "Will exit after finishing currently running jobs"  # after SIGTERM; Snakemake repeats it whenever a job ends
 
 SILENT = {
     *(LogEvent.WORKFLOW_STARTED, LogEvent.RESOURCES_INFO, LogEvent.RUN_INFO, LogEvent.PROGRESS),
@@ -46,16 +44,13 @@ SILENT = {
 OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "SubprocessError")
 """Exceptions that Snakemake logs when a script fails, whose error the job has written."""
 
-FAILED = "At least one job did not complete successfully"
-"""In the exception that ends a run."""
+FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
 
-LOCKED = "LockException"
-"""Exception for a working folder in which another run writes the same files, or was killed."""
+LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
 
-EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
-"""Time between two lines about progress, while jobs run and when one ends."""
+EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
 
 
 class Terminal(logging.Handler):

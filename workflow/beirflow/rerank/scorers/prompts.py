@@ -16,8 +16,7 @@ from beirflow.rerank.scorers.render_template import SECONDS
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 """Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
 
-WAIT = 60
-"""Seconds until a process is ended that renders a template, its start included."""
+WAIT = 60  # seconds until a process is ended that renders a template, its start included
 
 MARKS = ("\ue000query\ue001", "\ue000document\ue001")
 """Placeholders of the texts, in characters that Unicode leaves to private use."""
