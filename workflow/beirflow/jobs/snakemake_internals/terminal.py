@@ -12,12 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import TextIO
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from beirflow.files.errors import DataError
 from beirflow.files.layout import job_error
+from beirflow.files.progress import logged_share
 from beirflow.files.records import read_json
 from beirflow.jobs.overall import Overall
 
@@ -101,7 +103,7 @@ class Terminal(logging.Handler):
         if self.dry and event != LogEvent.ERROR:
             known = False
         elif event == LogEvent.JOB_INFO:
-            known = self._begin_job(facts["jobid"], facts["rule_name"], facts["rule_msg"])
+            known = self._begin_job(facts["jobid"], facts["rule_name"], facts["rule_msg"], facts.get("log"))
         elif event == LogEvent.JOB_FINISHED:
             known = self._end_job(facts["job_id"])
         elif event == LogEvent.JOB_ERROR:
@@ -142,10 +144,10 @@ class Terminal(logging.Handler):
             return message.startswith(NOISE)
         return True
 
-    def _begin_job(self, jobid: int, rule_name: str, rule_msg: str | None) -> bool:
+    def _begin_job(self, jobid: int, rule_name: str, rule_msg: str | None, log: Collection[str] | None) -> bool:
         name = self._messages[jobid] = rule_msg or rule_name
         if self.overall:
-            self.overall.begin(jobid, name)
+            self.overall.begin(jobid, name, partial(logged_share, next(iter(log or ()), "")))
         if rule_msg and "rules" not in self.quiet:  # the rule all has no message, and does nothing
             self._line(name)
         return True
