@@ -55,7 +55,7 @@ def test_a_system_has_the_training_data_of_all_that_it_is_made_from(model: dict[
         "near": {"approximate": "mine", "index": "sq"},
         "tuned": {
             "family": "fusion",
-            "of": ["bm25", "bm25qs", "bm25-multifield"],
+            "of": ["bm25", "bm25-multifield"],
             "method": "sum",
             "weights": {"tune": {"dataset": "nfcorpus.dev"}},
         },
