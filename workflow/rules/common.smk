@@ -72,11 +72,8 @@ def named_by(pattern):
     """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
 
     def file(wildcards):
-        names = {
-            **dict(wildcards.items()),
-            **experiment.in_paths(wildcards.system, wildcards.dataset),
-        }
-        return at(pattern).format(**names)
+        own = experiment.in_paths(wildcards.system, wildcards.dataset)
+        return at(pattern).format(**dict(wildcards.items()) | own)
 
     return file
 

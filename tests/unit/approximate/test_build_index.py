@@ -107,7 +107,7 @@ def make(made: Made, folder: Path, entry: Mapping[str, Any]) -> tuple[Forger, di
     name = load_experiment(config).chosen_systems[-1]
     forger = Forger.of(Made(made.results, config), folder)
     experiment = make_approximate(forger.results, config, name)
-    names = {"system": "second", "dataset": "small", "index": experiment.in_paths(name)["index"]}
+    names = {"system": "second", "dataset": "small", "index": experiment.in_paths(name, "small")["index"]}
     return forger, read_json((forger.results / INDEX(**names)).with_suffix(".json"))
 
 

@@ -26,6 +26,23 @@ def test_a_query_alone_finds_what_it_finds_among_others() -> None:
     assert faiss.cvar.distance_compute_blas_threshold == before
 
 
+def test_signs_find_the_documents_with_the_fewest_other_signs() -> None:
+    """The bits are those of sentence-transformers' ``quantize_embeddings``; which of equally many come first is faiss's."""
+    from sentence_transformers.util.quantization import quantize_embeddings
+
+    settings = ApproximateSettings("own", "dense", "binary", rescore=4)
+    vectors, queries = (RNG.standard_normal((n, 64)).astype(np.float32) for n in (500, 30))
+    rows = find_neighbours(trained_index(settings.built, vectors), queries, 40, settings, cosine=True, threads=2)
+    packed = [quantize_embeddings(each, "ubinary") for each in (queries, vectors)]
+    other = np.unpackbits(packed[0][:, None] ^ packed[1][None], axis=2).sum(axis=2)
+    np.testing.assert_array_equal(np.take_along_axis(other, rows, 1), np.sort(other, axis=1)[:, :40])
+    alone = [
+        find_neighbours(trained_index(settings.built, vectors), query[None], 40, settings, cosine=True, threads=1)[0]
+        for query in queries
+    ]
+    np.testing.assert_array_equal(rows, alone)
+
+
 def test_pairs_leave_out_what_was_not_found_and_the_excluded_row() -> None:
     rows = np.array([[4, -1, 2, 3], [2, 7, 4, 9], [-1, -1, -1, -1]])
     query, row = pairs_of(rows, np.array([-1, 7, 3]), 2)

@@ -32,7 +32,7 @@ def test_a_list_of_search_settings_makes_a_system_of_each_value_over_one_index(r
         ("lists-nprobe-3", None, 3),
         ("one", None, 2),
     ]
-    names = {experiment.in_paths(name)["index"] for name in settings}
+    names = {experiment.in_paths(name, "small")["index"] for name in settings}
     assert names == {"hnsw-m4-ef20-seed0", "ivf-flat-nlist4-seed0"}
 
 
@@ -50,11 +50,12 @@ def test_one_value_of_several_can_be_chosen_and_read_by_others(results_once: Mad
         ({**HNSW, "seed": 7, "build_threads": 3}, "hnsw-m4-ef20-seed7-threads3"),
         ({key: value for key, value in IVF_PQ.items() if key != "bits"}, "ivf-pq-nlist3-m8-bits8-seed0"),
         (SQ, "sq-bits4-seed0"),
+        ({"approximate": "second", "index": "binary", "rescore": [2, 4]}, "binary-seed0"),
     ],
 )
 def test_the_name_of_an_index_says_all_that_decides_over_it(results_once: Made, entry: dict[str, Any], name: str) -> None:
     experiment = loaded(results_once, {"own": entry})
-    assert experiment.in_paths(experiment.chosen_systems[-1])["index"] == name
+    assert experiment.in_paths(experiment.chosen_systems[-1], "small")["index"] == name
 
 
 WRONG = {
@@ -69,6 +70,7 @@ WRONG = {
     "bits": ({**SQ, "bits": 5}, r"own\.bits: found 5; allowed are 4, 6, 8, 16"),
     "codes": ({**IVF_PQ, "bits": 13}, r"own\.bits: found 13; expected at most 12"),
     "kind": ({**HNSW, "index": "hnws"}, r"own\.index: found 'hnws'; allowed are hnsw, .*did you mean 'hnsw'\?"),
+    "rescore": ({**HNSW, "rescore": 2}, r"own\.rescore: found 'rescore'; allowed are .*"),
     "dense": ({**HNSW, "family": "dense"}, r"own\.approximate: found 'approximate'; no such key here.*"),
 }
 

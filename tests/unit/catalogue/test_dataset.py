@@ -41,7 +41,7 @@ def refused(datasets: Any) -> str:
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_collection_is_all_its_members_each_pinned_and_described(name: str) -> None:
-    catalogue, experiment = load_catalogue(), load_experiment({"systems": "bm25", "datasets": name})
+    catalogue, experiment = load_catalogue(), load_experiment({"systems": "contriever", "datasets": name})
     corpora = [experiment.datasets[corpus] for corpus in experiment.chosen_datasets]
     assert list(experiment.chosen_rows) == list(catalogue.newer.collections[name].members)
     sums = (sum(corpus.documents or 0 for corpus in corpora), sum(corpus.queries or 0 for corpus in corpora))

@@ -164,7 +164,7 @@ def test_the_bytes_of_a_corpus_follow_from_its_first_chunk(families: Made, tmp_p
     shutil.copytree(families.results, results)
     made = experiment.systems[system]
     pattern = FAMILIES[made.family].searched(made.settings)[0]
-    names = {**experiment.in_paths(system), "dataset": "small"}
+    names = {**experiment.in_paths(system, "small"), "dataset": "small"}
     chunks = [results / pattern(**names, chunk=chunk) for chunk in range(experiment.chunks("small"))]
     stored = sum(path.stat().st_size for path in chunks)
     for path in (*map(record_of, chunks[1:]), results / f"metrics/{system}/small.json"):

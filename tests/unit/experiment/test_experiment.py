@@ -246,9 +246,9 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]
     assert "own" in experiment.systems_with_models
     assert not {"bits", "short"} & set(experiment.systems_with_models)
-    in_paths = experiment.in_paths("short")
+    in_paths = experiment.in_paths("short", "scifact")
     assert (in_paths["system"], in_paths["dimensions"]) == ("all-minilm-l6-v2", "64")
-    assert experiment.in_paths("own")["dimensions"] == "all"
+    assert experiment.in_paths("own", "scifact")["dimensions"] == "all"
     # What a variant changes encodes nothing again.
     alone = load_experiment({"systems": ["own"], "custom": {"systems": {"own": VARIANTS["own"]}}})
     beside = load_experiment({"systems": ["own", "bits"], "custom": {"systems": VARIANTS}})

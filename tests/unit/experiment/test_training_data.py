@@ -35,7 +35,7 @@ def test_every_system_of_the_catalogue_that_learns_states_its_training_data_or_t
     systems, known = catalogue_systems(), load_catalogue().known_datasets
     learning = {name: system for name, system in systems.items() if FAMILIES[system.family].learns(system.settings)}
     assert [name for name, system in learning.items() if not system.trained_on.source] == []
-    assert {"bm25", "bm25-multifield", "rrf-bm25-bge-base"} == set(systems) - set(learning) - {"min-max-bm25-bge-base"}
+    assert {"bm25", "bm25qs", "bm25-multifield", "rrf-bm25-bge-base"} == set(systems) - set(learning) - {"min-max-bm25-bge-base"}
     assert {each for system in systems.values() for each in system.trained_on.datasets or ()} <= set(known)
     assert [name for name, system in learning.items() if system.trained_on.datasets is None] == ["embeddinggemma-300m"]
     # As the BEIR paper has it: trained on MS MARCO, but for DPR, whose cell of NQ it marks.

@@ -120,7 +120,7 @@ def test_a_system_without_a_family_stays_dense() -> None:
 def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
     experiment = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}, "other": {"model": "m"}}}})
     catalogue = load_experiment({}).systems_of("lexical")
-    assert catalogue[:2] == ["bm25", "bm25-multifield"]
+    assert catalogue[:3] == ["bm25", "bm25qs", "bm25-multifield"]
     assert experiment.systems_of("lexical") == [*catalogue, "mine"]
     assert "other" in experiment.systems_of("dense")
     assert set(experiment.systems_of(*FAMILIES)) == set(experiment.systems)

@@ -29,12 +29,12 @@ def open_answers(asked: Asked) -> Opened:
     index = read_index(index_path, len(asked.doc_ids))
     chunks = [np.array(read_vectors(path, size)) for path, size in zip(vectors_paths, asked.sizes, strict=True)]
     order, firsts = byte_order(asked.doc_ids), asked.firsts
-    cosine, threads = similarity == "cosine", asked.threads
+    cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
 
     def answer(query: str) -> Hits:
         vector = np.concatenate([vectors for _, vectors in windows_of(encoder, [query], "queries")])
-        neighbours = find_neighbours(index, vector, asked.top_k, settings, cosine=cosine, threads=threads)
-        _, rows = pairs_of(neighbours, NOTHING_EXCLUDED, asked.top_k)
+        neighbours = find_neighbours(index, vector, candidates, settings, cosine=cosine, threads=threads)
+        _, rows = pairs_of(neighbours, NOTHING_EXCLUDED, candidates)
         rows = np.sort(rows)
         parts = [
             chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)

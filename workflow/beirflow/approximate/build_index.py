@@ -100,7 +100,10 @@ def trained_index(settings: IndexSettings, vectors: np.ndarray) -> Any:
     faiss = faiss_library()
     _check(settings, *vectors.shape)
     faiss.omp_set_num_threads(settings.build_threads)
-    index = faiss.index_factory(vectors.shape[1], settings.factory, faiss.METRIC_INNER_PRODUCT)
+    if settings.index == "binary":  # the signs; the documents with the fewest other ones than the query are found
+        index = faiss.IndexLSH(vectors.shape[1], vectors.shape[1], False, False)
+    else:
+        index = faiss.index_factory(vectors.shape[1], settings.factory, faiss.METRIC_INNER_PRODUCT)
     inner = faiss.downcast_index(index)
     if settings.index == "hnsw":
         inner.hnsw.efConstruction = settings.ef_construction

@@ -80,6 +80,7 @@ class ApproximateFamily(Family):
             "ivf-flat": vector + ID_BYTES,
             "ivf-pq": (settings.m or 0) * (settings.bits or 0) / 8 + ID_BYTES,
             "sq": DIMENSIONS * (settings.bits or 0) / 8,
+            "binary": DIMENSIONS / 8,
         }
         return of_a_document[settings.index] * documents + vector * (settings.nlist or 0)
 

@@ -72,9 +72,10 @@ def search_approximate(
     queries = np.array(read_vectors(paths.query_vectors_path, len(query_ids)))
     index = read_index(paths.index_path, len(doc_ids))
     start = time.perf_counter()
-    wanted = run.top_k + int(left_out.max())  # each document that is left out may take a place
+    candidates = run.top_k * settings.rescore
+    wanted = candidates + int(left_out.max())  # each document that is left out may take a place
     rows = find_neighbours(index, queries, wanted, settings, cosine=similarity == "cosine", threads=threads)
-    query, row = pairs_of(rows, excluded, run.top_k)
+    query, row = pairs_of(rows, excluded, candidates)
     with checked_while_read(of_chunks):
         parts = list(_scored(queries, query, row, paths.chunk_vectors_paths, sizes, doc_ids, run.top_k, similarity))
         hits = rank_hits(parts, doc_ids, run.top_k)

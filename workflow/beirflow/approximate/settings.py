@@ -19,7 +19,8 @@ KINDS = {
     "hnsw": Kind({"m": "m", "ef_construction": "ef"}, "ef_search", "ef"),
     "ivf-flat": Kind({"nlist": "nlist"}, "nprobe", "nprobe"),
     "ivf-pq": Kind({"nlist": "nlist", "m": "m", "bits": "bits"}, "nprobe", "nprobe"),
-    "sq": Kind({"bits": "bits"}),
+    "sq": Kind({"bits": "bits"}, "rescore", "rescore"),
+    "binary": Kind({}, "rescore", "rescore"),
 }
 """Kinds of indexes by their names in the configuration."""
 
@@ -30,7 +31,7 @@ DEFAULT_BITS = 8  # bits of a code of product quantisation, or of a quantised di
 class IndexSettings:
     """The settings that decide over an index."""
 
-    index: str  # "hnsw", "ivf-flat", "ivf-pq" or "sq"
+    index: str  # "hnsw", "ivf-flat", "ivf-pq", "sq" or "binary"
     m: int | None = None  # neighbours of a node of "hnsw", or sub-vectors of "ivf-pq"
     ef_construction: int | None = None  # candidates for the neighbours of a node of "hnsw"
     nlist: int | None = None  # lists of "ivf-flat" and "ivf-pq"
@@ -47,7 +48,7 @@ class IndexSettings:
 
     @property
     def factory(self) -> str:
-        """Description of the index for ``faiss.index_factory``."""
+        """Description of the index for ``faiss.index_factory``, which makes all but ``binary``."""
         return {
             "hnsw": f"HNSW{self.m},Flat",
             "ivf-flat": f"IVF{self.nlist},Flat",
@@ -75,6 +76,7 @@ class ApproximateSettings:
     bits: int | None = None
     seed: int = 0
     build_threads: int = 1
+    rescore: int = 1  # times the documents that are kept, the candidates that the index finds and exact scores rank
 
     def __post_init__(self) -> None:
         """Fill in the bits of the kinds that have some."""

@@ -21,6 +21,7 @@ from beirflow.dense.compression import Compression
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import excluded_rows
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
 
@@ -96,9 +97,15 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
     excluded = excluded_rows(subject.queries(), doc_ids, drop_self_matches=subject.drop_self_matches)
     index = trained_index(settings.built, Compression("float32", None, cosine).shortened(vectors))
-    wanted = subject.top_k + int((excluded >= 0).sum(axis=1).max())
+    candidates = subject.top_k * settings.rescore
+    wanted = candidates + int((excluded >= 0).sum(axis=1).max())
     neighbours = find_neighbours(index, np.array(queries[rows]), wanted, settings, cosine=cosine, threads=1)
-    query, row = pairs_of(neighbours, excluded[rows], subject.top_k)
+    query, row = pairs_of(neighbours, excluded[rows], candidates)
+    if settings.rescore > 1:
+        scores = (_scaled(queries[rows], cosine=cosine)[query] * _scaled(vectors, cosine=cosine)[row]).sum(axis=1)
+        best = np.lexsort((-byte_order(doc_ids)[row], -scores.astype(np.float32), query))
+        places = np.arange(len(best)) - np.searchsorted(query[best], query[best])
+        query, row = (each[best][places < subject.top_k] for each in (query, row))
     again = set(zip(query_ids.take(pa.array(query)).to_pylist(), doc_ids.take(pa.array(row)).to_pylist(), strict=True))
     run = pq.read_table(subject.file(RUN(system=settings.name, dataset=subject.dataset)), columns=["query_id", "doc_id"])
     run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))

@@ -63,16 +63,9 @@ def query_weights(
     The weight is ``idf * tf / (tf + k1 * (1 - b + b * length / avgdl))`` with the statistics of the documents, in float32 and in
     Anserini's order; the length is exact.
 
-    Args:
-        frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
-        counts: How often the query has each term, float32 of shape (n,).
-        lengths: Terms of the query, shape (n,).
-        field: The field in the whole corpus.
-        k1: As for documents.
-        b: As for documents.
-
-    Returns:
-        float32 of shape (n,).
+    ``frequencies`` is as for :func:`weights`, ``counts`` how often the query has each term, float32, and ``lengths`` the terms of
+    the query, all of shape (n,); ``field`` is the field in the whole corpus, ``k1`` and ``b`` are those of documents. Returns
+    float32 of shape (n,).
     """
     one, slow, part = np.float32(1), np.float32(k1), np.float32(b)
     mean = np.float32(field.terms) / np.float32(field.documents)

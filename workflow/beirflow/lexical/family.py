@@ -73,11 +73,13 @@ class LexicalFamily(Family):
 
     def problems_on(self, settings: LexicalSettings, datasets: Iterable[str]) -> list[Setting]:
         """Return the datasets whose language has no analyzer here."""
-        by_dataset = {dataset: settings.analyzers[dataset] for dataset in datasets if dataset in settings.analyzers}
+        missing: dict[str, list[str]] = {}
+        for dataset in datasets:
+            if (analyzer := settings.analyzers.get(dataset, ENGLISH)) not in ANALYZERS:
+                missing.setdefault(analyzer, []).append(dataset)
         return [
-            Setting("analyzer", analyzer, f"that of the language of {dataset}; {_unknown(analyzer)}")
-            for dataset, analyzer in by_dataset.items()
-            if analyzer not in ANALYZERS
+            Setting("analyzer", analyzer, f"that of the language of {', '.join(of)}; {_unknown(analyzer)}")
+            for analyzer, of in missing.items()
         ]
 
     def for_dataset(self, settings: LexicalSettings, dataset: str, corpus: str) -> LexicalSettings:
