@@ -233,7 +233,11 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
     for name, corpus in experiment.needed_runs:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
-        if dataset.form and dataset.form.own_candidates and system.family not in able:
+        states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
+        if FAMILIES[system.family].only_candidates(system.settings) and not states_some:
+            allowed = f"queries of {dataset.row} have no candidates; name a system in 'first' of the rerankers that read this one"
+            problems.add(f"systems.{name}", system.family, allowed)
+        if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", system.family, allowed)
         reads_lists = FAMILIES[system.family].reads_query_lists(system.settings)

@@ -34,7 +34,7 @@ class RerankSettings(ModelSettings):
     The model reads both texts together; or it is that of a system which encodes them apart, and then has a copy of its settings.
 
     Attributes:
-        first: Name of the system whose run is ranked again.
+        first: Name of the system whose run is ranked again; unless stated, the candidates that datasets state.
         depth: Documents of each query that are scored.
         below: Whether the documents below the depth are dropped, or keep their order behind the others.
         kind: ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others.
@@ -45,7 +45,7 @@ class RerankSettings(ModelSettings):
         late: The system of late interaction, likewise.
     """
 
-    first: str = field(kw_only=True)
+    first: str = field(kw_only=True, default="candidates")
     depth: int = 100
     below: Below = "drop"
     kind: str | None = None
