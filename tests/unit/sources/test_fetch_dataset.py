@@ -28,7 +28,6 @@ TEXTS = {"corpus": CORPUS, "queries": QUERIES}
 PLAIN = {**TEXTS, "qrels": JUDGED}
 NUMBERED = {name: [{"id": row["_id"], "text": row["text"]} for row in rows] for name, rows in TEXTS.items()}
 CANDIDATES = [{"query-id": "q1", "corpus-ids": ["d1"]}]
-CHANGED = {"qrel_diff": CANDIDATES}
 INSTRUCTED = [{"query-id": "q1", "instruction": "Only about one."}]
 BRIGHT = {"documents": CORPUS, "long_documents": CORPUS, "examples": [{"id": "0", "query": "one?", "gold_ids": ["d1"]}]}
 CURE = {"corpus": CORPUS, "queries-en": QUERIES, "qrels": JUDGED}
@@ -73,7 +72,6 @@ LAYOUTS = {
     "mFollowIR, changed judgements alone": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="{}-fas"),
     "mFollowIR, candidates of all languages": together(layout(PLAIN, "fas", form="{}-fas"), layout({"top_ranked": CANDIDATES})),
     "mFollowIR, no language": layout({**PLAIN, "top_ranked": CANDIDATES}, form="{}-fas"),
-    "mFollowIR across languages": layout({**PLAIN, "top_ranked": CANDIDATES}, "eng-fas", form="{}-eng-fas"),
     "FollowIR, a language as prefix": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="fas-{}"),
     "InstructIR": layout({**PLAIN, "instruction": INSTRUCTED}),
     "InstructIR, instructions as a column": layout({**PLAIN, "queries": [{**QUERIES[0], "instruction": "Only about one."}]}),
@@ -92,7 +90,6 @@ REASONS = {
     "mFollowIR, changed judgements alone": "'qrel_diff-fas', so its measure compares two runs",
     "mFollowIR, candidates of all languages": "'top_ranked', so each query has candidates of its own",
     "mFollowIR, no language": "name one of its languages or parts in 'subset'",
-    "mFollowIR across languages": "'top_ranked-eng-fas', so each query has candidates of its own",
     "FollowIR, a language as prefix": "'fas-qrel_diff', so its measure compares two runs of each topic, before and after a change"
     " of what is relevant; say 'layout: followir' for it",
     "InstructIR": "'instruction', so its queries come with instructions, which change what is relevant; say 'layout: followir' or"

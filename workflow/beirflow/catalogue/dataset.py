@@ -143,12 +143,10 @@ class Collection:
 
     Attributes:
         members: Names of its datasets.
-        main_measure: Measure by which its authors compare systems.
         citation: Its entry of ``citations.bib``.
     """
 
     members: tuple[str, ...]
-    main_measure: str
     citation: str
 
 
@@ -188,7 +186,7 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
             facts[row] = {**of_beir, **shared, **own}
             members[row] = _corpora(row, name, facts[row])
         rows = tuple(f"{name}.{member}" for member in entry["members"])
-        collections[name] = Collection(rows, entry["main_measure"], entry.get("citation", name))
+        collections[name] = Collection(rows, entry.get("citation", name))
     return Collections(collections, members, facts, content["refused"])
 
 

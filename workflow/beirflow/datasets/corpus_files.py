@@ -26,6 +26,9 @@ Where it ranks others, ``queries.parquet`` has them."""
 EXCLUDED_PAIRS = "excluded_pairs"
 """Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
 
+CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document", "characters")
+"""Counts of ``corpus.json`` that metrics repeat."""
+
 CANDIDATE_PAIRS = "candidate_pairs"
 """Count of ``corpus.json``: documents that the judged queries rank, where they rank no others."""
 

@@ -139,6 +139,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
             "judgements_without_document": missing.num_rows,
+            "characters": int(scan.characters.sum()),
             **excluded,
         },
         split=split,

@@ -25,6 +25,9 @@ from beirflow.sources.forms import HubForm, SamplesForm
 OF_MODELS = ("model", "query_model", "encoder", "generator")
 """Keys of settings that name a model."""
 
+OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
+"""Measures that only datasets of a layout have, or files in BEIR form."""
+
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
     *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
@@ -201,6 +204,11 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
     for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
         if value and cutoff_of(value) not in experiment.config["cutoffs"]:
             problems.add(key, value, f"a measure at one of the cutoffs, which are {experiment.config['cutoffs']}")
+        layout = OF_LAYOUTS.get((value or "").partition("@")[0])
+        for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets if layout else ()):
+            known = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else layout
+            if known != layout:
+                problems.add(key, value, f"{dataset.row} does not state what this measure compares; name another")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:

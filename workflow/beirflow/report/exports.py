@@ -37,6 +37,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "“": "``",
     "”": "''",
     "†": r"\dag{}",
+    "‡": r"\ddag{}",
     "–": "--",
     "▲": r"$^{\blacktriangle}$",
     "▼": r"$^{\blacktriangledown}$",

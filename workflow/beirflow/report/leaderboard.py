@@ -8,7 +8,17 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.paired_tests import against
-from beirflow.evaluation.summary import BETWEEN, NOT_STATED, NOT_TRAINED, TRAINED_ON, distinct
+from beirflow.evaluation.summary import (
+    BETWEEN,
+    NOT_AVERAGED,
+    NOT_STATED,
+    NOT_TRAINED,
+    OWN_MEASURE,
+    OWN_SCORE,
+    TRAINED_ON,
+    TRUNCATED,
+    distinct,
+)
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, Sources
@@ -24,6 +34,8 @@ RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number
 """Columns of a table of ranks; a single system has the first alone."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
+CUT = "‡"  # behind a score on a dataset with documents longer than the limit of the model, before their share
+LEAST_CUT = 0.005  # share that is shown
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
@@ -34,15 +46,32 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
-    trained = _trained(summary)
-    rows = [
-        [
-            replace(cell, text=cell.text + TRAINED) if (row[0].text, column) in trained else cell
-            for cell, column in zip(row, ("", *labels), strict=True)
-        ]
-        for row in table.rows
-    ]
+    trained, cut = _trained(summary), _cut(summary)
+    rows = []
+    for row in table.rows:
+        ends = [(TRAINED if (row[0].text, name) in trained else "") + cut.get((row[0].text, name), "") for name in ("", *labels)]
+        rows.append([replace(cell, text=cell.text + end) for cell, end in zip(row, ends, strict=True)])
     return replace(table, rows=rows)
+
+
+def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
+    """Return systems × means and datasets, each by the measure of its authors; None if that is ``measure`` for all."""
+    if OWN_MEASURE not in summary:
+        return None
+    rows = [row for row in summary.to_dict("records") if not str(row[OWN_MEASURE]).startswith(NOT_AVERAGED)]
+    own = {str(row["dataset"]): row[OWN_MEASURE] if isinstance(row[OWN_MEASURE], str) else measure for row in rows}
+    values = {(str(r["system"]), str(r["dataset"])): r[OWN_SCORE if isinstance(r[OWN_MEASURE], str) else measure] for r in rows}
+    means = {str(row["dataset"]) for row in rows if not isinstance(row["split"], str)}
+    names = sorted(own, key=lambda name: name not in means)
+    labels = {name: f"{name.partition(' (')[0] if name in means else name}: {own[name]}" for name in names}
+    caption = "Every dataset by the measure by which its authors compare systems"
+    return _table("own-measures", "By the measures of the authors", caption, values, labels, {}, len(means))
+
+
+def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """Return, for systems with datasets of which they did not read all documents to the end, how large a share these are."""
+    found = summary[summary[TRUNCATED] >= LEAST_CUT] if TRUNCATED in summary else summary[:0]
+    return {(str(row["system"]), str(row["dataset"])): f"{CUT}{row[TRUNCATED]:.0%}" for row in found.to_dict("records")}
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
@@ -177,6 +206,13 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences += _uncertainty_notes(uncertainty)
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
+    if _cut(summary):
+        sentences.append(
+            f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each."
+        )
+    if own := distinct(summary.get(OWN_MEASURE, ())):
+        apart = [each.removeprefix(NOT_AVERAGED) for each in own if each.startswith(NOT_AVERAGED)]
+        sentences += [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
     if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
