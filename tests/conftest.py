@@ -4,8 +4,7 @@ Packages that the tests of a GPU do not need are imported where they are used: t
 """
 
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 import torch
 import warm_jobs
-from filelock import FileLock
+from made_once import made_once, results_made_once
 from tiny_bert import save_tiny_bert
 
 if TYPE_CHECKING:
@@ -41,19 +40,6 @@ warm_jobs.forget_power_losses()
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """No content of files in the names of tests: what is packed holds the time, and all processes must name tests alike."""
     return argname if isinstance(val, bytes) and len(val) > 40 else None
-
-
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that is made by whichever of the processes of tests needs it first, and shared by all."""
-    here = factory.getbasetemp()
-    folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / f"once-{name}"
-    with FileLock(folder.with_suffix(".lock")):
-        if not (folder / "made").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            (folder / "made").touch()
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -143,12 +129,8 @@ def _workflow(folder: Path, model: Path, dataset: Path) -> "Workflow":
 @pytest.fixture(scope="session")
 def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> "Made":
     """Results of two systems on three datasets, for the tests that look at results; not to be changed."""
-    from results_maker import Made, audit_config, make_results
+    from results_maker import audit_config, make_results
 
-    threads, rayon = torch.get_num_threads(), os.environ.get("RAYON_NUM_THREADS")
-    folder = tmp_path_factory.mktemp("results")
-    config = audit_config(folder / "data", tiny_bert)
-    make_results(folder / "results", config)
-    torch.set_num_threads(threads)
-    os.environ.pop("RAYON_NUM_THREADS") if rayon is None else os.environ.update(RAYON_NUM_THREADS=rayon)
-    return Made(folder / "results", config)
+    return results_made_once(
+        tmp_path_factory, "results", lambda folder: make_results(folder / "results", audit_config(folder / "data", tiny_bert))
+    )

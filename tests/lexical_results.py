@@ -28,11 +28,12 @@ from beirflow.files.layout import (
     STATISTICS,
 )
 from beirflow.files.records import Job, read_json
-from beirflow.lexical.index import ANALYZER, Index
+from beirflow.lexical.index import Index
 from beirflow.lexical.index_chunk import index_chunk
 from beirflow.lexical.search_index import search_index
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import sum_statistics
+from beirflow.postings.languages import ENGLISH
 from beirflow.runs.merge import merge_chunks
 from beirflow.sparse.settings import SparseSettings
 from by_name import call
@@ -85,7 +86,7 @@ class LexicalResults:
 
     def path(self, pattern: Any, **names: Any) -> str:
         """A file of the results."""
-        return f"{self.results}/{pattern(**{'dataset': DATASET, 'analyzer': ANALYZER, **names})}"
+        return f"{self.results}/{pattern(**{'dataset': DATASET, 'analyzer': ENGLISH, **names})}"
 
     def record(self, pattern: Any, **names: Any) -> dict[str, Any]:
         """What a record says."""

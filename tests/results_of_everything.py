@@ -5,12 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.asked import corpus_of
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
-from beirflow.report.registry import FIGURES, PAPER_FIGURES
-from latencies import write_latency
-from results_maker import Made, run_rules
+from results_maker import Made, make_paper, make_report, run_rules
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
@@ -73,18 +70,12 @@ def make_everything(folder: Path) -> Made:
     experiment = load_experiment(made.config)
     run_rules(made.results, experiment, [layout.SUMMARY])
     shutil.rmtree(made.results / "candidates")
-    figures = [(layout.FIGURE_SVG, layout.FIGURE_PDF, name) for name in FIGURES]
-    figures += [(layout.PAPER_FIGURE_SVG, layout.PAPER_FIGURE_PDF, name) for name in PAPER_FIGURES]
-    for svg, pdf, name in figures:
-        for path in (made.results / pattern(figure=name) for pattern in (svg, pdf)):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><desc>{name}</desc></svg>')
-    for name in experiment.chosen_systems:
-        write_latency(made.results, name, corpus_of(experiment))
+    make_report(made.results, experiment)
+    make_paper(made.results, experiment)
     exports = [
         layout.OPEN_RUN(system="words", dataset="small"),
         layout.TREC_RUN(system="late", dataset="small"),
         layout.POOL(dataset="small"),
     ]
-    run_rules(made.results, experiment, [layout.REPORT, layout.PAPER, layout.CRATE, *exports])
+    run_rules(made.results, experiment, [layout.CRATE, *exports])
     return made

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import Forger
-from results_maker import Made, make_paper, make_report
-from results_of_families import families_config, make_families
+from made_once import results_made_once
+from results_maker import Made, make_paper, make_report, make_results
+from results_of_families import families_config
 from results_of_runs import make_results_of_runs
 
 
@@ -22,18 +22,25 @@ def _guarded(made: Made) -> Iterator[Made]:
 @pytest.fixture(scope="session")
 def original_report(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """The same with a report."""
-    folder = tmp_path_factory.mktemp("audit")
-    forger = Forger.of(results_once, folder)
-    make_report(forger.results, forger.experiment)
-    yield from _guarded(Made(forger.results, results_once.config))
+
+    def make(folder: Path) -> Made:
+        forger = Forger.of(results_once, folder)
+        make_report(forger.results, forger.experiment)
+        return Made(forger.results, results_once.config)
+
+    yield from _guarded(results_made_once(tmp_path_factory, "report", make))
 
 
 @pytest.fixture(scope="session")
 def original_paper(original_report: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """The same with the tables of the BEIR paper."""
-    forger = Forger.of(original_report, tmp_path_factory.mktemp("paper"))
-    make_paper(forger.results, forger.experiment)
-    yield from _guarded(Made(forger.results, original_report.config))
+
+    def make(folder: Path) -> Made:
+        forger = Forger.of(original_report, folder)
+        make_paper(forger.results, forger.experiment)
+        return Made(forger.results, original_report.config)
+
+    yield from _guarded(results_made_once(tmp_path_factory, "paper", make))
 
 
 @pytest.fixture(scope="session")
@@ -68,12 +75,9 @@ def elsewhere(forger: Forger) -> Forger:
 
 @pytest.fixture(scope="session")
 def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAYON_NUM_THREADS", "1")
-        made = make_families(folder / "results", families_config(folder))
-    torch.set_num_threads(threads)
-    return made
+    return results_made_once(
+        tmp_path_factory, "families", lambda folder: make_results(folder / "results", families_config(folder))
+    )
 
 
 @pytest.fixture
@@ -83,7 +87,7 @@ def families(original_of_families: Made, tmp_path: Path) -> Forger:
 
 @pytest.fixture(scope="session")
 def original_of_runs(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return make_results_of_runs(results_once, tmp_path_factory.mktemp("runs"))
+    return results_made_once(tmp_path_factory, "runs", lambda folder: make_results_of_runs(results_once, folder))
 
 
 @pytest.fixture

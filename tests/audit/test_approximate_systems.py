@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approximate_results import HNSW, IVF_PQ, make_approximate, with_systems
+from approximate_results import HNSW, IVF_PQ, with_systems
 from beirflow.experiment.load import load_experiment
+from beirflow.files import layout
 from forger import Forger, named
-from results_maker import Made, average, evaluate, write_summary
+from results_maker import Made, run_rules
 
 pytest.importorskip("faiss")
 
@@ -20,15 +21,9 @@ def original_approximate(results_once: Made, tmp_path_factory: pytest.TempPathFa
     config = with_systems(results_once.config, {"graph": HNSW, "codes": {**IVF_PQ, "nlist": 1, "nprobe": 1}})
     config = {**config, "systems": ["second", "graph", "codes"]}
     forger = Forger.of(Made(results_once.results, config), tmp_path_factory.mktemp("approximate"))
-    experiment = load_experiment(config)
-    for name in experiment.chosen_systems[1:]:
-        for dataset in experiment.chosen_datasets:
-            make_approximate(forger.results, config, name, dataset)
-            evaluate(forger.results, experiment, name, dataset)
-        average(forger.results, experiment, name, "stack")
     for path in [*forger.results.glob("*/tiny"), *forger.results.glob("*/tiny.*")]:
         remove(path)
-    write_summary(forger.results, experiment)
+    run_rules(forger.results, load_experiment(config), [layout.SUMMARY])
     return Made(forger.results, config)
 
 

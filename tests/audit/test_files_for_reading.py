@@ -117,11 +117,12 @@ def test_what_was_not_made_again_is_listed(reported: Forger) -> None:
 def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(load_catalogue().mteb, "small", MtebTask("Small", "mteb/small", "English"))
     names = [layout.MTEB_RESULT(system="tiny", task="Small"), layout.MODEL_INDEX(system="tiny")]
+    names += [layout.EVAL_RESULT(system="tiny", task="Small")]
     run_rules(reported.results, reported.experiment, names)
     checks = reported.checks()
-    assert [check.status for name in names for check in named(checks, name)] == [PASSED, PASSED]
+    assert [check.status for name in names for check in named(checks, name)] == [PASSED] * 3
     score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
-    for name, shown in zip(names, (score, round(100 * score, 10)), strict=True):
+    for name, shown in zip(names, (score, round(100 * score, 10), round(100 * score, 5)), strict=True):
         reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
     checks = reported.checks()
     assert all(FAILED in [check.status for check in named(checks, name)] for name in names)

@@ -66,6 +66,12 @@ class Simulated(RepresentationCheck[np.ndarray]):
     def join(self, parts: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(parts)
 
+    def load(self, kind: str) -> Any:
+        raise NotImplementedError
+
+    def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
+        raise NotImplementedError
+
     def represent(self, sample: TextSample[np.ndarray]) -> np.ndarray:
         return sample.stored + DOCUMENTS
 

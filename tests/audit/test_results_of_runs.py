@@ -23,7 +23,7 @@ FACTS = [
     (PAIRS, ("blocks",), 1, "says blocks 1"),
     (PAIRS, ("depth",), 100, "says depth 100"),
     (PAIRS, ("precision",), "bfloat16", "says precision bfloat16"),
-    (PAIRS, ("made", "assumed"), ["a sentence"], '"assumed": "a sentence"'),
+    (PAIRS, ("made", "assumed"), ["a sentence"], '"a sentence"'),
     ("metrics/reranked/small.json", ("assumed",), ["another sentence"], 'assumed ["another sentence"]'),
     (PAIRS, ("scoring", "pooling"), "cls", '{"pooling": "cls"'),
 ]

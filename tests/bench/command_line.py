@@ -5,14 +5,14 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from bench import machine, report
-from bench.at_scale import SCALE
-from bench.beside_peers import STAGES
+from bench.machine import REPOSITORY, Settings
 from bench.runner import Outcome, run_stage
-from bench.stage import REPOSITORY, Maker, Settings
+from bench.stage import TABLE, read_stage
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +27,10 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stderr)
     settings = _settings(options)
     stages = _chosen(options)
-    start, found = time.perf_counter(), machine.describe(settings, with_peers=not options.scale)
-    outcomes = [run_stage(name, maker, settings) for name, maker in stages.items()]
+    peers = None if options.scale else machine.ask(settings, settings.peer_python, machine.PEERS)
+    found = machine.describe(machine.ask(settings, settings.own_python, machine.OWN), settings.cores, peers)
+    start = time.perf_counter()
+    outcomes = [run_stage(name, partial(read_stage, name), settings) for name in stages]
     form = f"the {'quick' if settings.quick else 'full'} form, {(time.perf_counter() - start) / 60:.0f} minutes"
     texts = {".json": report.as_json(found, form, outcomes), ".md": report.as_markdown(found, form, outcomes)}
     paths = report.write(options.output, machine.slug(found["device"]) + _suffix(options), texts)
@@ -40,8 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python tests/bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small inputs and few rounds, to see that everything works")
     parser.add_argument("--scale", action="store_true", help="stages of the size of the largest datasets, without peers")
-    known = f"some of {', '.join(STAGES)}; with --scale of {', '.join(SCALE)}"
-    parser.add_argument("--only", nargs="+", choices=[*STAGES, *SCALE], metavar="STAGE", help=known)
+    beside, scale = TABLE.values()
+    known = f"some of {', '.join(beside)}; with --scale of {', '.join(scale)}"
+    parser.add_argument("--only", nargs="+", choices=[*beside, *scale], metavar="STAGE", help=known)
     parser.add_argument("--repeats", type=int, metavar="N", help="rounds of every stage")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "tests/bench/results", help="folder for the results")
     parser.add_argument("--nfcorpus", type=Path, help="nfcorpus.zip; else that of the folder BEIRFLOW_ARCHIVES")
@@ -63,18 +66,18 @@ def _settings(options: argparse.Namespace) -> Settings:
         own_python=str(options.own_python or (own if own.exists() else sys.executable)),
         peer_python=sys.executable,
         nfcorpus=nfcorpus and nfcorpus.absolute(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=machine.available_cores(),
         device=options.device,
     )
 
 
-def _chosen(options: argparse.Namespace) -> Mapping[str, Maker]:
-    """The stages to run, by name."""
-    stages = SCALE if options.scale else STAGES
+def _chosen(options: argparse.Namespace) -> list[str]:
+    """Names of the stages to run."""
+    stages = TABLE["at scale" if options.scale else "beside peers"]
     wrong = [name for name in options.only or () if name not in stages]
     if wrong:
         _parser().error(f"--only: no stage {', '.join(wrong)} {'with' if options.scale else 'without'} --scale")
-    return {name: maker for name, maker in stages.items() if name in (options.only or stages)}
+    return [name for name in stages if name in (options.only or stages)]
 
 
 def _suffix(options: argparse.Namespace) -> str:

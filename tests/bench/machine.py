@@ -1,55 +1,74 @@
-"""Where and with what the figures were found."""
+"""Where and with what the figures were found: the settings of a run, and the machine."""
 
 import json
 import os
 import platform
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.stage import REPOSITORY, Settings
+REPOSITORY = Path(__file__).parents[2]
 
-PROBE = """
-import importlib.metadata as metadata, json, sys, torch
-found = {}
-for name in sys.argv[1:]:
-    try:
-        found[name] = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        pass
-able = [name for name in ("avx2", "avx512_f", "avx512_bf16", "amx_bf16", "bf16") if torch.cpu.get_capabilities().get(name)]
-gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-print(json.dumps({"versions": found, "instructions": able, "gpu": gpu, "python": sys.version.split()[0]}))
-"""
 OWN = ("torch", "transformers", "snakemake", "numpy", "pyarrow")
 PEERS = ("torch", "transformers", "beir", "faiss-cpu", "sentence-transformers", "bm25s", "numba", "numpy")
 BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
-def describe(settings: Settings, with_peers: bool) -> dict[str, Any]:
-    """Device, versions and commit, as they stand in the JSON file."""
-    own = _probe(settings, settings.own_python, OWN)
-    peers = {"peers": _probe(settings, settings.peer_python, PEERS)["versions"]} if with_peers else {}
+@dataclass(frozen=True)
+class Settings:
+    """Choices of the command line."""
+
+    quick: bool  # whether inputs are small and rounds few
+    repeats: int | None  # rounds of every stage; None for each stage's own number
+    own_python: str  # interpreter of beirflow's environment, in which our sides run
+    peer_python: str  # interpreter of the environment that also has the peers' packages
+    nfcorpus: Path | None  # the official archive of NFCorpus; None if nobody named one
+    cores: int  # processor cores that every side may use
+    device: str  # ``auto``, or ``cpu`` to hide GPUs from all sides
+
+    def environment(self) -> Mapping[str, str]:
+        """Variables of every child: our modules on the path, the same threads for every library, no network."""
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), str(self.cores))
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {}
+        path = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow")])
+        return {**os.environ, **threads, **hidden, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
+
+
+def describe(own: Mapping[str, Any], cores: int, peers: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Device, versions and commit, as they stand in the JSON file, from what the interpreters of ours and of the peers say."""
     return {
         "device": own["gpu"] or processor(),
         "processor": processor(),
-        "cores": settings.cores,
+        "cores": cores,
         "load": os.getloadavg()[0],
         "instructions": own["instructions"],
         "python": own["python"],
-        "versions": {"beirflow": own["versions"], **peers},
+        "versions": {"beirflow": own["versions"], **({"peers": peers["versions"]} if peers else {})},
         "commit": _git("rev-parse", "HEAD"),
-        "clean": _git("status", "--porcelain") == "",
+        "clean": _git("status", "--porcelain", "--untracked-files=no") == "",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
+def ask(settings: Settings, python: str, packages: Sequence[str] = ()) -> dict[str, Any]:
+    """Ask an interpreter with what it computes."""
+    command = [python, "-m", "bench.probe", *packages]
+    return json.loads(subprocess.run(command, env=dict(settings.environment()), capture_output=True, check=True).stdout)
+
+
 def computes_in_bfloat16(settings: Settings) -> bool:
     """Whether the precision ``auto`` is bfloat16 here."""
-    found = _probe(settings, settings.own_python, ())
+    found = ask(settings, settings.own_python)
     return bool(found["gpu"]) or bool(BFLOAT16 & set(found["instructions"]))
+
+
+def available_cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def processor() -> str:
@@ -66,10 +85,9 @@ def slug(device: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
 
 
-def _probe(settings: Settings, python: str, packages: tuple[str, ...]) -> Any:
-    command = [python, "-c", PROBE, *packages]
-    return json.loads(subprocess.run(command, env=dict(settings.environment()), capture_output=True, check=True).stdout)
-
-
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+def _git(*arguments: str) -> str | None:
+    """Ask git; None where there is no git or no repository."""
+    try:
+        return subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

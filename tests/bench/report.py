@@ -53,7 +53,7 @@ def _circumstances(machine: dict[str, Any], form: str) -> str:
     state = "" if machine["clean"] else ", with changes that are not committed"
     return "\n".join(
         [
-            f"- {form}, {machine['date']}, commit {machine['commit'][:12]}{state}",
+            f"- {form}, {machine['date']}, commit {(machine['commit'] or 'not known')[:12]}{state}",
             f"- {machine['processor']}, {machine['cores']} cores, instructions {sets}; Python {machine['python']}",
             f"- load average {machine['load']:.1f} at the start: 0 where nothing else ran",
             f"- ours with {versions['beirflow']}",

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.stage import REPOSITORY, CannotRunError, Clock, Maker, Quantity, Settings, Side, Stage, Target
+from bench.machine import REPOSITORY, Settings
+from bench.stage import CannotRunError, Clock, Quantity, Side, Stage, Target
 
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
 WORDS = {"memory": "peak memory", "growth": "peak memory above imports"}
@@ -80,11 +81,11 @@ class Outcome:
     failure: str = ""  # what went wrong, or empty
 
 
-def run_stage(name: str, maker: Maker, settings: Settings) -> Outcome:
+def run_stage(name: str, make: Callable[[Settings, Path], Stage], settings: Settings) -> Outcome:
     """Run one stage in a temporary folder, which is deleted afterwards; a failure is part of the outcome."""
     with tempfile.TemporaryDirectory(prefix=f"beirflow-bench-{name}-") as folder:
         try:
-            stage = maker(settings, Path(folder))
+            stage = make(settings, Path(folder))
         except CannotRunError as error:
             logger.info("%s: not run: %s", name, error)
             return Outcome(name, not_run=((name, str(error)),))

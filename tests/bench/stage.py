@@ -1,18 +1,24 @@
-"""A stage: an input, the sides that compute the same from it, a check that they agree, and targets; and the settings of a run."""
+"""A stage: an input, the sides that compute the same from it, a check that they agree, and targets; read from ``stages.yaml``."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-REPOSITORY = Path(__file__).parents[2]
+import anserini
+import yaml
+
+from bench.machine import REPOSITORY, Settings, computes_in_bfloat16
 
 Quantity = Literal["seconds", "memory", "growth"]
 """Time, peak memory of the process, or peak memory above that of its imports."""
 
 Clock = Literal["process", "call"]
 """Times of the whole process, or of the call as the process itself reports it."""
+
+TABLE: Mapping[str, Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("stages.yaml").read_text(encoding="utf-8"))
+"""The stages by name, beside peers and at scale."""
 
 
 class CannotRunError(Exception):
@@ -39,6 +45,7 @@ class Target:
     over: str | None = None  # name of the side that is divided by; None for a plain quantity
     row: str | None = None  # name in the table, where it is not that of the stage
     clock: Clock | None = None
+    when: str | None = None  # what it needs, beyond its sides
 
 
 @dataclass(frozen=True)
@@ -56,51 +63,60 @@ class Stage:
     left_out: Sequence[tuple[str, str]] = ()  # rows that are not run here, with the reason
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Choices of the command line."""
+def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Stage:
+    """Fill in a stage of the table, whose files will be in a folder; sizes replace those of the table.
 
-    quick: bool  # whether inputs are small and rounds few
-    repeats: int | None  # rounds of every stage; None for each stage's own number
-    own_python: str  # interpreter of beirflow's environment, in which our sides run
-    peer_python: str  # interpreter of the environment that also has the peers' packages
-    nfcorpus: Path | None  # the official archive of NFCorpus; None if nobody named one
-    cores: int  # processor cores that every side may use
-    device: str  # ``auto``, or ``cpu`` to hide GPUs from all sides
-
-    def own(self, function: str, *arguments: object) -> list[str]:
-        """Command that calls ``bench.stages.<function>`` in beirflow's environment."""
-        return [self.own_python, "-m", "bench.child", function, *map(str, arguments)]
-
-    def peer(self, function: str, *arguments: object) -> list[str]:
-        """The same in the environment of the peers."""
-        return [self.peer_python, "-m", "bench.child", function, *map(str, arguments)]
-
-    def own_side(self, name: str, function: str, output: Path, *arguments: object, runs: int | None = None) -> Side:
-        """A side that calls a function with its output folder and these arguments, in beirflow's environment."""
-        return Side(name, self.own(function, output, *arguments), output, runs)
-
-    def peer_side(self, name: str, function: str, output: Path, *arguments: object) -> Side:
-        """The same in the environment of the peers."""
-        return Side(name, self.peer(function, output, *arguments), output)
-
-    def rounds(self, full: int, quick: int) -> int:
-        """Number of rounds of a stage."""
-        return self.repeats or (quick if self.quick else full)
-
-    def needed_nfcorpus(self) -> Path:
-        """The archive of NFCorpus; CannotRunError without it."""
-        if self.nfcorpus is None or not self.nfcorpus.is_file():
-            raise CannotRunError("no nfcorpus.zip; name it with --nfcorpus, or its folder in BEIRFLOW_ARCHIVES")
-        return self.nfcorpus
-
-    def environment(self) -> Mapping[str, str]:
-        """Variables of every child: our modules on the path, the same threads for every library, no network."""
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), str(self.cores))
-        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {}
-        path = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow")])
-        return {**os.environ, **threads, **hidden, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
+    Raises:
+        CannotRunError: The archive of NFCorpus is needed and not at hand.
+    """
+    told = next(stages[name] for stages in TABLE.values() if name in stages)
+    if "{nfcorpus}" in told["inputs"] and not (settings.nfcorpus and settings.nfcorpus.is_file()):
+        raise CannotRunError("no nfcorpus.zip; name it with --nfcorpus, or its folder in BEIRFLOW_ARCHIVES")
+    chosen = {**told["quick" if settings.quick else "full"], **sizes}
+    rounds = settings.repeats or chosen.pop("rounds")
+    values = {
+        **chosen,
+        **{name: getattr(settings, name) for name in ("nfcorpus", "cores", "own_python", "peer_python")},
+        "folder": folder,
+        "input": folder / "input",
+        "repository": REPOSITORY,
+    }
+    sides, missing = [], {}
+    for side, how in told["sides"].items():
+        how = {"command": how} if isinstance(how, str) else how
+        if why := _missing(how.get("when"), settings):
+            missing[side] = why
+            continue
+        plain = side.removeprefix("ours, ")
+        command = _filled(how["command"], {**values, "name": plain, "output": folder / plain})
+        sides.append(Side(side, command, folder / plain, how.get("runs")))
+    targets = [Target(**target) for target in told["targets"]]
+    lacking = [missing.get(each.side) or missing.get(str(each.over)) or _missing(each.when, settings) for each in targets]
+    return Stage(
+        name=name,
+        input=told["input"].format(**values),
+        clock=told["clock"],
+        rounds=rounds,
+        inputs=_filled(told["inputs"], values),
+        sides=sides,
+        check=_filled(told["check"].replace("{outputs}", shlex.join(str(side.output) for side in sides)), values),
+        targets=[target for target, why in zip(targets, lacking, strict=True) if not why],
+        left_out=[(target.row or name, why) for target, why in zip(targets, lacking, strict=True) if why],
+    )
 
 
-Maker = Callable[[Settings, Path], Stage]
-"""Makes a stage whose files are in a folder; raises CannotRunError where it lacks something."""
+def _missing(need: str | None, settings: Settings) -> str:
+    """Why a side that needs something is not run; empty if it is."""
+    if need == "full" and settings.quick:
+        return "full form only"
+    if need == "bfloat16" and not computes_in_bfloat16(settings):
+        return "no bfloat16 instructions, so auto is float32 here"
+    return anserini.missing() if need == "Lucene" else ""
+
+
+def _filled(command: str, values: Mapping[str, Any]) -> list[str]:
+    """The words of a command, the empty ones left out."""
+    words = [word.format(**values) for word in shlex.split(command)]
+    if words[0] in ("own", "peer"):
+        words[:1] = [values[f"{words[0]}_python"], "-m", "bench.child"]
+    return [word for word in words if word]

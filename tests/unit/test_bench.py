@@ -7,19 +7,16 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import bench.machine
 import pytest
 from bench import command_line, report
-from bench.at_scale import SCALE, Indexed, Merged, bm25_msmarco, merge, prepare_msmarco
-from bench.beside_peers import STAGES, bm25
-from bench.machine import slug
+from bench.machine import REPOSITORY, Settings, slug
 from bench.runner import ChildFailedError, Measurement, make_row, measure, paired_ratios, run_stage
-from bench.stage import REPOSITORY, CannotRunError, Settings, Side, Stage, Target
+from bench.stage import TABLE, CannotRunError, Side, Stage, Target, read_stage
 
 SETTINGS = Settings(
     quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
@@ -132,11 +129,10 @@ def test_a_process_clock_takes_the_whole_process_and_a_target_may_have_a_clock_o
 
 def test_without_a_jar_the_rows_of_lucene_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEIRFLOW_ANSERINI_JAR", str(tmp_path / "no.jar"))
-    made = bm25(SETTINGS, tmp_path)
+    made = read_stage("bm25", SETTINGS, tmp_path)
     assert {side.name.partition(",")[0] for side in made.sides} == {"ours", "bm25s"}
-    assert made.left_out == [
-        ("index, search-bm25: Lucene", f"no Anserini: BEIRFLOW_ANSERINI_JAR names {tmp_path}/no.jar, which is no file")
-    ]
+    why = f"no Anserini: BEIRFLOW_ANSERINI_JAR names {tmp_path}/no.jar, which is no file"
+    assert made.left_out == [("index", why), ("search-bm25", why)]
 
 
 def test_a_stage_runs_its_sides_in_turn_in_empty_folders() -> None:
@@ -167,43 +163,45 @@ def test_a_stage_without_its_data_says_so() -> None:
     assert command_line.exit_status([outcome]) == 0
 
 
-@pytest.fixture(scope="module")
-def probed() -> dict[str, Any]:
-    """What this machine says of itself, asked once, since torch is imported for it."""
-    return bench.machine._probe(SETTINGS, sys.executable, ())
-
-
 @pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("name", [name for stages in TABLE.values() for name in stages])
 def test_every_target_names_sides_and_every_command_fits_its_function(
-    quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probed: dict[str, Any]
+    name: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.machine, "_probe", lambda *_: probed)
+    monkeypatch.setattr("bench.stage.computes_in_bfloat16", lambda _: True)
+    monkeypatch.setattr("anserini.missing", str)
     (tmp_path / "nfcorpus.zip").touch()
-    settings = Settings(**{**vars(SETTINGS), "quick": quick, "nfcorpus": tmp_path / "nfcorpus.zip"})
-    for name, maker in (STAGES | SCALE).items():
-        made = maker(settings, tmp_path)
-        names = [side.name for side in made.sides]
-        assert made.name == name
-        assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names), name
-        assert len({side.output for side in made.sides}) == len(names), name
-        for command in (made.inputs, made.check, *(side.command for side in made.sides)):
-            if "bench.child" in command:
-                module, _, function = command[3].partition(".")
-                entrance = getattr(importlib.import_module(f"bench.stages.{module}"), function)
-                inspect.signature(entrance).bind(*command[4:])
+    made = read_stage(name, replace(SETTINGS, quick=quick, nfcorpus=tmp_path / "nfcorpus.zip"), tmp_path)
+    names = [side.name for side in made.sides]
+    assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
+    assert len({side.output for side in made.sides}) == len(names)
+    assert bool(made.left_out) == (quick and name in ("prepare", "search", "merge"))
+    for command in (made.inputs, made.check, *(side.command for side in made.sides)):
+        if "bench.child" in command:
+            module, _, function = command[3].partition(".")
+            entrance = getattr(importlib.import_module(f"bench.stages.{module}"), function)
+            bound = inspect.signature(entrance).bind(*command[4:])
+            for parameter, value in bound.arguments.items():
+                values = value if isinstance(value, tuple) else [value]
+                list(map(bound.signature.parameters[parameter].annotation, values))
+
+
+def test_a_stage_without_its_archive_is_not_run(tmp_path: Path) -> None:
+    with pytest.raises(CannotRunError, match=r"no nfcorpus\.zip"):
+        read_stage("weigh", SETTINGS, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "maker",
+    ("name", "sizes"),
     [
-        partial(prepare_msmarco, documents=3000, chunk_documents=700),
-        partial(merge, size=Merged(queries=6, documents=400, chunks=20, k=15)),
-        pytest.param(partial(bm25_msmarco, size=Indexed(3001, 4, 30, 2000)), marks=pytest.mark.long),
+        ("prepare-msmarco", {"documents": 3000, "chunk_documents": 700, "chunks": 5}),
+        ("merge", {"queries": 6, "documents": 400, "few": 2, "many": 20, "k": 15}),
+        pytest.param("bm25-msmarco", {"documents": 3001, "chunks": 4, "queries": 30, "words": 2000}, marks=pytest.mark.long),
     ],
     ids=["prepare-msmarco", "merge", "bm25-msmarco"],
 )
-def test_simulated_data_go_through_ours_and_agree(maker: Callable[[Settings, Path], Stage]) -> None:
-    outcome = run_stage("s", maker, SETTINGS)
+def test_simulated_data_go_through_ours_and_agree(name: str, sizes: dict[str, int]) -> None:
+    outcome = run_stage(name, partial(read_stage, name, **sizes), SETTINGS)
     assert outcome.failure == ""
     assert re.search(r"^[\d,]+ (documents|rows), ", outcome.agreement)
 

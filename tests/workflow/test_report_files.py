@@ -63,7 +63,7 @@ PAGE = "results/paper/index.html"
 COUNTED = ("compare_systems", "inspect_dataset")
 OWN = (
     *("tabulate_paper", "count_corpus", "describe_corpora", "check_claims", "compare_with_baseline"),
-    *("measure_overlap", "tabulate_lengths", "measure_bias", "draw_paper", "write_paper"),
+    *("measure_overlap", "tabulate_lengths", "compare_similarities", "measure_bias", "draw_paper", "write_paper"),
     *("measure_latency", "tabulate_efficiency"),
 )
 

@@ -264,7 +264,7 @@ function linkRows(table) {
 
 function start() {
   document.querySelectorAll("table.sortable").forEach(makeSortable);
-  document.querySelectorAll("#results table").forEach(linkRows);
+  document.querySelectorAll("#datasets table").forEach(linkRows);
   fitTables();
   window.addEventListener("resize", fitTables);
   window.addEventListener("resize", markBeyond);

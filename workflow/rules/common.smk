@@ -28,7 +28,7 @@ config.update(experiment.config)
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
-configured = "".join(f" --configfile {path}" for path in this_run.configfiles)
+configured = this_run.options
 
 
 def one_of(names):
@@ -77,7 +77,7 @@ def named_by(pattern):
     """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
 
     def file(wildcards):
-        names = {**dict(wildcards.items()), **experiment.in_paths(wildcards.system)}
+        names = {**dict(wildcards.items()), **experiment.in_paths(wildcards.system, wildcards.dataset)}
         return at(pattern).format(**names)
 
     return file

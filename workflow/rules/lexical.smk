@@ -115,7 +115,9 @@ rule search_index:
         entrance="beirflow.lexical.search_index:search_index",
         pandas=False,
         code=code_version("search_index"),
-        settings=lambda wildcards: experiment.settings(wildcards.system),
+        settings=lambda wildcards: experiment.settings_on(
+            wildcards.system, wildcards.dataset
+        ),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"

@@ -7,6 +7,7 @@ REQUIRED INPUTS
 OUTPUTS
   result = <results>/mteb/<system>/<task>.json             one task, as mteb's TaskResult reads it
   index  = <results>/mteb/<system>/model-index.yaml        all configured tasks, for the model card of the system
+  eval_results = <results>/mteb/<system>/eval_results/<task>.yaml    the same for .eval_results of the model repository
 
 STEPS
   - name every measure as MTEB does; refuse data outside BEIR
@@ -64,6 +65,16 @@ rule write_model_index:
         ),
     output:
         index=at(layout.MODEL_INDEX),
+        # Tasks whose data are one repository of the hub.
+        eval_results=expand(
+            at(layout.EVAL_RESULT),
+            task=[
+                experiment.catalogue.mteb[name].name
+                for name in experiment.mteb_datasets
+                if "/" in experiment.catalogue.mteb[name].dataset
+            ],
+            allow_missing=True,
+        ),
     log:
         "<results>/logs/write_model_index/{system}.log",
     benchmark:

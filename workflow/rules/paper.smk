@@ -114,6 +114,7 @@ rule check_claims:
         overlap=at(layout.PAPER_TABLE).format(table="overlap"),
         medians=at(layout.PAPER_TABLE).format(table="lengths-medians"),
         statistics=at(layout.PAPER_TABLE).format(table="table-1"),
+        similarities=at(layout.PAPER_TABLE).format(table="similarities"),
         printed=PRINTED,
     output:
         claims=at(layout.PAPER_TABLE).format(table="claims"),
@@ -203,6 +204,30 @@ rule tabulate_lengths:
         "../scripts/run.py"
 
 
+rule compare_similarities:
+    input:
+        means=rules.summarize.input.means,
+        medians=at(layout.PAPER_TABLE).format(table="lengths-medians"),
+        printed=PRINTED,
+    output:
+        table=at(layout.PAPER_TABLE).format(table="similarities"),
+    log:
+        "<results>/logs/compare_similarities.log",
+    benchmark:
+        "<results>/benchmarks/compare_similarities.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        entrance="beirflow.paper.similarities:compare_similarities",
+        code=code_version("compare_similarities"),
+        pairs=experiment.similarity_pairs,
+    message:
+        "compare two similarities of the same vectors"
+    script:
+        "../scripts/run.py"
+
+
 rule draw_paper:
     input:
         rules.measure_overlap.output,
@@ -222,6 +247,7 @@ rule draw_paper:
     params:
         entrance="beirflow.paper.figures:draw_figures",
         code=code_version("draw_paper"),
+        pairs=experiment.similarity_pairs,
         style=experiment.figure_style,
     message:
         "draw the figures of the paper"

@@ -4,14 +4,11 @@ import argparse
 import json
 import logging
 import os
-import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +20,9 @@ from bench.gpu.encoding import compare_with_peer, matrices, padding, throughput
 from bench.gpu.page import as_markdown
 from bench.gpu.searching import late, searching
 from bench.gpu.workload import NotRunError, Setting, Shape, make_texts, save_model, token_counts
-from bench.machine import processor, slug
+from bench.machine import REPOSITORY, available_cores, describe, slug
+from bench.probe import probe
 from bench.report import write
-from bench.stage import REPOSITORY
 
 PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "numpy", "pyarrow")
 PARTS: dict[str, Callable[..., Any]] = {
@@ -65,7 +62,9 @@ def main(arguments: Sequence[str]) -> int:
             options.matrix,
             options.queries,
         )
-        run = _circumstances(setting)
+        own = probe(PACKAGES)
+        run = describe(own if setting.device.type == "cuda" else {**own, "gpu": None}, available_cores())
+        run |= {"precision": setting.precision, "model": asdict(shape), "figures": {}, "not_run": {}, "failed": {}}
         run["texts"] = {"documents": len(counts), "mean_tokens": float(counts.mean()), "longest": int(counts.max())}
         for name in options.only or PARTS:
             _run_part(name, setting, run)
@@ -93,39 +92,6 @@ def _write(options: argparse.Namespace, run: dict[str, Any]) -> dict[str, Path]:
     texts = {".json": json.dumps(run, indent=2) + "\n", ".md": as_markdown(run)}
     name = slug(run["device"]) + "-gpu" + ("-part" if options.only else "")
     return dict(zip(texts, write(options.output, name, texts), strict=True))
-
-
-def _circumstances(setting: Setting) -> dict[str, Any]:
-    """Machine, date and versions, and empty places for the results."""
-    return {
-        "device": torch.cuda.get_device_name() if setting.device.type == "cuda" else processor(),
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "versions": {"python": sys.version.split()[0], **{name: found for name in PACKAGES if (found := _version(name))}},
-        "precision": setting.precision,
-        "model": asdict(setting.shape),
-        "figures": {},
-        "not_run": {},
-        "failed": {},
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _git(*arguments: str) -> str | None:
-    """What git says, or None where there is no git or no repository."""
-    try:
-        return subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def _parser() -> argparse.ArgumentParser:

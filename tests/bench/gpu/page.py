@@ -64,10 +64,10 @@ def _cells(line: Line, figures: Found) -> tuple[str, ...]:
 
 def _circumstances(run: Found) -> str:
     model, texts, search = run["model"], run["texts"], run["figures"].get("search")
-    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"]["beirflow"].items())
     lines = [
-        f"{run['date']}, commit {(run['commit'] or 'not known')[:12]}{' with changes' if run['changed'] else ''}",
-        f"{run['processor']}, {run['cores']} cores; {versions}",
+        f"{run['date']}, commit {(run['commit'] or 'not known')[:12]}{'' if run['clean'] else ' with changes'}",
+        f"{run['processor']}, {run['cores']} cores; Python {run['python']}, {versions}",
         f"BERT with random weights in {run['precision']}: {model['layers']} layers, {model['dim']} dimensions",
         f"{texts['documents']:,} texts, {texts['mean_tokens']:.1f} tokens on average, {texts['longest']} at most, longest first",
     ]

@@ -73,11 +73,11 @@ def peer(output: Path, source: Path, name: str) -> None:
     np.save(output / "vectors.npy", vectors)
 
 
-def check(folder: Path, *names: str) -> None:
+def check(folder: Path) -> None:
     """Compare the directions of vectors in our precision with those of sentence-transformers in float32."""
     lowest = {}
-    for name in names:
-        mine, theirs = (np.load(folder / name / side / "vectors.npy") for side in ("ours", "peer"))
+    for name in ARCHITECTURES:
+        mine, theirs = (np.load(folder / side / "vectors.npy") for side in (name, f"peer, {name}"))
         cosines = (mine * theirs).sum(axis=1) / np.linalg.norm(mine, axis=1) / np.linalg.norm(theirs, axis=1)
         lowest[name] = float(cosines.min())
     if min(lowest.values()) < LEAST_COSINE:

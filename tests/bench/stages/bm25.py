@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.child import report, timed_call
 
-WORDS, SIGMA, SHORTEST = 180, 0.4, 10
-VOCABULARY, BLOCK = 500_000, 10_000
-POSTINGS, STATISTICS, RUN = "chunk-0.arrow", "statistics.parquet", "run.txt"
+WORDS, VOCABULARY, RUN = 180, 500_000, "run.txt"
 
 WARM_UP = 2
 """Texts with which numba compiles functions."""
@@ -29,76 +26,46 @@ Hits = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def inputs(folder: Path, documents: int, queries: int) -> None:
-    """Write a corpus of one chunk as ``prepare_corpus`` would have left it, and the same texts as Anserini reads them.
+    """Write a corpus of one chunk, 180 words a document on average, and the same texts as Anserini reads them."""
+    from bench.stages import bm25_msmarco
 
-    Documents have 180 words on average and come longest first; queries have three to eight words of the same law.
-    """
-    from beir_writer import write_corpus_record
-    from beirflow.datasets.corpus_reader import DOCUMENTS
-
-    from bench.stages.texts import Writer, words
-
-    rng = np.random.default_rng((documents, queries))
-    writer = Writer(rng, words(rng, VOCABULARY))
-    (folder / "lucene").mkdir(parents=True)
-    lengths = rng.lognormal(np.log(WORDS) - SIGMA**2 / 2, SIGMA, documents).astype(int)
-    lengths = -np.sort(-np.maximum(lengths, SHORTEST))
-    blocks = [lengths[start : start + BLOCK] for start in range(0, documents, BLOCK)]
-    texts = pa.chunked_array([writer.write(writer.draw(int(block.sum())), block) for block in blocks])
-    ids = [f"d{number}" for number in rng.permutation(documents)]
-    table = pa.table([pa.array(ids), texts, pa.array(np.zeros(documents, np.int32))], schema=DOCUMENTS)
-    pq.write_table(table, folder / "documents.parquet", row_group_size=documents, write_page_checksum=True)
-    asked = writer.queries(queries)
-    names = [f"q{number}" for number in range(queries)]
-    pq.write_table(pa.table({"query_id": names, "text": asked}), folder / "queries.parquet")
-    write_corpus_record(folder, folder.parent)
+    bm25_msmarco.inputs(folder, documents, 1, queries, VOCABULARY, WORDS)
+    (folder / "lucene").mkdir()
+    corpus, asked = (pq.read_table(folder / f"{name}.parquet").to_pydict() for name in ("documents", "queries"))
     with (folder / "lucene/corpus.jsonl").open("w") as stream:
-        for doc_id, text in zip(ids, texts.to_pylist(), strict=True):
+        for doc_id, text in zip(corpus["doc_id"], corpus["text"], strict=True):
             stream.write(json.dumps({"_id": doc_id, "title": "", "text": text, "metadata": {}}) + "\n")
-    topics = zip(names, asked.to_pylist(), strict=True)
+    topics = zip(asked["query_id"], asked["text"], strict=True)
     (folder / "topics.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in topics))
 
 
-def our_index(output: Path, source: Path, threads: int) -> None:
+def our_index(output: Path, folder: Path, k: int, threads: int) -> None:
     """Time ``index_chunk`` of the one chunk and ``sum_statistics``, from files to files."""
-    from beirflow.files.records import Job
-    from beirflow.jobs.lean_arrow import without_pandas
-    from beirflow.lexical.index import Index
-    from beirflow.lexical.index_chunk import index_chunk
-    from beirflow.lexical.statistics import sum_statistics
-
-    without_pandas()
-    postings, made = str(output / POSTINGS), {"index": Index(), "job": Job(source.parent)}
+    jobs = jobs_of(folder, k, threads)
     with timed_call():
-        index_chunk(documents_path=str(source / "documents.parquet"), chunk=0, output_path=postings, threads=threads, **made)
-        sum_statistics(postings_paths=[postings], output_path=str(output / STATISTICS), **made)
+        jobs.index_chunk(0)
+        jobs.sum_statistics()
 
 
-def our_search(output: Path, source: Path, index: Path, k: int, threads: int) -> None:
-    """Time ``search_index`` from files to a file, with the parameters of every peer: k1 0.9, b 0.4, one field."""
-    from beirflow.files.records import Job
+def our_search(output: Path, folder: Path, k: int, threads: int) -> None:
+    """Time ``search_index`` from files to a file."""
+    jobs = jobs_of(folder, k, threads)
+    with timed_call():
+        jobs.search_index(0)
+
+
+def jobs_of(folder: Path, k: int, threads: int) -> Any:
+    """The jobs, with the parameters of every peer: k1 0.9, b 0.4, one field; what a job imports is no part of its time."""
+    import beirflow.lexical.index_chunk
+    import beirflow.lexical.search_index
+    import beirflow.lexical.statistics  # noqa: F401
     from beirflow.jobs.lean_arrow import without_pandas
-    from beirflow.lexical.search_index import search_index
     from beirflow.lexical.settings import LexicalSettings
-    from by_name import call
+
+    from bench.stages.bm25_msmarco import Jobs
 
     without_pandas()
-    with timed_call():
-        call(
-            search_index,
-            settings=LexicalSettings("bm25", k1=0.9, b=0.4),
-            system="bm25",
-            queries_path=str(source / "queries.parquet"),
-            documents_path=str(source / "documents.parquet"),
-            chunk=0,
-            postings_path=str(index / POSTINGS),
-            statistics_path=str(index / STATISTICS),
-            output_path=str(output / "candidates.npz"),
-            top_k=k,
-            drop_self_matches=True,
-            job=Job(source.parent),
-            threads=threads,
-        )
+    return Jobs(folder, 1, k, threads, LexicalSettings("bm25", k1=0.9, b=0.4))
 
 
 def bm25s_index(output: Path, source: Path, threads: int) -> None:
@@ -155,13 +122,13 @@ def lucene_search(output: Path, source: Path, index: Path, k: int, threads: int)
         anserini.search(index / "index", source / "topics.tsv", output / RUN, anserini.FLAT, k, threads)
 
 
-def check(source: Path, ours: Path, bm25s: Path, *lucene: Path) -> None:
+def check(source: Path, folder: Path) -> None:
     """Compare every hit of ours with Lucene's, and its score as Anserini prints it; bm25s must have half of the first hits."""
     doc_ids = pq.read_table(source / "documents.parquet", columns=["doc_id"])["doc_id"].to_numpy()
     query_ids = pq.read_table(source / "queries.parquet")["query_id"].to_pylist()
-    hits = our_hits(ours, doc_ids, query_ids)
-    same = compare_with_lucene(hits, *lucene) if lucene else "not compared with Lucene"
-    with np.load(bm25s / "hits.npz") as found:
+    hits, lucene = our_hits(Path(jobs_of(folder, 1, 1).candidates[0]), doc_ids, query_ids), folder / "Lucene, search"
+    same = compare_with_lucene(hits, lucene) if lucene.exists() else "not compared with Lucene"
+    with np.load(folder / "bm25s, search/hits.npz") as found:
         theirs = {name: doc_ids[row[:FIRST]] for name, row in zip(query_ids, found["row"], strict=True)}
     parts = [len({*ids[:FIRST]} & {*theirs[name]}) / len(ids[:FIRST]) for name, (ids, _) in hits.items()]
     shared = float(np.mean(parts))
@@ -170,9 +137,9 @@ def check(source: Path, ours: Path, bm25s: Path, *lucene: Path) -> None:
     report(agree=f"{same}; bm25s, which is another BM25, has {shared:.0%} of the first {FIRST}")
 
 
-def our_hits(ours: Path, doc_ids: np.ndarray, query_ids: list[str]) -> Hits:
+def our_hits(candidates: Path, doc_ids: np.ndarray, query_ids: list[str]) -> Hits:
     """Our candidates, which are the hits in the whole corpus, since it is one chunk."""
-    with np.load(ours / "candidates.npz") as found:
+    with np.load(candidates) as found:
         query, row, score = (found[name] for name in ("query", "row", "score"))
     cuts = np.searchsorted(query, np.arange(len(query_ids) + 1)).tolist()
     spans = zip(query_ids, cuts, cuts[1:], strict=False)

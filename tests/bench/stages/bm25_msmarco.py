@@ -1,4 +1,4 @@
-"""BM25 on a corpus of MS MARCO's size, each job within 4 GB.
+"""BM25 on a corpus of MS MARCO's size, each job within 4 GB; and the corpus and the jobs of ``bm25``.
 
 Passages have 56 words on average, and their lengths spread as those of ``prepare-msmarco``; three million different words make
 about as many terms as MS MARCO has. What is drawn depends on the chunk alone, so that the check can draw it again.
@@ -7,7 +7,6 @@ about as many terms as MS MARCO has. What is drawn depends on the chunk alone, s
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +36,14 @@ def chunk_ids(documents: int, chunks: int, chunk: int) -> np.ndarray:
     return np.arange(chunk, documents, chunks)
 
 
-def draw_chunk(known: list[str], documents: int, chunks: int, chunk: int) -> tuple[Writer, np.ndarray, np.ndarray]:
+def draw_chunk(
+    known: list[str], documents: int, chunks: int, chunk: int, mean: int = MEAN
+) -> tuple[Writer, np.ndarray, np.ndarray]:
     """The writer of a chunk, the number of words of its documents, longest first, and the ranks of these words."""
     rng = np.random.default_rng(chunk)
     writer = Writer(rng, known)
     size = len(chunk_ids(documents, chunks, chunk))
-    lengths = np.clip(rng.lognormal(np.log(MEAN) - SIGMA**2 / 2, SIGMA, size), 1, LONGEST).astype(int)
+    lengths = np.clip(rng.lognormal(np.log(mean) - SIGMA**2 / 2, SIGMA, size), 1, LONGEST * mean // MEAN).astype(int)
     lengths = -np.sort(-lengths)
     return writer, lengths, writer.draw(int(lengths.sum()))
 
@@ -52,7 +53,7 @@ def queries(known: list[str], count: int) -> pa.LargeStringArray:
     return Writer(np.random.default_rng(_QUERIES), known).queries(count)
 
 
-def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int) -> None:
+def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int, mean: int = MEAN) -> None:
     """Write a corpus as ``prepare_corpus`` would have left it, chunk by chunk, and queries."""
     from beir_writer import write_corpus_record
     from beirflow.datasets.corpus_reader import DOCUMENTS
@@ -61,7 +62,7 @@ def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int) -> 
     known = vocabulary(size)
     with pq.ParquetWriter(folder / "documents.parquet", DOCUMENTS, use_dictionary=False, write_page_checksum=True) as target:
         for chunk in range(chunks):
-            writer, lengths, ranks = draw_chunk(known, documents, chunks, chunk)
+            writer, lengths, ranks = draw_chunk(known, documents, chunks, chunk, mean)
             ids = pa.array(chunk_ids(documents, chunks, chunk)).cast(pa.string())
             table = pa.table([ids, writer.write(ranks, lengths), pa.array(np.zeros(len(ids), np.int32))], schema=DOCUMENTS)
             target.write_table(table, row_group_size=len(table))
@@ -70,10 +71,11 @@ def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int) -> 
     write_corpus_record(folder, folder.parent)
 
 
-class Files:
-    """Paths of the input, and of what each rule leaves in FOLDER/<rule> for the rules after it."""
+class Jobs:
+    """The jobs of the rules: each reads the input, and what the rules before it left in FOLDER/<rule>."""
 
-    def __init__(self, folder: Path, chunks: int) -> None:
+    def __init__(self, folder: Path, chunks: int, k: int, threads: int, settings: LexicalSettings | None = None) -> None:
+        self.settings, self.k, self.threads = settings or LexicalSettings(SYSTEM), k, threads
         self.job = Job(folder)
         self.documents, self.queries = (str(folder / f"input/{name}.parquet") for name in ("documents", "queries"))
         self.postings = [str(folder / f"index_chunk/chunk-{chunk}.arrow") for chunk in range(chunks)]
@@ -81,82 +83,55 @@ class Files:
         self.candidates = [str(folder / f"search_index/chunk-{chunk}.npz") for chunk in range(chunks)]
         self.run, self.record = (str(folder / f"merge_chunks/run.{suffix}") for suffix in ("parquet", "json"))
 
+    def index_chunk(self, chunk: int) -> None:
+        """Index a chunk."""
+        from beirflow.lexical.index_chunk import index_chunk
 
-def index(files: Files, k: int, threads: int, chunk: int) -> None:
-    """Index a chunk."""
-    from beirflow.lexical.index_chunk import index_chunk
+        made = {"index": Index(), "output_path": self.postings[chunk], "job": self.job}
+        index_chunk(documents_path=self.documents, chunk=chunk, threads=self.threads, **made)
 
-    index_chunk(
-        documents_path=files.documents,
-        chunk=chunk,
-        index=Index(),
-        output_path=files.postings[chunk],
-        job=files.job,
-        threads=threads,
-    )
+    def sum_statistics(self) -> None:
+        """Sum up the statistics of all chunks."""
+        from beirflow.lexical.statistics import sum_statistics
 
+        sum_statistics(postings_paths=self.postings, index=Index(), output_path=self.statistics, job=self.job)
 
-def add(files: Files, k: int, threads: int) -> None:
-    """Sum up the statistics of all chunks."""
-    from beirflow.lexical.statistics import sum_statistics
+    def search_index(self, chunk: int) -> None:
+        """Search a chunk."""
+        from beirflow.lexical.search_index import search_index
+        from by_name import call
 
-    sum_statistics(postings_paths=files.postings, index=Index(), output_path=files.statistics, job=files.job)
+        call(
+            search_index,
+            settings=self.settings,
+            system=SYSTEM,
+            queries_path=self.queries,
+            documents_path=self.documents,
+            chunk=chunk,
+            postings_path=self.postings[chunk],
+            statistics_path=self.statistics,
+            output_path=self.candidates[chunk],
+            top_k=self.k,
+            drop_self_matches=True,
+            job=self.job,
+            threads=self.threads,
+        )
 
+    def merge_chunks(self) -> None:
+        """Merge the candidates of all chunks."""
+        from bench.stages.merge import merge
 
-def search(files: Files, k: int, threads: int, chunk: int) -> None:
-    """Search a chunk."""
-    from beirflow.lexical.search_index import search_index
-    from by_name import call
-
-    call(
-        search_index,
-        settings=LexicalSettings(SYSTEM),
-        system=SYSTEM,
-        queries_path=files.queries,
-        documents_path=files.documents,
-        chunk=chunk,
-        postings_path=files.postings[chunk],
-        statistics_path=files.statistics,
-        output_path=files.candidates[chunk],
-        top_k=k,
-        drop_self_matches=True,
-        job=files.job,
-        threads=threads,
-    )
-
-
-def merge(files: Files, k: int, threads: int) -> None:
-    """Merge the candidates of all chunks."""
-    from beirflow.runs.merge import merge_chunks
-    from by_name import call
-
-    call(
-        merge_chunks,
-        system=SYSTEM,
-        dataset="msmarco",
-        candidate_paths=files.candidates,
-        queries_path=files.queries,
-        documents_path=files.documents,
-        top_k=k,
-        run_path=files.run,
-        record_path=files.record,
-        job=files.job,
-    )
-
-
-OF_A_CHUNK: Mapping[str, Callable[[Files, int, int, int], None]] = {"index_chunk": index, "search_index": search}
-OF_ALL: Mapping[str, Callable[[Files, int, int], None]] = {"sum_statistics": add, "merge_chunks": merge}
+        merge(SYSTEM, self.candidates, Path(self.queries).parent, Path(self.run).parent, self.k, self.job)
 
 
 def ours(output: Path, folder: Path, chunks: int, k: int, threads: int, *chunk: int) -> None:
     """Run one job of the rule after which the output is named, or those of all chunks, each in a process as Snakemake does."""
-    if output.name in OF_ALL:
-        OF_ALL[output.name](Files(folder, chunks), k, threads)
-    elif chunk:
-        OF_A_CHUNK[output.name](Files(folder, chunks), k, threads, *chunk)
-    else:
-        for each in range(chunks):
-            subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
+    job = getattr(Jobs(folder, chunks, k, threads), output.name)
+    if chunk or output.name in ("sum_statistics", "merge_chunks"):
+        job(*chunk)
+        return
+    for each in range(chunks):
+        subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
 
 
 class Occurrences:
@@ -214,16 +189,16 @@ def check(folder: Path, k: int, documents: int, chunks: int, count: int, size: i
     """Compare some queries of the run with brute force over the words that were drawn, which no index has seen."""
     from beirflow.postings.analyzer import analyze
 
-    known, files = vocabulary(size), Files(folder, chunks)
+    known, jobs = vocabulary(size), Jobs(folder, chunks, k, threads=1)
     texts = queries(known, count).to_pylist()
     sample = np.unique(np.linspace(0, count - 1, SAMPLE).astype(int)).tolist()
     terms = sorted({term for number in sample for term in analyze(texts[number])})
     where = Occurrences(known, terms, documents, chunks)
-    run = pq.read_table(files.run)
+    run = pq.read_table(jobs.run)
     for number in sample:
         part = run.filter(pq.filters_to_expression([("query_id", "==", f"q{number}")])).sort_by("rank").to_pydict()
         if list(zip(part["doc_id"], part["score"], strict=True)) != brute_force(texts[number], terms, where, k):
             sys.exit(f"query {number}, {texts[number]!r}, has another ranking than by brute force")
-    different = read_json(Path(files.statistics).with_suffix(".json"))["statistics"]["terms"]
+    different = read_json(Path(jobs.statistics).with_suffix(".json"))["statistics"]["terms"]
     corpus = f"{documents:,} documents, {different:,} different terms"
     report(agree=f"{corpus}, {run.num_rows:,} rows; {len(sample)} queries are those of brute force")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beirflow.files.records import Job
 
 from bench.child import report
 
@@ -76,7 +77,6 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
     from beirflow.datasets.corpus_files import recorded_digest
-    from beirflow.files.records import Job
     from beirflow.runs.candidates import Candidates, origin_of, write_candidates
 
     query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
@@ -89,23 +89,27 @@ def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None
 
 
 def ours(output: Path, source: Path, k: int) -> None:
-    """Run ``merge_chunks``."""
-    from beirflow.files.records import Job
+    """Run ``merge_chunks``, in the job of the candidates."""
+    candidates = [str(source / f"chunk-{chunk}.npz") for chunk in range(int(source.name))]  # named after its number of chunks
+    merge("none", candidates, source, output, k, Job(source.parents[1]))
+
+
+def merge(system: str, candidates: list[str], corpus: Path, output: Path, k: int, job: Job) -> None:
+    """Merge candidates of all chunks of a corpus to a run and its record."""
     from beirflow.runs.merge import merge_chunks
     from by_name import call
 
-    chunks = range(int(source.name))  # the folder is named after its number of chunks
     call(
         merge_chunks,
-        system="none",
+        system=system,
         dataset="none",
-        candidate_paths=[str(source / f"chunk-{chunk}.npz") for chunk in chunks],
-        queries_path=str(source / "queries.parquet"),
-        documents_path=str(source / "documents.parquet"),
+        candidate_paths=candidates,
+        queries_path=str(corpus / "queries.parquet"),
+        documents_path=str(corpus / "documents.parquet"),
         top_k=k,
         run_path=str(output / "run.parquet"),
         record_path=str(output / "run.json"),
-        job=Job(source.parents[1]),  # as in the candidates
+        job=job,
     )
 
 

@@ -57,9 +57,12 @@ def test_datasets_are_chosen_by_what_they_have_in_common(wanted: dict[str, Any],
             {"tsk": "x"},
             ["datasets.tsk: found 'tsk'", "allowed are collection, licence, task, domain, language, split, largest", "'task'?"],
         ),
-        ({"task": "Fact Checking", "largest": 10}, ["no dataset has all these properties", "scifact (Fact Checking, Scientific"]),
+        (
+            {"task": "Fact Checking", "largest": 10},
+            ["no dataset has all these", "task: fever, climate-fever, scifact; largest: none"],
+        ),
         ({}, ["datasets: found {}"]),
-        (["scifact.dev"], ["datasets.0: found 'scifact.dev'", "is evaluated on test", "scifact.train"]),
+        (["scifact.dev"], ["datasets: found 'scifact.dev'", "is evaluated on test", "scifact.train"]),
         (["nq.dev"], ["nq is evaluated on test; it has no other splits"]),
         (["scifact.sample-0"], ["found 'scifact.sample-0'"]),
     ],
@@ -115,6 +118,8 @@ def test_a_sample_of_documents_is_named_as_such_too() -> None:
 
 def test_seed_and_split_are_in_the_name_of_a_sample() -> None:
     assert chosen(["nfcorpus.dev"], sample_queries=5, sample_seed=7) == ["nfcorpus.dev.sample-5-seed-7"]
+    assert chosen(["fiqa"], sample_queries=5, sample_seed=[0, 7]) == ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
+    assert chosen(["fiqa"], sample_queries=5, sample_seed="0,7") == ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
     assert chosen({"split": "dev", "largest": 5_000}, sample_queries=5) == ["nfcorpus.dev.sample-5"]
     assert len(chosen("all", sample_queries=5)) == len(FIFTEEN)
 

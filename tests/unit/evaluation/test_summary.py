@@ -5,6 +5,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
+from beirflow.report.leaderboard import leaderboard
 
 MEASURES = {"NDCG@10": 0.5, "Recall@100": 0.75, "MAP@100": 0.4, "R_cap@100": 0.8, "MRR@10": 0.6, "P@10": 0.1, "Hole@10": 0.3}
 FIFTEEN = list(yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"])
@@ -296,3 +298,27 @@ def test_lengths_and_the_share_of_cut_documents_are_beside_the_scores(results: R
     ]
     assert shown == [("50.0", "0.25"), ("50.0", "0.25")]
     assert rows["bm25", "scifact"]["truncated_share"] == ""
+
+
+def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows(results: Results) -> None:
+    samples = ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
+    for seed, values in {1: (0.25, 0.5), 2: (0.5, 0.25), 9: (0.75, 0.75)}.items():
+        for dataset, ndcg in zip(samples, values, strict=True):
+            results.add(f"genq-seed-{seed}", dataset, ndcg=ndcg)
+    results.add("bm25", samples[0], ndcg=0.5)
+    rows, mean = results.summary(), f"mean of 2 seeds of fiqa.sample-5 ({', '.join(samples)})"
+    over = "genq (mean of 3 seeds)"
+    assert [name for system, name in rows if system == over] == [*samples, mean]
+    assert [rows[over, name]["seeds"] for name in (*samples, mean)] == ["3"] * 3
+    found = [(float(rows[over, name]["NDCG@10"]), float(rows[over, name]["deviation_NDCG@10"])) for name in (*samples, mean)]
+    assert found == [(0.5, 0.25), (0.5, 0.25), (0.5, pytest.approx(np.std([0.375, 0.375, 0.75], ddof=1)))]
+    assert (rows[over, samples[0]]["documents"], rows[over, mean]["queries"]) == ("1000", "20")
+    of_samples = rows["genq-seed-1", mean]
+    assert (of_samples["seeds"], float(of_samples["NDCG@10"])) == ("2", 0.375)
+    assert float(of_samples["deviation_NDCG@10"]) == pytest.approx(0.25 / 2**0.5)
+    assert rows["genq-seed-1", samples[0]]["seeds"] == rows["bm25", samples[0]]["seeds"] == ""
+    table = leaderboard(pd.read_csv(results.folder / "summary.csv"), "NDCG@10")
+    shown = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+    assert shown[over] == ["0.5000 ± 0.2165", "0.5000 ± 0.2500", "0.5000 ± 0.2500"]
+    assert shown["genq-seed-9"] == ["0.7500 ± 0.0000", "0.7500", "0.7500"]
+    assert "dev NDCG@10" in results.write()

@@ -15,20 +15,20 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
-import torch
-from approximate_results import IVF_FLAT, make_approximate, with_systems
+from approximate_results import IVF_FLAT, with_systems
 from beirflow.exchange.open_run import header_of, write_open_run
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import DataError
-from beirflow.files.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD, SUMMARY
 from beirflow.files.records import read_json
 from beirflow.imported.run_rows import HEADER_END
 from beirflow.runs.run_file import write_predictions, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
-from results_maker import Made, evaluate, write_summary
-from results_of_families import families_config, make_families
+from made_once import results_made_once
+from results_maker import Made, make_results, run_rules
+from results_of_families import families_config
 
 CUTOFFS = (1, 10, 20)
 OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "fused", "crossed")
@@ -118,20 +118,17 @@ def test_a_run_without_its_records_is_not_described(results: Path) -> None:
 @pytest.fixture(scope="module")
 def folders(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By system, one or more of each family, the folder of its results on the corpus ``small``."""
-    folder, threads = tmp_path_factory.mktemp("families"), torch.get_num_threads()
-    config = families_config(folder)
-    theirs = folder / "small.trec"
-    theirs.write_text("".join(line for line in theirs.read_text().splitlines(True) if not line.startswith(NO_LINE)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAYON_NUM_THREADS", "1")
-        results = make_families(folder / "results", config).results
-    approximate = Path(shutil.copytree(results_once.results, folder / "approximate"))
-    experiment = make_approximate(approximate, with_systems(results_once.config, {"flat": IVF_FLAT}), "flat")
-    evaluate(approximate, experiment, "flat", "small")
-    write_summary(
-        approximate, load_experiment(with_systems(results_once.config, {"flat": IVF_FLAT}, systems=["flat"], datasets=["small"]))
-    )
-    torch.set_num_threads(threads)
+
+    def make(folder: Path) -> Made:
+        config = families_config(folder)
+        theirs = folder / "small.trec"
+        theirs.write_text("".join(line for line in theirs.read_text().splitlines(True) if not line.startswith(NO_LINE)))
+        return make_results(folder / "results", config)
+
+    results = results_made_once(tmp_path_factory, "families-for-open-runs", make).results
+    approximate = Path(shutil.copytree(results_once.results, tmp_path_factory.mktemp("flat") / "approximate"))
+    config = with_systems(results_once.config, {"flat": IVF_FLAT}, systems=["flat"], datasets=["small"])
+    run_rules(approximate, load_experiment(config), [SUMMARY])
     return dict.fromkeys(OF_FAMILIES, results) | {"tiny": results_once.results, "flat": approximate}
 
 

@@ -1,5 +1,6 @@
 """What systems need to be asked: theirs and that of the systems that they are made from."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment)
     found = asked_systems(experiment, "fused", "scifact")
     assert {name: entry["family"] for name, entry in found.items()} == {"fused": "fusion", "bm25": "lexical", "small": "dense"}
     for name, entry in found.items():
-        assert system_of(name, entry) == experiment.systems[name]
+        assert asdict(system_of(name, entry).settings) == experiment.settings_on(name, "scifact")
 
 
 def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:

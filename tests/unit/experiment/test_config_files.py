@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from beirflow.experiment.config_files import check_command_line, check_config_files, key_places
+from beirflow.experiment.config_files import asks_for_nothing, check_command_line, check_config_files, key_places
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
 
@@ -50,6 +50,20 @@ def test_a_good_file_is_accepted_json_with_tabs_too(tmp_path: Path) -> None:
         check_config_files([str(tmp_path / name)])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "nothing"),
+    [("", True), ("--configfile a b --config c=d -s S", True), ("-n", False), ("--config a=b -- report", False)],
+)
+def test_a_command_line_without_a_target_or_another_option_asks_for_nothing(arguments: str, nothing: bool) -> None:
+    assert asks_for_nothing(arguments.split()) == nothing
+
+
+@pytest.mark.parametrize("wrong", ["a", "=", "summary"])
+def test_words_of_the_configuration_have_names(wrong: str) -> None:
+    with pytest.raises(SystemExit, match=f"--config: found '{wrong}'; expected name=value without spaces"):
+        check_command_line(["-n", "--config", "systems=bm25", wrong, "--", "summary"])
+
+
 @pytest.mark.parametrize("option", ["--configfile=", "--configfiles ", "--configfile "])
 def test_configuration_files_of_the_command_line_are_checked_and_targets_are_none(option: str, tmp_path: Path) -> None:
     check_command_line(["--cores", "2", "--", "summary", "none.yaml"])
@@ -71,6 +85,6 @@ def test_a_problem_with_a_value_names_the_file_and_line_of_its_key(tmp_path: Pat
     assert found["main_measure"].endswith(f" ({second}:1)")
     assert found["custom.systems.mine.trained_on.datasets.nfcorpsu"].endswith(f" ({second}:8)")
     # On the command line there are no lines.
-    assert found["cutoffs"].endswith("raise top_k or drop the cutoff")
+    assert found["cutoffs"].endswith("or set cutoffs: [5]")
     assert key_places([str(first), str(second)])["systems.0"] == f"{first}:1"
     assert key_places([str(first), str(second)])["top_k"] == f"{second}:9"

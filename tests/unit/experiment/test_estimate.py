@@ -18,8 +18,8 @@ from beirflow.files.records import Job, write_record
 from beirflow.jobs.code_version import entrances
 from beirflow.jobs.gpus import Gpu
 from beirflow.jobs.overall import START
-from results_maker import Made
-from results_of_families import families_config, make_families
+from results_maker import Made, make_results
+from results_of_families import families_config
 
 GB = 1e9
 HUB = {"model": "some/model", "revision": "0" * 40}
@@ -84,7 +84,7 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
         "The time of bm25 is that of nfcorpus.",
         "768 dimensions",
     ]
-    expected += ["Download: 3 MB", "free here"]
+    expected += ["Download: 3 MB, and the models of contriever where", "Jobs: 18 with the summary", "free here"]
     expected += [f"snakemake --cores all --configfile my.yaml -- {tmp_path}/metrics/contriever/nfcorpus.json"]
     assert [part for part in expected if part not in text] == []
     monkeypatch.setattr("beirflow.experiment.estimate._free", lambda results: 10**9)
@@ -145,7 +145,7 @@ def test_late_interaction_stores_a_vector_for_each_token(tmp_path: Path) -> None
 def families(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("families")
     config = families_config(folder, systems=["words", "masked", "tokens"], chunk_documents=40)
-    return make_families(folder / "results", config)
+    return make_results(folder / "results", config)
 
 
 @pytest.mark.parametrize("system", ["words", "masked", "tokens"])
@@ -228,8 +228,9 @@ def test_the_time_of_a_system_that_has_not_run_is_guessed_from_parameters_tokens
         monkeypatch.setattr("beirflow.experiment.guess.list_gpus", lambda gpu=gpu: [gpu])
         device = device_of(experiment)
         assert device.name == name
-        seconds = sum(guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device) for part in parts)
-        assert seconds == pytest.approx(2 * 1.1e8 * tokens / operations + searched)
+        seconds = sum(guessed_seconds(experiment, part, sizes[part.corpus], device) for part in parts)
+        jobs = sum(part.jobs for part in parts)
+        assert seconds == pytest.approx(2 * 1.1e8 * tokens / operations + searched + jobs * START)
         warning = start_warning(experiment, tmp_path, 1e6, " --configfile my.yaml")
         assert (f" on {name} (guess)" in warning) == (seconds >= 7200)
     assert start_warning(experiment, tmp_path, 60.0, "") == ""

@@ -120,7 +120,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (system(encoder="a.B", similarity="dot"), ["x.encoder: found 'a.B'", "package.module:Class"]),
         (
             system(encoder="a:B", similarity="dot", pooling="cls"),
-            ["custom.systems.x: found 'pooling'", "allowed are family, encoder, arguments, similarity"],
+            ["custom.systems.x.pooling: found 'pooling'", "allowed are family, encoder, arguments, similarity"],
         ),
         (
             system(encoder="sentence-transformers", similarity="dot") | {"systems": "x"},
@@ -147,13 +147,13 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (system(encoder="a:B", similarity="dot", arguments="http://b:s3@h"), ["found 'http://h'"]),
         (system(model="m", arguments={}), ["custom.systems.x:", "arguments needs encoder beside it"]),
         (system(model="m", max_length=2), ["x.max_length: found 2", "at least 3"]),
-        ({"datasets": ["sciafct"]}, ["datasets.0: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
-        ({"datasets": ["scifact", "zzz"]}, ["datasets.1: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
-        ({"datasets": "sciafct"}, ["datasets.0: found 'sciafct'", "did you mean 'scifact'?"]),
+        ({"datasets": ["sciafct"]}, ["datasets: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
+        ({"datasets": ["scifact", "zzz"]}, ["datasets: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
+        ({"datasets": "sciafct"}, ["datasets: found 'sciafct'", "did you mean 'scifact'?"]),
         ({"datasets": 5}, ["datasets: found 5", "a list"]),
         ({"datasets": []}, ["datasets: found []"]),
-        ({"systems": ["contreiver"]}, ["systems.0: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),
-        ({"systems": "contreiver"}, ["systems.0: found 'contreiver'", "did you mean 'contriever'?"]),
+        ({"systems": ["contreiver"]}, ["systems: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),
+        ({"systems": "contreiver"}, ["systems: found 'contreiver'", "did you mean 'contriever'?"]),
         ({"systems": {}}, ["systems: found {}", "a list"]),
         ({"systems": []}, ["systems: found []"]),
         ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "an entry stands twice"]),
@@ -162,21 +162,23 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"top_k": 0}, ["top_k: found 0", "at least 1"]),
         ({"top_k": True}, ["top_k: found True", "a whole number"]),
         ({"top_k": "10.5"}, ["top_k"]),
-        ({"cutoffs": [1, 2.5]}, ["cutoffs.1: found 2.5", "a whole number"]),
-        ({"cutoffs": "ten"}, ["cutoffs.0: found 'ten'", "a whole number"]),
+        ({"cutoffs": [1, 2.5]}, ["cutoffs: found 2.5", "a whole number"]),
+        ({"cutoffs": "ten"}, ["cutoffs: found 'ten'", "a whole number"]),
         ({"cutoffs": "5;10"}, ["cutoffs"]),
         ({"cutoffs": True}, ["cutoffs"]),
-        ({"top_k": 50, "cutoffs": [10, 100]}, ["cutoffs: found 100", "at most top_k, which is 50"]),
+        ({"top_k": 50, "cutoffs": [10, 100]}, ["cutoffs: found [10, 100]", "at most top_k, which is 50", "or set cutoffs: [10]"]),
         ({"baseline": "contreiver"}, ["baseline: found 'contreiver'", "null and", "mean 'contriever'?"]),
         ({"baseline": "all-minilm-l6-v2"}, ["baseline: found 'all-minilm-l6-v2'", "allowed are null"]),
         ({"chunk_documents": 0}, ["chunk_documents: found 0", "at least 1"]),
-        ({"device": "gpu"}, ["device: found 'gpu'", "auto, cuda, mps, cpu"]),
+        ({"device": "gpu"}, ["device: found 'gpu'; allowed are auto, cuda, mps, cpu\n"]),
         ({"precision": "bf16"}, ["precision: found 'bf16'", "bfloat16", "did you mean 'bfloat16'?"]),
-        ({"token_budget": 0}, ["token_budget: found 0", "'auto'", "at least 1"]),
+        ({"token_budget": 0}, ["token_budget: found 0; expected 'auto' or at least 1"]),
+        ({"systems": "x", "custom": {"systems": [{"x": {}}]}}, ["custom.systems: found [{'x': {}}]; expected keys with values"]),
+        ({"systems": None}, ["systems: found nothing; expected a text or a list"]),
         ({"keep_archives": "no"}, ["found 'no'; expected true or false"]),
-        ({"mirrors": ["mirror.example.org"]}, ["mirrors.0: found 'mirror.example.org'", "http or https URL"]),
+        ({"mirrors": ["mirror.example.org"]}, ["mirrors: found 'mirror.example.org'", "http or https URL"]),
         *(
-            ({"mirrors": [url]}, ["mirrors.0: found"])
+            ({"mirrors": [url]}, ["mirrors: found"])
             for url in ("http://", "http://a b", "http://a.b\n", "ftp://a.b", "http:///x")
         ),
         ({"data_dir": "/no/such/folder"}, ["data_dir: found '/no/such/folder'", "existing folder", "null"]),
@@ -191,7 +193,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             for keys, found in (
                 ({"split": "dev"}, "split: found 'dev'"),
                 ({"forums": ["a"]}, "forums: found ['a']"),
-                ({"labels": {True: 1}}, "labels: found True"),
+                ({"labels": {True: 1}}, "labels.True: found True"),
                 ({"labels": {"good": 1.5}}, "labels.good: found 1.5"),
                 ({"fields": {"titel": "t"}}, "fields.titel: found 'titel'"),
                 ({"form": "beir"}, "labels: found {'good': 2, 'bad': 0}"),
@@ -217,7 +219,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
     ids=str,
 )
 def test_a_mistake_is_named_with_its_key_what_was_found_and_what_is_allowed(config: dict[str, Any], expected: list[str]) -> None:
-    said = "\n".join(problems_of(config))
+    said = "".join(f"{line}\n" for line in problems_of(config))
     assert [part for part in expected if part not in said] == []
     assert "^[0-9a-f]" not in said  # a pattern is put into words
 
@@ -236,6 +238,9 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     assert bits == own | {"variant_of": "own", "vectors": "binary"}
     assert experiment.settings("dot", "name") == own | {"variant_of": "own", "similarity": "dot"}
     assert experiment.encoder_of("dot") == "own"
+    assert experiment.similarity_pairs == []
+    both = load_experiment({"systems": ["dot", "bits", "own"], "custom": {"systems": VARIANTS}})
+    assert both.similarity_pairs == [("own", "dot")]
     assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
     encoders = [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")]
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]
@@ -254,9 +259,9 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
 @pytest.mark.parametrize(
     ("variant", "expected"),
     [
-        ({"variant_of": "onw", "vectors": "int8"}, ["x.variant_of: found 'onw'", "dense systems that encode", "mean 'own'?"]),
+        ({"variant_of": "onw", "vectors": "int8"}, ["x.variant_of: found 'onw'", "a dense system that encodes", "mean 'own'?"]),
         *(
-            ({"variant_of": name, "vectors": "int8"}, [f"x.variant_of: found '{name}'", "allowed are dense systems that encode"])
+            ({"variant_of": name, "vectors": "int8"}, [f"x.variant_of: found '{name}'", "expected a dense system that encodes"])
             for name in ("bits", "bm25", "x")
         ),
         ({"variant_of": "own", "vectors": "int4"}, ["x.vectors: found 'int4'", "allowed are float32, float16, int8, binary"]),
@@ -278,7 +283,7 @@ def test_a_variant_of_what_cannot_be_compressed_is_refused(variant: dict[str, An
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:
     entry = {"model": str(mine)} if kind == "systems" else {"path": str(mine)}
     problem = only_problem({"custom": {kind: {name: entry}}}, "letters a to z, digits, dots, dashes and underscores")
-    assert problem.startswith(f"custom.{kind}: found {name!r}")
+    assert problem.startswith(f"custom.{kind}{f'.{name}' if name.isprintable() else ''}: found {name!r}")
 
 
 @pytest.mark.parametrize(("key", "value"), [("split", "../../x"), ("forums", ["../x"])])
@@ -306,10 +311,10 @@ def test_every_problem_of_the_schema_of_names_and_of_combinations_is_listed_at_o
     found = keys_of({"topk": 1, "mirror": [], "device": "gpu", "custom": {"systems": {"x": {}}}})
     assert sorted(found) == ["custom.systems.x.model", "device", "mirror", "topk"]
     found = keys_of({"systems": ["a", "contriever", "b"], "datasets": ["c", "fiqa", "d"]})
-    assert found == ["systems.0", "systems.2", "datasets.0", "datasets.2"]
+    assert found == ["systems", "systems", "datasets", "datasets"]
     custom = {"systems": {"x": {"model": "/no/model"}}, "datasets": {"y": {"path": "/no/data"}}}
     found = keys_of({"systems": ["x"], "datasets": ["y"], "data_dir": "/no", "top_k": 1, "cutoffs": [2, 3], "custom": custom})
-    assert sorted(found) == ["custom.datasets.y.path", "custom.systems.x.model", "cutoffs", "cutoffs", "data_dir"]
+    assert sorted(found) == ["custom.datasets.y.path", "custom.systems.x.model", "cutoffs", "data_dir"]
 
 
 def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path, mine: Path) -> None:
@@ -328,7 +333,7 @@ def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path,
     values = {"baseline": "keyed", "device": "gpu", "top_k": 5, "cutoffs": [1, 10]}
     assert keys_of({**chosen, **values, "custom": {"systems": systems, "datasets": datasets}}) == [
         *("custom.systems.keyed.poolng", "device", "custom.systems.varies.variant_of", "custom.datasets.mine.labels"),
-        *("systems.4", "datasets.2", "cutoffs", "custom.systems.reads.first"),
+        *("systems", "datasets", "cutoffs", "custom.systems.reads.first"),
         "custom.datasets.gone.path",
     ]
 
@@ -372,7 +377,8 @@ def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_sampl
     assert load_experiment(experiment.config).config == experiment.config  # as its jobs read it
     assert "found 'my'" in only_problem({"datasets": "my", "data_dir": str(tmp_path)})
     (folder / "queries.jsonl").unlink()
-    only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "custom.datasets.my.own.path", "queries.jsonl")
+    only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "data_dir: found", str(folder), "queries.jsonl")
+    only_problem({"datasets": "my.onw", "data_dir": str(tmp_path)}, "found 'my.onw'; did you mean 'my.own'?")
 
 
 @pytest.mark.parametrize(

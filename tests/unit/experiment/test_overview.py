@@ -41,6 +41,10 @@ def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
         ("results/sumary.csv", "results/summary.csv"),
         ("summary.csv", "results/summary.csv"),
         ("report.html", "results/report.html"),
+        ("out/mine/runs/bm25/scifact.trec.gz", "results/runs/bm25/scifact.trec.gz"),
+        ("results/tables/leaderbord.tex", "results/tables/leaderboard.tex"),
+        ("results/figures/pareto.png", "results/figures/pareto.svg"),
+        ("results/metrics/bm25/scifact.json.gz", "results/metrics/bm25/scifact.json"),
         ("esitmate", "estimate"),
         ("clean_representation", "clean_representations"),
     ):

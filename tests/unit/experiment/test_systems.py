@@ -53,7 +53,7 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
     ("reranker", "expected"),
     [
         *(
-            ({"model": name}, f"systems.again.model: found '{name}'; this system cannot score pairs; allowed are")
+            ({"model": name}, f"systems.again.model: found '{name}'; this system cannot score pairs; name a folder")
             for name in ("bm25", "bits", "taught", "again")
         ),
         ({"model": "mine", "max_length": 9}, "systems.again.max_length: found 9; the system mine defines its model"),
@@ -115,3 +115,31 @@ def test_a_base_that_is_not_there_or_lacks_the_setting_is_refused(entry: dict[st
     with pytest.raises(ConfigError) as caught:
         with_base(x=entry)
     assert expected in str(caught.value)
+
+
+def test_a_system_with_seeds_is_one_system_a_seed(systems: dict[str, dict[str, Any]]) -> None:
+    custom = {**systems, "thrice": {"base": "taught", "seeds": [1, 2, 3]}}
+    experiment = load_experiment({"systems": ["bm25", "thrice"], "datasets": ["scifact"], "custom": {"systems": custom}})
+    assert experiment.chosen_systems == ["bm25", "thrice-seed-1", "thrice-seed-2", "thrice-seed-3"]
+    one, two = (experiment.systems[f"thrice-seed-{seed}"].settings for seed in (1, 2))
+    assert (two.train.seed, two.train.written.seed) == (2, 2)
+    assert replace(two, name=one.name, train=replace(two.train, seed=1)) == one
+    written = {"family": "lexical", "expansion": {"model": systems["taught"]["train"]["generator"]}, "seeds": [0, 5]}
+    experiment = load_experiment({"systems": "d2q", "datasets": ["scifact"], "custom": {"systems": {"d2q": written}}})
+    assert [experiment.systems[name].settings.expansion.seed for name in experiment.chosen_systems] == [0, 5]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"base": "bm25", "seeds": [1, 2]}, "custom.systems.x.seeds: found [1, 2]; only systems that draw something have seeds"),
+        ({"family": "lexical", "expansion": {"path": "/q.jsonl"}, "seeds": [1, 2]}, "only systems that draw something"),
+        ({"base": "doct5query-t5-base", "seeds": [1, 1]}, "found [1, 1]; expected a list of at least two different"),
+        ({"base": "doct5query-t5-base", "seeds": 3}, "found 3; expected a list of at least two different"),
+        ({"base": "doct5query-t5-base", "seeds": [1, -1]}, "expansion.seed: found -1; expected at least 0"),
+    ],
+)
+def test_seeds_of_what_draws_nothing_are_refused(entry: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_experiment({"systems": "x", "datasets": ["scifact"], "custom": {"systems": {"x": entry}}})
+    assert expected in str(refused.value)

@@ -3,11 +3,12 @@
 import io
 import logging
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from beirflow.files import progress as module
-from beirflow.files.progress import Progress, silence
+from beirflow.files.progress import Progress, logged_share, silence
 
 
 @pytest.fixture
@@ -81,3 +82,15 @@ def test_a_file_or_pipe_gets_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("encode", 4, "documents") as progress:
         progress.advance(4)
     assert capsys.readouterr().err == ""
+
+
+def test_the_last_line_of_a_log_gives_the_share(tmp_path: Path, clock: SimpleNamespace) -> None:
+    log = tmp_path / "job.log"
+    assert logged_share(str(log)) is None
+    log.write_text("read 3 of the files\n")
+    assert logged_share(str(log)) is None
+    with Progress("encode: x", 4000, "documents") as progress:
+        for count in (1000, 2000):
+            progress.advance(count)
+            log.write_text(f"{log.read_text()}INFO {progress.line()}\n{'other words ' * 50}\n")
+    assert logged_share(str(log)) == 0.75

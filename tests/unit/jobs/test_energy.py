@@ -150,11 +150,20 @@ def test_a_job_that_fails_has_no_energy_nor_that_of_an_earlier_attempt_and_a_dis
 
 def test_a_gpu_is_counted_once_if_it_is_known(tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = iter(range(0, 100_000_000, 7_000_000))
-    monkeypatch.setattr(energy, "gpu_counter", lambda gpu: Counter(str(gpu), values.__next__))
+    monkeypatch.setattr(energy, "gpu_counter", lambda gpu, jobs: Counter(str(gpu), values.__next__, jobs=jobs))
     meter = Meter(powercap)
     meter.count_gpu(GPU)
     meter.count_gpu(GPU)
     assert meter.row()["gpu_joules"] == 7
+    # Two jobs side by side, and then one alone, add up to what the GPU used: 7 J a reading, of which each has a half.
+    shared, holders = Meter(powercap), iter((2, 1))
+    shared.count_gpu(GPU, holders.__next__)
+    shared.advance()
+    assert shared.row()["gpu_joules"] == 7 / 2 + 7
+    lost = Meter(powercap)
+    lost.count_gpu(GPU, lambda: (tmp_path / "no locks").stat().st_size)
+    lost.advance()
+    assert "jobs that share" in lost.unknown["gpu"]
     monkeypatch.undo()
     monkeypatch.setattr(energy, "Meter", lambda: Meter(powercap))
     with metered(tmp_path / "job.tsv"):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from beirflow.files.errors import DeviceError
-from beirflow.jobs.gpu_lease import lock_folder
+from beirflow.jobs.gpu_lease import jobs_on, lock_folder
+from beirflow.jobs.gpus import Gpu
 from fake_gpus import UUIDS, install_nvidia_smi
 
 PACKAGE = str(Path(__file__).parents[3] / "workflow")
@@ -104,7 +105,9 @@ def test_many_jobs_at_once_never_share_a_gpu_with_more_than_allowed_and_all_come
         assert max(accumulate(change for _, change in sorted(changes))) == 2
 
 
-def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(machine: Machine) -> None:
+def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     holders = [machine.start(2) for _ in range(4)]
     assert sorted(map(gpu_of, holders)) == [0, 1, 2, 3]
     holders += [machine.start(2) for _ in range(4)]
@@ -116,6 +119,15 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(ma
     for job in holders:
         assert f"by process {job.pid} since" in line
     assert waiting.poll() is None
+    # Each counts the jobs with which it shares the energy of its GPU.
+    monkeypatch.setenv("BEIRFLOW_LOCKS", machine.environment["BEIRFLOW_LOCKS"])
+    gpus = [Gpu(index, "Fake H100", uuid, uuid, uuid) for index, uuid in enumerate(UUIDS)]
+    assert [jobs_on(gpu) for gpu in gpus] == [2, 2, 2, 2]
+    waiting.kill()
+    waiting.wait()
+    tell(holders[0])
+    holders[0].wait(timeout=60)
+    assert sorted(map(jobs_on, gpus)) == [1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("keep", ["until told", "child"])

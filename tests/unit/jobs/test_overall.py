@@ -48,9 +48,21 @@ def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done() -> None:
     clock, overall = chunks()
     overall.begin(1, "encode")
     clock.now = 10_000.0
-    assert overall.line().startswith("22% of the work")
+    assert overall.line().startswith("95% of the work")
     overall.fail(1)
     assert overall.line().startswith("0% of the work")
+
+
+def test_the_share_that_such_a_job_reports_decides_the_time_left() -> None:
+    clock, overall = chunks()
+    overall.begin(0, "prepare x")
+    clock.now = 2.0
+    overall.end(0)
+    overall.begin(1, "encode", lambda: 0.25)
+    clock.now = 7.0
+    assert overall.seconds_left() == pytest.approx(36)  # half of the job, three more and the evaluation
+    clock.now = 402.0
+    assert overall.seconds_left() == pytest.approx(1200 + 31)
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5.2, "5 s"), (120, "2 min"), (7200, "2.0 h"), (400_000, "4.6 days")])

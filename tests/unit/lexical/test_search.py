@@ -16,9 +16,10 @@ from beirflow.lexical.indexing import index_texts
 from beirflow.lexical.postings import open_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
-from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
 from beirflow.postings import search as lists_search
+from beirflow.postings.languages import ENGLISH
 from beirflow.runs.ranking import Ties, byte_order, merge_hits
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,8 +42,8 @@ def analyzed(corpus: list[Document], folder: Path, chunk: int) -> tuple[list[Pat
     for start in range(0, len(corpus), chunk):
         _, titles, texts = zip(*corpus[start : start + chunk], strict=True)
         paths.append(folder / f"{start}.arrow")
-        write_postings(paths[-1], index_texts([(pa.array(titles), pa.array(texts))]), ANALYZER)
-    return paths, add_up(paths, ANALYZER, folder / "terms.parquet")
+        write_postings(paths[-1], index_texts([(pa.array(titles), pa.array(texts))]), ENGLISH)
+    return paths, add_up(paths, ENGLISH, folder / "terms.parquet")
 
 
 def searched(
@@ -59,7 +60,7 @@ def searched(
     parts, self_matches = [], 0
     with TemporaryDirectory() as folder:
         paths, counted = analyzed(corpus, Path(folder), chunk)
-        asked = analyze_queries(pa.array(queries, pa.string()))
+        asked = analyze_queries(pa.array(queries, pa.string()), system)
         table = Path(folder) / "terms.parquet"
         fields = weigh(asked, system, counted, {name: frequencies_of(table, asked.terms, name) for name in system.fields})
         for i, path in enumerate(paths):
@@ -69,7 +70,7 @@ def searched(
             (query, row, score), dropped = search_postings(
                 asked,
                 fields,
-                open_postings(path, ANALYZER),
+                open_postings(path, ENGLISH),
                 byte_order(in_chunk, system.ties),
                 k,
                 excluded=excluded,

@@ -270,23 +270,23 @@ def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:
 
 
 def test_postings_and_statistics_of_another_analyzer_are_refused(small: LexicalResults) -> None:
-    small.index(1, postings_of=Index("another"))
+    small.index(1, postings_of=Index("lucene-hindi"))
     named = re.escape(small.path(POSTINGS_RECORD, chunk=1))
-    said = (named, "made from the analyzer another, but lucene-english is used here")
+    said = (named, "made from the analyzer lucene-hindi, but lucene-english is used here")
     refused(small.sum, small.results, *said)
     refused(lambda: small.search(FLAT, 1), small.results, *said)
     for chunk in range(small.chunks):
-        small.index(chunk, postings_of=Index("another"))
-    small.sum(postings_of=Index("another"))
+        small.index(chunk, postings_of=Index("lucene-hindi"))
+    small.sum(postings_of=Index("lucene-hindi"))
     small.index(0)
-    refused(lambda: small.search(FLAT, 0), small.results, re.escape(small.path(STATISTICS_RECORD)), "analyzer another")
+    refused(lambda: small.search(FLAT, 0), small.results, re.escape(small.path(STATISTICS_RECORD)), "analyzer lucene-hindi")
 
 
 def test_an_analyzer_is_written_into_the_postings_themselves(small: LexicalResults) -> None:
-    small.index(0, postings_of=Index("another"))
+    small.index(0, postings_of=Index("lucene-hindi"))
     path = Path(small.path(POSTINGS_RECORD, chunk=0))
     write_json(path, read_json(path) | {"analyzer": "lucene-english"})
-    refused(small.sum, small.results, re.escape(small.path(POSTINGS, chunk=0)), "another", "expected .*lucene-english")
+    refused(small.sum, small.results, re.escape(small.path(POSTINGS, chunk=0)), "lucene-hindi", "expected .*lucene-english")
 
 
 def test_postings_and_statistics_of_another_corpus_are_refused(small: LexicalResults, tmp_path: Path) -> None:

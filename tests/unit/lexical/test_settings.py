@@ -12,7 +12,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.models.settings import EncoderSettings
 
-KEYS = "family, trained_on, k1, b, fields, ties, analyzer, expansion, weights"
+KEYS = "family, trained_on, k1, b, fields, ties, analyzer, query_weights, expansion, weights"
 FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
@@ -37,7 +37,6 @@ def problems_of(entry: dict[str, Any]) -> str:
         ("fields", ["titel"], ["fields: found ['titel']", "did you mean \"['title']\"?"]),
         ("fields", [], ["fields: found []", f"allowed are {FIELDS}"]),
         ("fields", "contents", ["fields: found 'contents'", f"allowed are {FIELDS}"]),
-        ("analyzer", "lucene-german", ["analyzer: found 'lucene-german'", "allowed are lucene-en", "did you mean 'lucene-en"]),
         ("ties", "ascendign", ["ties: found 'ascendign'", "allowed are ascending, descending", "did you mean 'ascending'?"]),
         ("field", ["contents"], ["field: found 'field'", f"no such key here, allowed are {KEYS}", "did you mean 'fields'?"]),
         ("K1", 0.9, ["K1: found 'K1'", f"no such key here, allowed are {KEYS}", "did you mean 'k1'?"]),
@@ -59,13 +58,13 @@ def test_numbers_mean_the_same_in_every_schema() -> None:
 
 @pytest.mark.parametrize(("found", "meant"), [("BM25", "bm25"), ("bm-25", "bm25"), ("bm25multifield", "bm25-multifield")])
 def test_the_nearest_system_is_named_in_whichever_case(found: str, meant: str) -> None:
-    with pytest.raises(ConfigError, match=f"systems.0: found '{found}'; .*did you mean '{meant}'"):
+    with pytest.raises(ConfigError, match=f"systems: found '{found}'; .*did you mean '{meant}'"):
         load_experiment({"systems": [found]})
 
 
 OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"family": "lexicl"}, ["family: found 'lexicl'", "allowed are dense, lexical", "did you mean 'lexical'?"]),
-    ({"family": None}, ["family: found None", "allowed are dense, lexical"]),
+    ({"family": None}, ["family: found nothing", "allowed are dense, lexical"]),
     ({"k1": 0.9}, ["k1: found 'k1'", "model: missing; this key is required"]),
     (
         {"family": "dense", "model": "m", "k1": 0.9},
@@ -79,10 +78,10 @@ OF_ADDITIONS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("expansion", {"model": "m", "queries": 0}, ["expansion.queries: found 0", "at least 1"]),
     ("expansion", {"model": "m", "top_p": 0}, ["expansion.top_p: found 0"]),
     ("expansion", {"model": "m", "join": "apend"}, ["expansion.join: found 'apend'", "did you mean 'append'?"]),
-    ("expansion", {"path": "x.jsonl", "model": "m"}, ["expansion: found 'model'", "allowed are path, join"]),
+    ("expansion", {"path": "x.jsonl", "model": "m"}, ["expansion.model: found 'model'", "allowed are path, join"]),
     ("expansion", {"path": "x.csv"}, ["expansion.path: found 'x.csv'", "a file of JSON lines"]),
     ("weights", {"model": "m", "scale": "root"}, ["weights.scale: found 'root'", "allowed are sqrt, none"]),
-    ("weights", {"path": "x.jsonl", "max_length": 3}, ["weights: found 'max_length'", "allowed are path, scale"]),
+    ("weights", {"path": "x.jsonl", "max_length": 3}, ["weights.max_length: found 'max_length'", "allowed are path, scale"]),
 ]
 
 
@@ -98,7 +97,9 @@ def test_each_family_and_what_is_added_have_keys_of_their_own(entry: dict[str, A
 def test_a_lexical_system_needs_nothing_but_its_family() -> None:
     system = load_experiment({"custom": {"systems": {"mine": {"family": "lexical"}}}}).systems["mine"]
     assert (system.name, system.family) == ("mine", "lexical")
-    assert system.settings == LexicalSettings("mine", 0.9, 0.4, ("contents",), "lucene-english", "ascending")
+    assert system.settings.for_dataset("scifact") == LexicalSettings(
+        "mine", 0.9, 0.4, ("contents",), "lucene-english", "ascending"
+    )
 
 
 @pytest.mark.parametrize(("key", "value"), [("k1", 0), ("k1", 1000), ("b", 0), ("b", 1), ("fields", ["title"])])
@@ -127,8 +128,40 @@ def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:
 
 def test_the_variants_of_the_catalogue_are_anserinis() -> None:
     systems = catalogue_systems()
-    assert systems["bm25"].settings == LexicalSettings("bm25", 0.9, 0.4, ["contents"])
-    assert systems["bm25-multifield"].settings == LexicalSettings("bm25-multifield", 0.9, 0.4, ["title", "text"])
+    for name, fields in {"bm25": ["contents"], "bm25-multifield": ["title", "text"]}.items():
+        assert systems[name].settings.for_dataset("nfcorpus") == LexicalSettings(name, 0.9, 0.4, fields)
+
+
+def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_is_stated() -> None:
+    """As Anserini is configured for each language of MIRACL, whose Swahili and Yoruba are not stemmed."""
+    chosen = ["miracl.fi", "miracl.sw", "beir-nl.scifact", "scifact"]
+    stated = {"family": "lexical", "analyzer": "lucene-spanish"}
+    experiment = load_experiment({"systems": ["bm25", "mine"], "datasets": chosen, "custom": {"systems": {"mine": stated}}})
+    found = [experiment.settings_on("bm25", dataset)["analyzer"] for dataset in chosen]
+    assert found == ["lucene-finnish", "lucene-swahili", "lucene-dutch", "lucene-english"]
+    assert experiment.in_paths("bm25", "miracl.fi") == {"system": "bm25", "analyzer": "lucene-finnish"}
+    assert experiment.expansions.index("lucene-finnish").analyzer == "lucene-finnish"
+    assert {experiment.settings_on("mine", dataset)["analyzer"] for dataset in chosen} == {"lucene-spanish"}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"datasets": ["miracl.ja"]},
+            "bm25.analyzer: found 'lucene-japanese'; that of the language of miracl.ja; .*Kuromoji.; none is here",
+        ),
+        ({"datasets": ["beir-pl.scifact"]}, "the language of beir-pl.scifact; .*Stempel.* State another analyzer"),
+        ({"analyzer": "lucene-thai"}, "mine.analyzer: found 'lucene-thai'.*dictionary of Java; none is here"),
+        ({"analyzer": "lucene-finish"}, "found 'lucene-finish'; allowed are lucene-english, .*lucene-yoruba.*'lucene-finnish'"),
+        ({"query_weights": "bm25", "fields": ["title", "text"]}, r"query_weights: found 'bm25'.* use fields: \[contents\]"),
+    ],
+)
+def test_what_cannot_be_analyzed_or_weighed_is_refused(config: dict[str, Any], said: str) -> None:
+    datasets = config.pop("datasets", ["scifact"])
+    systems = {"mine": {"family": "lexical", **config}} if config else {}
+    with pytest.raises(ConfigError, match=said):
+        load_experiment({"systems": list(systems) or ["bm25"], "datasets": datasets, "custom": {"systems": systems}})
 
 
 @pytest.mark.parametrize(
@@ -202,7 +235,7 @@ def test_systems_share_what_is_the_same() -> None:
     assert experiment.expansions.of_kind("weights") == [*catalogue.of_kind("weights"), *found["weighted"]]
     assert experiment.expansions.of_kind("given") == found["given"]
     assert experiment.expansions.of_system("bm25") == []
-    indexes = {name: experiment.in_paths(name)["analyzer"] for name in (*entries, "bm25")}
+    indexes = {name: experiment.in_paths(name, "scifact")["analyzer"] for name in (*entries, "bm25")}
     assert indexes["bm25"] == "lucene-english"
     assert indexes["appended"] == indexes["tuned"]
     assert len(set(indexes.values())) == len(indexes) - 1

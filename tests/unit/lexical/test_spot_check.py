@@ -15,8 +15,9 @@ from beirflow.files.records import read_json, write_json
 from beirflow.lexical import spot_check
 from beirflow.lexical.family import FAMILY
 from beirflow.lexical.postings import read_postings, write_postings
-from beirflow.lexical.settings import ANALYZER, LexicalSettings
+from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.spot_check import spot_checks
+from beirflow.postings.languages import ENGLISH
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 from lexical_results import DATASET, LexicalResults
@@ -64,7 +65,7 @@ def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subjec
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
     """What the checks of documents and of ranks find."""
     documents, statistics, ranks = spot_checks(subject, sample, np.random.default_rng(1))
-    folder = f"postings/{ANALYZER}/{DATASET}"
+    folder = f"postings/{ENGLISH}/{DATASET}"
     paths = [folder, f"{folder}/statistics.parquet", f"runs/{subject.system.name}/{DATASET}.parquet"]
     assert [check.path for check in (documents, statistics, ranks)] == paths
     return documents.run(), ranks.run()
@@ -82,10 +83,10 @@ def change_run(made: LexicalResults, query: str, change: dict[str, object] | Non
 
 def change_postings(made: LexicalResults, chunk: int, column: str, place: int, by: int) -> None:
     path = made.path(POSTINGS, chunk=chunk)
-    postings = read_postings(path, ANALYZER)
+    postings = read_postings(path, ENGLISH)
     values = getattr(postings, column).copy()
     values[place] += by
-    write_postings(path, replace(postings, **{column: values}), ANALYZER)
+    write_postings(path, replace(postings, **{column: values}), ENGLISH)
 
 
 @pytest.mark.parametrize("block", [1, 16_384])
@@ -108,7 +109,7 @@ def test_a_sample_is_as_large_as_it_was_asked_for(made: LexicalResults) -> None:
 
 
 def of_another_document(made: LexicalResults) -> None:
-    postings = read_postings(made.path(POSTINGS, chunk=0), ANALYZER)
+    postings = read_postings(made.path(POSTINGS, chunk=0), ENGLISH)
     alone = int(np.flatnonzero(postings.frequencies < len(postings.text_lengths))[0])
     first = int(postings.starts[alone])
     others = set(range(len(postings.text_lengths))) - set(postings.rows[first : postings.starts[alone + 1]].tolist())
@@ -117,16 +118,16 @@ def of_another_document(made: LexicalResults) -> None:
 
 def filled(made: LexicalResults) -> None:
     for chunk in range(made.chunks):
-        postings = read_postings(made.path(POSTINGS, chunk=chunk), ANALYZER)
+        postings = read_postings(made.path(POSTINGS, chunk=chunk), ENGLISH)
         write_postings(
-            made.path(POSTINGS, chunk=chunk), replace(postings, text_filled=np.ones_like(postings.text_filled)), ANALYZER
+            made.path(POSTINGS, chunk=chunk), replace(postings, text_filled=np.ones_like(postings.text_filled)), ENGLISH
         )
 
 
 def longer(made: LexicalResults) -> None:
     path = made.path(POSTINGS, chunk=0)
-    postings = read_postings(path, ANALYZER)
-    write_postings(path, replace(postings, text_lengths=postings.text_lengths + np.int32(7)), ANALYZER)
+    postings = read_postings(path, ENGLISH)
+    write_postings(path, replace(postings, text_lengths=postings.text_lengths + np.int32(7)), ENGLISH)
 
 
 def change_frequencies(made: LexicalResults, column: str, by: int) -> None:

@@ -15,6 +15,7 @@ from beirflow.paper.figures import (
     length_figure,
     overlap_graph,
     overlap_heatmap,
+    similarities_figure,
 )
 from beirflow.paper.score_tables import against_baseline
 from beirflow.report.figure_style import house_style, save
@@ -42,7 +43,7 @@ def words(path: Path) -> set[str]:
 
 def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path) -> None:
     tables(tmp_path, LENGTHS)
-    draw_figures(folder=str(tmp_path))
+    draw_figures(folder=str(tmp_path), pairs=[("x", "y")])
     written = {path.name for path in tmp_path.glob("*.[ps]*")}
     assert written == {f"{name}.{kind}" for name in PAPER_FIGURES for kind in ("pdf", "svg")}
     assert {"x", "BM25+CE", "16"} <= words(tmp_path / "against-baseline.svg")
@@ -56,7 +57,7 @@ def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path
 def test_what_is_missing_is_said_in_words() -> None:
     none = pd.DataFrame(columns=["source"])
     with house_style():
-        missing = [length_figure(LENGTHS[:0], "words"), against_baseline_figure(none)]
+        missing = [similarities_figure(LENGTHS, []), length_figure(LENGTHS[:0], "words"), against_baseline_figure(none)]
         alone = [overlap_heatmap(OVERLAP[:0]), overlap_graph(OVERLAP[:0], load_facts())]
     assert all(figure.axes == [] for figure in missing + alone)
     assert all("There is no" in figure.texts[0].get_text() for figure in missing)

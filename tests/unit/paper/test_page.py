@@ -17,6 +17,7 @@ from beirflow.paper.evidence import Evidence, Scores
 from beirflow.paper.facts import load_facts
 from beirflow.paper.page import efficiency_table, write_paper
 from beirflow.paper.score_tables import against_baseline, table_2
+from beirflow.paper.similarities import COLUMNS as SIMILARITIES
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 from latencies import latency, write_latency
 
@@ -47,6 +48,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         "bias": pd.DataFrame(
             [{"dataset": "scifact", "system": "bm25", "pooled": True, "hole": 0.25}], columns=list(BIAS_COLUMNS)
         ),
+        "similarities": pd.DataFrame([("own", "bm25", "tas-b", 0.1, 0.2, 0.1, 1, 1)], columns=list(SIMILARITIES)),
         "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
     }
     for name, table in tables.items():
@@ -138,4 +140,4 @@ def test_the_page_has_every_row_and_where_ours_were_measured(tmp_path: Path) -> 
     assert [row[0].text for row in shown.rows][-1] == "<b>"
     assert len(shown.rows) == len(FACTS.systems) + 1
     assert notes == ["a: 2 threads of a processor; GPU: there is none here"]
-    assert [cell.text for cell in shown.rows[-1]][-3:] == ["6.0", "5", "0.0015"]
+    assert [cell.text for cell in shown.rows[-1]][-4:] == ["6.0", "10.0", "5", "0.0015"]

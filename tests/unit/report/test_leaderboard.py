@@ -93,7 +93,8 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     sources = Sources()
     published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
     (note,) = sources.lines()
-    assert "k1 0.9, b 0.4; Anserini keeps Lucene's order of tied documents" in note
+    assert "version: commit 0a0be296, version 2.3.0; date not known; values: 2cr/beir.yaml, condition bm25-flat" in note
+    assert "Anserini keeps Lucene's order of tied documents" in note
 
 
 def test_means_by_task_and_domain_say_what_they_are_over() -> None:

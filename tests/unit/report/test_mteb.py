@@ -13,6 +13,7 @@ from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
 from beirflow.report.mteb import LANGUAGES, MEASURES, export_mteb, revision, write_model_index
+from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from results_writer import write_metrics
 
@@ -74,6 +75,14 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     assert {(each.dataset_type, each.dataset_name) for each in results} == {("mteb/scifact", "MTEB SciFact"), combined}
     values = {(each.metric_type, each.metric_value) for each in results if each.dataset_split == "test"}
     assert values == {("main_score", 25.0), ("ndcg_at_10", 25.0), ("recall_at_100", 75.0)}
+    # A task of several corpora has no repository of its own on the hub.
+    (path,) = (index.parent / "eval_results").iterdir()
+    found = parse_eval_result_entries(yaml.safe_load(path.read_text()))
+    assert [(each.dataset_id, each.task_id, each.value) for each in found] == [
+        ("mteb/scifact", "SciFact_default_test", 25.0),
+        ("mteb/scifact", "SciFact", 25.0),
+    ]
+    assert "not on the copies" in found[0].notes
     with pytest.raises(DataError, match="no configured dataset is a task of MTEB, so there is nothing to say of mine"):
         write_model_index(system="bm25", result_paths=[], datasets={}, left_out=["mine"], index_path=str(index))
 

@@ -36,11 +36,11 @@ def seen(table: Table) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
 
 
-def test_holes_have_a_row_a_dataset_where_they_were_measured() -> None:
+def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
     table = holes_table(SUMMARY)
     assert table
-    assert [column.label for column in table.columns] == ["Dataset", "contriever", "toy"]
-    assert seen(table) == [["msmarco", "0.1250", "0.5000"], ["scifact", "0.2500", "1.0000"]]
+    assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
+    assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
     assert holes_table(SUMMARY.drop(columns="Hole@10")) is None
 
 
@@ -49,7 +49,7 @@ def test_what_has_a_table_of_its_own() -> None:
         assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
 
 
-def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defined() -> None:
+def test_significance_leaves_blank_what_is_not_defined() -> None:
     numbers = {
         "low": -0.5,
         "high": 0.25,
@@ -59,25 +59,22 @@ def test_significance_names_the_higher_system_and_leaves_blank_what_is_not_defin
         "queries": 1234,
         "detectable": 0.25,
     }
-    rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": value, **numbers}
-            for value in (-0.125, 0.125, 0.0)]  # fmt: skip
+    rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": -0.125, **numbers}]
     table = significance_table(pd.DataFrame(rows))
     assert table
     assert seen(table)[0] == [
         "d",
         "NDCG@10",
         "a − b",
-        "b",
         "−0.1250",
         "−0.5000",
         "+0.2500",
-        "",
         "1.00000",
+        "",
         "0.00001",
         "0.2500",
         "1,234",
     ]
-    assert [row[3].text for row in table.rows] == ["b", "a", ""]
     assert significance_table(pd.DataFrame(columns=list(rows[0]))) is None
 
 

@@ -154,10 +154,12 @@ def test_a_bad_judgement_is_named_by_file_and_line(folder: Path, line: bytes, sa
 def test_a_folder_that_lacks_files_is_refused_by_their_names(folder: Path) -> None:
     names = ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
     assert required_files(folder, None, "test") == [str(folder / name) for name in names]
-    with pytest.raises(ConfigError, match=re.escape(f"{folder}: ") + "a dataset in BEIR form .* it has no qrels/dev.tsv$"):
+    with pytest.raises(ConfigError, match=re.escape(f"{folder}: ") + ".* it has no qrels/dev.tsv; splits are test$"):
         required_files(folder, None, "dev")
     with pytest.raises(ConfigError, match=re.escape(f"{folder}/wiki: ") + ".*no corpus.jsonl, queries.jsonl, qrels/test.tsv$"):
         required_files(folder, "wiki", "test")
+    with pytest.raises(ConfigError, match=r"corpus.jsonl is a file; expected a folder"):
+        required_files(folder / "corpus.jsonl", None, "test")
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
+from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
+from beirflow.files.records import RECORD_DIGEST, read_json, write_json
 from beirflow.files.writing import DigestingWriter
 from beirflow.runs.spot_check import NotHereError, Subject
 from beirflow.sparse import files
@@ -64,12 +65,32 @@ def doubled(weights: np.ndarray) -> np.ndarray:
     return weights
 
 
-@pytest.mark.parametrize(("kind", "number"), [("documents", 0), ("queries", 1)])
-def test_a_wrong_weight_is_found(changeable: Subject, kind: str, number: int) -> None:
-    change_weights(changeable, doubled, kind)
-    findings = found(spot_checks, changeable)
-    assert not findings[number].passed
-    assert findings[1 - number].passed
+def nudged(weights: np.ndarray) -> np.ndarray:
+    weights[0] = np.nextafter(weights[0], np.float32(0))
+    return weights
+
+
+@pytest.mark.parametrize(("kind", "within", "bits"), [("documents", 0, 4), ("queries", 1, 3)])
+@pytest.mark.parametrize("change", [doubled, nudged])
+def test_a_wrong_weight_is_found(changeable: Subject, change: Callable, kind: str, within: int, bits: int) -> None:
+    if change is nudged and changeable.system.settings.quantize != "none":
+        pytest.skip("integers have no weight in between")
+    change_weights(changeable, change, kind)
+    wrong = {number for number, finding in enumerate(found(spot_checks, changeable)) if not finding.passed} - {2}
+    assert wrong == ({within, bits} if change is doubled else {bits})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"threads": 1 << 20}, "1048576 threads"), ({"processor": "8086"}, "processor '8086'"), ({}, "does not state batches")],
+)
+def test_bits_are_compared_only_in_the_recorded_computation(changeable: Subject, change: dict[str, Any], says: str) -> None:
+    path = changeable.results / QUERY_WEIGHTS_RECORD(system="s", dataset="small")
+    record = {key: value for key, value in read_json(path).items() if key != RECORD_DIGEST}
+    write_json(path, record | {"computation": {**record["computation"], **change} if change else None})
+    checks = spot_checks(changeable, SAMPLE, np.random.default_rng(0))
+    with pytest.raises(NotHereError, match=says):
+        checks[3].run()
 
 
 def test_a_wrong_score_is_found(changeable: Subject) -> None:
@@ -89,7 +110,7 @@ def test_documents_are_weighed_again_with_what_is_added_to_them(tmp_path: Path) 
     subject = made_rightly(results, settings, "sparse")
     assert passed(spot_checks, replace(subject, made={"precision": ["bfloat16", "float32"]}))  # a T5 wrote in the other
     results.give(settings, {doc_id: [f"w{i + 61}"] for i, (doc_id, *_) in enumerate(corpus)})
-    assert [finding.passed for finding in found(spot_checks, subject)] == [False, True, True]
+    assert [finding.passed for finding in found(spot_checks, subject)] == [False, True, True, True, False]
 
 
 def test_what_is_not_here_is_not_checked(changeable: Subject) -> None:

@@ -70,8 +70,8 @@ def test_a_draw_of_documents_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        (genq("bse"), r"custom.systems.genq.base: found 'bse'; allowed are the settings of .*did you mean 'base'"),
-        (genq("bm25"), r"custom.systems.genq.base: found 'bm25'; allowed are .*dense systems that encode"),
+        (genq("bse"), r"custom.systems.genq.base: found 'bse'; expected the settings of .*did you mean 'base'"),
+        (genq("bm25"), r"custom.systems.genq.base: found 'bm25'; expected .*a dense system that encodes; allowed"),
         (genq({"model": "x", "poling": "cls"}), r"custom.systems.genq.base.poling: .*did you mean 'pooling'"),
         ({"base": "base", "train": {}}, r"custom.systems.genq.train.generator: missing; this key is required"),
         (genq(batch=1), r"custom.systems.genq.train.batch"),

@@ -33,16 +33,11 @@ def document_batches(
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
-    """Read all documents once, some at a time.
+    """Read all documents once, some at a time, for the beginnings of those ``shown``, and for the lengths of ``groups`` of ids.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        shown: Ids of the documents whose beginning is wanted, in any order and number.
-        groups: Ids of documents whose lengths are wanted; repeated ids count repeatedly, ids outside the corpus not at all.
-
-    Returns:
-        ``title`` and ``text`` by id, in the order of the ids, texts cut if all of them need more room than there is; and
-            histograms of the lengths of all documents, then of every group.
+    Repeated ids of a group count repeatedly, ids outside the corpus not at all. Returns ``title`` and ``text`` by id, in the
+    order of the ids, texts cut if all of them need more room than there is; and histograms of the lengths of all documents, then
+    of every group.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))

@@ -14,14 +14,10 @@ RUN_ROWS = 1 << 18  # rows of a run in memory at once
 
 @dataclass(frozen=True)
 class FirstHits:
-    """The analysed part of a run.
+    """The analysed part of a run."""
 
-    Attributes:
-        doc_ids: Documents in the first ranks of all queries, one a hit.
-        ranked: By query of the sample, by document in the order of the ranks, its rank and score.
-    """
-
-    doc_ids: pa.ChunkedArray
+    doc_ids: pa.ChunkedArray  # documents in the first ranks of all queries, one a hit
+    # by query of the sample, by document in the order of the ranks, its rank and score
     ranked: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
 
 

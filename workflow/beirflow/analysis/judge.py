@@ -54,29 +54,17 @@ NUMBER = re.compile(r"-?\d+")
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """A judge of the configuration.
+    """A judge of the configuration."""
 
-    Attributes:
-        url: Base address of the server.
-        model: Name of the model on the server.
-        key_variable: Environment variable with the key; None without a key.
-        parameters: Further keys of every request.
-        sample: Pairs to judge that people have judged.
-        family: Words in the names of related models, none of which may be ranked.
-        requests_at_once: Concurrent requests.
-        prompt_price: Price of a million tokens of prompts; None if unknown.
-        completion_price: Price of a million tokens of answers; None if unknown.
-    """
-
-    url: str
-    model: str
-    key_variable: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0})
-    sample: int = 200
-    family: Sequence[str] | None = None
-    requests_at_once: int = 4
-    prompt_price: float | None = None
-    completion_price: float | None = None
+    url: str  # base address of the server
+    model: str  # name of the model on the server
+    key_variable: str | None = None  # environment variable with the key; None without a key
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0})  # further keys of every request
+    sample: int = 200  # pairs to judge that people have judged
+    family: Sequence[str] | None = None  # words in the names of related models, none of which may be ranked
+    requests_at_once: int = 4  # concurrent requests
+    prompt_price: float | None = None  # price of a million tokens of prompts; None if unknown
+    completion_price: float | None = None  # price of a million tokens of answers; None if unknown
 
 
 @dataclass(frozen=True)

@@ -32,23 +32,14 @@ COMPARED = {"sample": ("people_on_sample", "judge_on_sample"), "pool": ("dataset
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of a judge with people.
+    """Agreement of a judge with people."""
 
-    Attributes:
-        grades: All grades of either, ascending.
-        confusion: Pairs by the grade of people (rows) and of the judge (columns).
-        kappa: Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade.
-        relevance_kappa: The same of relevance.
-        scores: By system, its mean under each set of judgements.
-        tau: By key of :data:`COMPARED`, Kendall's tau-b; None for fewer than two systems, or if all tie.
-    """
-
-    grades: list[int]
-    confusion: list[list[int]]
-    kappa: float | None
-    relevance_kappa: float | None
-    scores: dict[str, dict[str, float]]
-    tau: dict[str, float | None]
+    grades: list[int]  # all grades of either, ascending
+    confusion: list[list[int]]  # pairs by the grade of people (rows) and of the judge (columns)
+    kappa: float | None  # Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade
+    relevance_kappa: float | None  # the same of relevance
+    scores: dict[str, dict[str, float]]  # by system, its mean under each set of judgements
+    tau: dict[str, float | None]  # by key of :data:`COMPARED`, Kendall's tau-b; None for fewer than two systems, or if all tie
 
 
 def agreement(
@@ -60,15 +51,8 @@ def agreement(
 ) -> Agreement:
     """Compare lines of :mod:`beirflow.analysis.judge` that have a grade with the judgements of people.
 
-    Args:
-        sample: Lines on pairs that people judged.
-        judged: Lines on pairs of the pool.
-        runs: Runs by system.
-        qrels: Judgements of the dataset.
-        measured: Measure of the systems, such as ``NDCG@10``.
-
-    Returns:
-        The agreement.
+    ``sample`` has lines on pairs that people judged, ``judged`` those on the pool; ``runs`` are by system, and ``measured`` is
+    their measure, such as ``NDCG@10``.
     """
     people = np.array([line["people"] for line in sample], dtype=np.int64)
     judge = np.array([line["grade"] for line in sample], dtype=np.int64)

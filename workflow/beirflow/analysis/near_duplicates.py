@@ -122,14 +122,9 @@ def _all(*parts: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def near_duplicates(ours: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Find the near-duplicates of texts.
+    """Return a row a near-duplicate, with the columns :data:`PAIRS`, in the order of kinds, ids, and other ids.
 
-    Args:
-        ours: ``kind``, ``id`` and ``text`` of the texts.
-        others: The same of the other texts, some at a time.
-
-    Returns:
-        A row a near-duplicate, with the columns :data:`PAIRS`, in the order of kinds, ids, and other ids.
+    ``ours`` and ``others``, some at a time, have ``kind``, ``id`` and ``text`` of the texts.
     """
     row, grams = grams_of(ours["text"].tolist())
     index = pd.DataFrame({"gram": grams, "row": row}).drop_duplicates()
@@ -149,13 +144,9 @@ def near_duplicates(ours: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.Da
 
 
 def grams_of(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 8-grams of words of some texts, or the words of a shorter text as one gram.
+    """Return the 8-grams of words of n texts, or the words of a shorter text as one gram; none of a text without a word.
 
-    Args:
-        texts: n texts; one without a word has no gram.
-
-    Returns:
-        Number of the text of each gram, int64, and hash of each gram, uint64, both of shape (m,).
+    They are the number of the text of each gram, int64, and the hash of each gram, uint64, both of shape (m,).
     """
     split = pc.split_pattern_regex(pc.utf8_lower(pa.array(texts, pa.large_string())), NO_WORD)
     words, text = pc.list_flatten(split), pc.list_parent_indices(split).to_numpy()

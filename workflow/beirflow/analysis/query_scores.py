@@ -14,17 +14,11 @@ LISTED = 10  # queries in the list of two systems, as many as on the page
 def query_scores(
     ids: Sequence[str], texts: Sequence[str], scores: Mapping[str, np.ndarray], shown: Collection[int]
 ) -> dict[str, Any]:
-    """Return the scores of all queries, and the texts for a list of those on which two systems differ most.
+    """Return the scores of all q queries, float64 of shape (q,) by system, and the texts for a list of those that differ most.
 
-    Args:
-        ids: Ids of all q queries.
-        texts: Their texts.
-        scores: By system, float64 of shape (q,).
-        shown: Numbers of the queries that are shown with their documents.
-
-    Returns:
-        ``ids``; ``values``, every score that occurs, ascending, and ``of``, by system the place of each query's score there,
-            since few occur; ``texts``, by id the beginning of those that are listed and not shown.
+    These are ``ids``; ``values``, every score that occurs, ascending, and ``of``, by system the place of each query's score
+    there, since few occur; ``texts``, by id the beginning of those that are listed and not among the numbers ``shown`` with
+    documents.
     """
     values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
     unseen = np.ones(len(ids), bool)

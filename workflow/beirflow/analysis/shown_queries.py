@@ -18,17 +18,11 @@ SEED = 20211018
 
 @dataclass(frozen=True)
 class Sample:
-    """Shown queries.
+    """Shown queries."""
 
-    Attributes:
-        rows: Numbers of the queries, the worst first by their mean over systems.
-        of: Number of all queries.
-        how: How they were chosen, in words.
-    """
-
-    rows: list[int]
-    of: int
-    how: str
+    rows: list[int]  # numbers of the queries, the worst first by their mean over systems
+    of: int  # number of all queries
+    how: str  # how they were chosen, in words
 
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:

@@ -20,8 +20,7 @@ from beirflow.files.records import Job, check_inputs, output_digest, read_json, 
 from beirflow.files.writing import DigestingWriter, atomic_path
 from beirflow.runs.searched import check_precision
 
-POINTS_OF_A_CENTROID = 39
-"""Number of training vectors for each centroid below which faiss warns."""
+POINTS_OF_A_CENTROID = 39  # number of training vectors for each centroid below which faiss warns
 
 logger = logging.getLogger(__name__)
 
@@ -37,21 +36,11 @@ def build_index(
     index_path: str,
     job: Job,
 ) -> None:
-    """Build the index of a corpus.
+    """Build the index of a corpus, in faiss's own form, over the vectors of chunk 0, 1, … of a dense system, and its record.
 
-    Args:
-        system: The dense system that encoded it.
-        settings: The settings of the index.
-        similarity: ``dot`` or ``cosine``; None for what the record of the model says.
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        model_path: The record of the model.
-        vectors_paths: The vectors of chunk 0, 1, …, each with its record.
-        index_path: The index to write, in faiss's own form, and its record.
-        job: The job, for the record.
-
-    Raises:
-        ConfigError: faiss is not installed, or cannot build such an index of these vectors.
-        DataError: A file is not the one that was recorded, or vectors are not those of this system, model and corpus.
+    A similarity of None is that which the record of the model states. Raises ConfigError if faiss is not installed, or cannot
+    build such an index of these vectors; DataError if a file is not the one that was recorded, or vectors are not those of this
+    system, model and corpus.
     """
     faiss = faiss_library()
     similarity = similarity_of(similarity, model_path)

@@ -7,13 +7,11 @@ from beirflow.approximate.settings import KINDS, ApproximateSettings
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS, Pattern
 from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Setting, Stage, System
 
-DIMENSIONS = 384
-"""Assumed dimensions of vectors, which are not known before they are encoded."""
+DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
 
 FLOAT_BYTES = 4.0
 
-LINK_BYTES = 8.0
-"""Bytes of a neighbour in the lowest layer of HNSW, which has twice ``m`` of four bytes."""
+LINK_BYTES = 8.0  # bytes of a neighbour in the lowest layer of HNSW, which has twice ``m`` of four bytes
 
 ID_BYTES = 8.0
 

@@ -10,8 +10,7 @@ from beirflow.dense.compression import Compression
 from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 
-QUERIES = 256
-"""Number of queries that are searched at once."""
+QUERIES = 256  # number of queries that are searched at once
 
 NO_PRODUCTS = 2**31 - 1
 """Threshold of faiss for products of matrices, which round by their shape and the number of threads: out of reach."""

@@ -24,8 +24,7 @@ from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
 from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched
 
-RUN_ROWS = 1 << 20
-"""Rows of a run that are written at once."""
+RUN_ROWS = 1 << 20  # rows of a run that are written at once
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,7 @@ def search_approximate(
             write(*batch.columns)
     possible = np.minimum(len(doc_ids) - left_out, run.top_k)
     found = origin_of(
-        job,
-        system=run.system,
-        chunk=0,
-        top_k=run.top_k,
-        searched=sources,
-        read=job.digests(exact_digests),
-        seconds=seconds,
+        job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
     )
     records = list(found.sources.values())
     write_record(

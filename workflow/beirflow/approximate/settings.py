@@ -23,8 +23,7 @@ KINDS = {
 }
 """Kinds of indexes by their names in the configuration."""
 
-DEFAULT_BITS = 8
-"""Bits of a code of product quantisation, or of a quantised dimension."""
+DEFAULT_BITS = 8  # bits of a code of product quantisation, or of a quantised dimension
 
 
 @dataclass(frozen=True)

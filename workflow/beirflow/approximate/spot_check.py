@@ -24,17 +24,14 @@ from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.searched import excluded_rows
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
 
-ROUNDING = 4 * 2.0**-24
-"""Largest difference of two float32 scores, relative to the product of the lengths of the two vectors."""
+ROUNDING = 4 * 2.0**-24  # largest difference of two float32 scores, relative to the product of the lengths of the two vectors
 
-MOST_DOCUMENTS = 20_000
-"""Of a corpus whose index is built again: seconds to a minute, in one thread."""
+MOST_DOCUMENTS = 20_000  # of a corpus whose index is built again: seconds to a minute, in one thread
 
 SAME = 0.98
 """Least share of the found documents that an index built again finds; other processors and versions round in other places."""
 
-SHORTEST = 1e-60
-"""Length to divide by in place of 0."""
+SHORTEST = 1e-60  # length to divide by in place of 0
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -13,6 +13,7 @@ from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSE
 from beirflow.audit.digests.folder import printable
 from beirflow.audit.digests.integrity import check_digests
 from beirflow.audit.digests.leftovers import check_leftovers
+from beirflow.audit.digests.limits import LimitError
 from beirflow.audit.digests.repairs import Call, Repairs
 from beirflow.audit.digests.root import Published, check_manifest, check_published_digest
 from beirflow.audit.digests.running import excuse, files_being_written
@@ -120,13 +121,19 @@ def run_checks(
     call = call or Call()
     chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call), audited_with=experiment)
     chain.busy = files_being_written(Path(call.directory), folder)
-    sections: Sections = {"integrity": check_manifest(chain)}
-    if chain.manifest:
-        corpora = Corpora(chain)
-        for name, check in _plan(chain, corpora, experiment, sample, seed, published or Published()):
-            sections.setdefault(name, []).extend(_guarded(chain, check))
+    sections: Sections = {"integrity": []}
+    facts: list[Fact] = []
+    try:
+        with chain.limits:
+            sections["integrity"] += check_manifest(chain)
+            if chain.manifest:
+                for name, check in _plan(chain, Corpora(chain), experiment, sample, seed, published or Published()):
+                    sections.setdefault(name, []).extend(_guarded(chain, check))
+            facts = fact_table(chain)
+    except LimitError as error:
+        sections["integrity"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
     excused = {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
-    return chain.manifest or None, excused, fact_table(chain)
+    return chain.manifest or None, excused, facts
 
 
 def _plan(

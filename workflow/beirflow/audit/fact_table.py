@@ -28,21 +28,13 @@ PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(patt
 
 
 class Fact(NamedTuple):
-    """A key that records of one kind state, or a column of tables.
+    """A key that records of one kind state, or a column of tables."""
 
-    Attributes:
-        file: Pattern of the paths of the records or tables.
-        key: Keys that lead to it, joined with slashes, without places in lists; or the column.
-        places: Number of its values in all records, or of tables that have it.
-        compared: Number of these that were compared.
-        by: An example of what one was compared with; empty if none was.
-    """
-
-    file: str
-    key: str
-    places: int
-    compared: int
-    by: str
+    file: str  # pattern of the paths of the records or tables
+    key: str  # keys that lead to it, joined with slashes, without places in lists; or the column
+    places: int  # number of its values in all records, or of tables that have it
+    compared: int  # number of these that were compared
+    by: str  # an example of what one was compared with; empty if none was
 
 
 def leaves(value: Any) -> Iterator[tuple[Any, ...]]:

@@ -1,6 +1,7 @@
 """The known datasets and published scores, read from YAML."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,7 @@ from typing import Any
 from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 
-KINDS = ("task", "domain", "language")
-"""By which datasets can be chosen."""
+KINDS = ("task", "domain", "language")  # by which datasets can be chosen
 
 COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "GPL 3.0", "MIT")
 """Licences of data that allow commercial use; a licence that is not stated allows nothing."""
@@ -25,6 +25,9 @@ AVERAGES = (
 """The three averages of the literature, by what they leave out."""
 
 ZERO_SHOT = "zero-shot mean of"
+
+OF_SEEDS = re.compile(r"(?P<whole>.+\.sample-\d+)(-seed-\d+)?|(?P<system>.+)-seed-\d+")
+"""Names of samples of a dataset, and of systems, that differ in their seed alone."""
 
 MACHINES = 0.0003
 """Difference that libraries and processors may cause in float32.
@@ -67,29 +70,23 @@ class MtebTask:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The content of ``workflow/catalogue``.
+    """The content of ``workflow/catalogue``."""
 
-    Attributes:
-        host: Base URL of the official archives.
-        datasets: By the name of the dataset, its corpora: one, or one a forum.
-        own_copies: The same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them.
-        published: By system of the catalogue, its sources, the most precise first, as in ``published.yaml``.
-        printed: By name in the BEIR paper, what it prints of other systems, which no result is compared with by name.
-        words: By dataset, mean words of its ``documents`` and ``queries``.
-        kinds: By dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``.
-        mteb: By dataset and by forum, in their order, the task of MTEB with the same queries.
-        newer: Collections of datasets newer than BEIR.
-    """
-
-    host: str
-    datasets: Mapping[str, tuple[Dataset, ...]]
+    host: str  # base URL of the official archives
+    datasets: Mapping[str, tuple[Dataset, ...]]  # by the name of the dataset, its corpora: one, or one a forum
+    # by system of the catalogue, its sources, the most precise first, as in ``published.yaml``
     published: Mapping[str, list[dict[str, Any]]]
+    # by name in the BEIR paper, what it prints of other systems, which no result is compared with by name
     printed: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    # the same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
+    # by dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # by dataset, mean words of its ``documents`` and ``queries``
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # by dataset and by forum, in their order, the task of MTEB with the same queries
     mteb: Mapping[str, MtebTask] = field(default_factory=dict)
-    newer: Collections = field(default_factory=Collections)
+    newer: Collections = field(default_factory=Collections)  # collections of datasets newer than BEIR
 
     @property
     def known_datasets(self) -> dict[str, tuple[Dataset, ...]]:
@@ -155,22 +152,31 @@ def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]
     return tasks
 
 
+def of_seeds(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names, several each, that differ in a seed alone, by the rest of them."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        if found := OF_SEEDS.fullmatch(name):
+            groups.setdefault(found["whole"] or found["system"], []).append(name)
+    return {whole: seeds for whole, seeds in groups.items() if len(seeds) > 1}
+
+
+def mean_of_seeds(seeds: Collection[str]) -> str:
+    """Return the beginning of the name of a mean over seeds."""
+    return f"mean of {len(seeds)} seeds"
+
+
 def averages(
     official: Sequence[str],
     present: Sequence[str],
     seen: Collection[str] = (),
     collections: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
-    """Name the means over datasets.
+    """Return the datasets of every mean over datasets, by its label; none for a single dataset.
 
-    Args:
-        official: The public datasets of BEIR.
-        present: The evaluated datasets.
-        seen: Those that a compared system was trained on. If there are any, a mean over the others follows.
-        collections: Other datasets that belong together, by the name of what they are.
-
-    Returns:
-        The datasets of every mean, by its label; none for a single dataset.
+    ``official`` are the public datasets of BEIR, ``present`` the evaluated ones, ``seen`` those that a compared system was
+    trained on: if there are any, a mean over the others follows. ``collections`` are other datasets that belong together, by
+    their name.
     """
     groups: dict[str, list[str]] = {}
     for label, excluded in AVERAGES:
@@ -180,6 +186,8 @@ def averages(
     for label, together in collections.items():
         if len(together) > 1 and set(together) <= set(present):
             groups[f"mean of {len(together)} ({label})"] = list(together)
+    for whole, seeds in of_seeds(present).items():
+        groups[f"{mean_of_seeds(seeds)} of {whole} ({', '.join(seeds)})"] = seeds
     if len(present) > 1 and set(present) not in map(set, groups.values()):
         groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
     unseen = [name for name in present if name not in seen]

@@ -6,7 +6,7 @@ cannot be mistaken for those of the whole.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,11 @@ from beirflow.catalogue.catalogue import COMMERCIAL, KINDS, Catalogue
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, nearest
 
-SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")
-"""Name of a sample of queries."""
+SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")  # name of a sample of queries
 
-DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))
-"""Name of a sample of documents."""
+DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))  # name of a sample of documents
 
-OF_THE_PAPER = "dbpedia-entity"
-"""The corpus that the paper's efficiency was measured on a part of."""
+OF_THE_PAPER = "dbpedia-entity"  # the corpus that the paper's efficiency was measured on a part of
 
 Rows = Mapping[str, tuple[Dataset, ...]]
 
@@ -78,7 +75,7 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 
     A collection stands for its members. Asked again with these names, it returns the same. Mistakes are added to ``problems``.
     """
-    said, queries, seed = config["datasets"], config["sample_queries"], config["sample_seed"]
+    said, queries, seeds = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:
         return "all"
     if isinstance(said, Mapping):
@@ -89,8 +86,9 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
         names = list(dict.fromkeys(each for name in named for each in (newer[name].members if name in newer else [name])))
     if queries is None:
         return names
-    ending = f".sample-{queries}" + (f"-seed-{seed}" if seed else "")
-    return [name if SAMPLE.fullmatch(name) else f"{name}{ending}" for name in names]
+    seeds = seeds if isinstance(seeds, list) else [seeds]
+    endings = [f".sample-{queries}" + (f"-seed-{seed}" if seed else "") for seed in seeds]
+    return [each for name in names for each in ([name] if SAMPLE.fullmatch(name) else [name + ending for ending in endings])]
 
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
@@ -106,18 +104,20 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
     among = list(catalogue.datasets)
     if of is not None:
         among = [member for name in of if name in collections for member in collections[name].members]
-    names = among
+    having = {}  # by property, the datasets that have it
     for kind in (kind for kind in KINDS if kind in wanted):
         values = _known_values(kind, wanted[kind], among, catalogue, problems)
-        names = [name for name in names if catalogue.kinds[name][kind] in values]
+        having[kind] = [name for name in among if catalogue.kinds[name][kind] in values]
     if "licence" in wanted:
-        names = [name for name in names if all(corpus.licence in COMMERCIAL for corpus in rows[name])]
+        having["licence"] = [name for name in among if all(corpus.licence in COMMERCIAL for corpus in rows[name])]
     if "largest" in wanted:
-        names = [name for name in names if sum(corpus.documents or 0 for corpus in rows[name]) <= wanted["largest"]]
+        having["largest"] = [name for name in among if sum(corpus.documents or 0 for corpus in rows[name]) <= wanted["largest"]]
+    names = [name for name in among if all(name in each for each in having.values())]
     if "split" in wanted:
         names = _with_split(wanted["split"], names, among, catalogue, problems)
     if not names and len(problems.lines) == problems_before:
-        problems.add("datasets", dict(wanted), f"no dataset has all these properties; there are {_described(among, catalogue)}")
+        alone = "; ".join(f"{key}: {', '.join(each) or 'none'}" for key, each in having.items())
+        problems.add("datasets", dict(wanted), f"no dataset has all these properties; by each alone, {alone}")
     return names
 
 
@@ -142,13 +142,6 @@ def _with_split(split: str, names: Iterable[str], among: Iterable[str], catalogu
     first = {name: rows[name][0] for name in names}
     named = {name: name if corpus.split == split else f"{name}.{split}" for name, corpus in first.items()}
     return [each for name, each in named.items() if split in (first[name].split, *first[name].other_splits)]
-
-
-def _described(among: Sequence[str], catalogue: Catalogue) -> str:
-    """Return some datasets of the catalogue with what they can be chosen by."""
-    rows = catalogue.known_datasets
-    sizes = {name: sum(corpus.documents or 0 for corpus in rows[name]) for name in among}
-    return "; ".join(f"{name} ({', '.join(catalogue.kinds[name].values())}, {sizes[name]:,} documents)" for name in among)
 
 
 def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:

@@ -18,61 +18,35 @@ OF_A_DATASET = ("split", "documents", "queries", "licence", "drop_self_matches",
 
 @dataclass(frozen=True)
 class Dataset:
-    """One corpus with its queries and judgements: a dataset, or one forum of a dataset.
+    """One corpus with its queries and judgements: a dataset, or one forum of a dataset."""
 
-    Attributes:
-        name: Its name in paths; for a forum ``<dataset>-<forum>``.
-        row: The dataset that it belongs to, which is its row in the summary.
-        forum: The forum's folder inside the dataset; None if the dataset has no forums.
-        split: The qrels that are used, ``qrels/<split>.tsv``.
-        documents: Number of documents of the corpus; None if it must be counted.
-        queries: Number of queries with judgements in the split; None where it is not known.
-        archive: Stem of the official archive; None for a dataset of the user's own.
-        md5: Digest of that archive.
-        archive_bytes: Its size.
-        licence: Under which licence it is, as far as its authors say; None for a dataset of the user's own.
-        collection: The collection of the catalogue that it belongs to; None for any other dataset.
-        path: Folder, archive or file of a dataset of the user's own; None for one of the catalogue.
-        form: Its form, which also says where on a hub it is; None for that of BEIR.
-        files: sha256 of the source files, where they are known, by their path inside the dataset.
-        own_copy: Whether nobody may hand it out, so that it must be in ``data_dir``.
-        drop_self_matches: Whether a document whose id is the query's id is dropped before the cut at k.
-        relevant_from: Grade from which a document is relevant, for measures without grades; None for 1.
-        excluded_pairs: Documents that queries exclude from their rankings, in all; None where that is not known.
-        shares_texts_with: Dataset that has most of the same texts; None if no such is known.
-        other_splits: Other judgements in its archive, with the number of judged queries, None where that is not known.
-        part_of: The dataset of which this is another split or a sample; None if it is whole.
-        sample_queries: Judged queries of a sample, at most; None if it has all of the split.
-        sample_seed: Which ones.
-        sample_documents: Documents of a sample, at most; None if it has all.
-        documents_seed: Which ones.
-    """
-
-    name: str
-    row: str
-    forum: str | None = None
-    split: str = "test"
-    documents: int | None = None
-    queries: int | None = None
-    archive: str | None = None
-    md5: str | None = None
-    archive_bytes: int | None = None
-    licence: str | None = None
-    path: str | None = None
-    form: Form | None = None
+    name: str  # its name in paths; for a forum ``<dataset>-<forum>``
+    row: str  # the dataset that it belongs to, which is its row in the summary
+    forum: str | None = None  # the forum's folder inside the dataset; None if the dataset has no forums
+    split: str = "test"  # the qrels that are used, ``qrels/<split>.tsv``
+    documents: int | None = None  # number of documents of the corpus; None if it must be counted
+    queries: int | None = None  # number of queries with judgements in the split; None where it is not known
+    archive: str | None = None  # stem of the official archive; None for a dataset of the user's own
+    md5: str | None = None  # digest of that archive
+    archive_bytes: int | None = None  # its size
+    licence: str | None = None  # under which licence it is, as far as its authors say; None for a dataset of the user's own
+    path: str | None = None  # folder, archive or file of a dataset of the user's own; None for one of the catalogue
+    form: Form | None = None  # its form, which also says where on a hub it is; None for that of BEIR
+    # sha256 of the source files, where they are known, by their path inside the dataset
     files: Mapping[str, str] = field(default_factory=dict)
-    own_copy: bool = False
-    drop_self_matches: bool = True
-    collection: str | None = None
-    relevant_from: int | None = None
-    excluded_pairs: int | None = None
-    shares_texts_with: str | None = None
+    own_copy: bool = False  # whether nobody may hand it out, so that it must be in ``data_dir``
+    drop_self_matches: bool = True  # whether a document whose id is the query's id is dropped before the cut at k
+    collection: str | None = None  # the collection of the catalogue that it belongs to; None for any other dataset
+    relevant_from: int | None = None  # grade from which a document is relevant, for measures without grades; None for 1
+    excluded_pairs: int | None = None  # documents that queries exclude from their rankings, in all; None where that is not known
+    shares_texts_with: str | None = None  # dataset that has most of the same texts; None if no such is known
+    # other judgements in its archive, with the number of judged queries, None where that is not known
     other_splits: Mapping[str, int | None] = field(default_factory=dict)
-    part_of: str | None = None
-    sample_queries: int | None = None
-    sample_seed: int | None = None
-    sample_documents: int | None = None
-    documents_seed: int | None = None
+    part_of: str | None = None  # the dataset of which this is another split or a sample; None if it is whole
+    sample_queries: int | None = None  # judged queries of a sample, at most; None if it has all of the split
+    sample_seed: int | None = None  # which ones
+    sample_documents: int | None = None  # documents of a sample, at most; None if it has all
+    documents_seed: int | None = None  # which ones
 
     @property
     def whole_row(self) -> str:
@@ -139,32 +113,21 @@ def _sharing_problem(name: str, other: str, rows: Mapping[str, tuple[Dataset, ..
 
 @dataclass(frozen=True)
 class Collection:
-    """Datasets that belong together.
+    """Datasets that belong together."""
 
-    Attributes:
-        members: Names of its datasets.
-        citation: Its entry of ``citations.bib``.
-    """
-
-    members: tuple[str, ...]
-    citation: str
+    members: tuple[str, ...]  # names of its datasets
+    citation: str  # its entry of ``citations.bib``
 
 
 @dataclass(frozen=True)
 class Collections:
-    """The content of ``collections.yaml``.
+    """The content of ``collections.yaml``."""
 
-    Attributes:
-        collections: By name.
-        members: By name of a member, its corpora: one, or one a forum.
-        facts: By name of a member, all its keys.
-        refused: By name of a collection that is not read, the reason.
-    """
-
-    collections: Mapping[str, Collection] = field(default_factory=dict)
+    collections: Mapping[str, Collection] = field(default_factory=dict)  # by name
+    # by name of a member, its corpora: one, or one a forum
     members: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
-    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by name of a member, all its keys
+    refused: Mapping[str, str] = field(default_factory=dict)  # by name of a collection that is not read, the reason
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:

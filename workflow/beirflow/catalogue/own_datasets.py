@@ -18,11 +18,9 @@ FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: Labe
 LISTS = "query_lists"
 OF_A_FILE = ("fields", "labels", LISTS)
 OF_A_FOLDER = ("split", "forums")
-NOT_ON_A_HUB = ("path", "form", "forums")
-"""Keys that not every form has."""
+NOT_ON_A_HUB = ("path", "form", "forums")  # keys that not every form has
 
-NO_FIELDS = ("kind", "labels", LISTS)
-"""Keys of a form besides names of fields."""
+NO_FIELDS = ("kind", "labels", LISTS)  # keys of a form besides names of fields
 
 
 def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, Any]:
@@ -41,6 +39,13 @@ def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, An
             if name not in known and folder.is_dir():
                 entries[name] = {"path": str(folder)}
     return entries
+
+
+def names_in(data_dir: str | None) -> list[str]:
+    """Return the names of the folders in ``data_dir``."""
+    with suppress(OSError, RuntimeError):  # said of data_dir
+        return sorted(path.name for path in Path(data_dir).expanduser().iterdir() if path.is_dir()) if data_dir else []
+    return []
 
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:

@@ -19,16 +19,15 @@ from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
-NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
-"""A number as people type it; one with a point is no integer."""
+NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; one with a point is no integer
+
+LAST_NUMBER = re.compile(r"\.\d+$")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
-MISSING = object()
-"""In place of the value of a key that is not there."""
+MISSING = object()  # in place of the value of a key that is not there
 
-MOST_NAMES = 12
-"""Most names in a message; of more, it has the first, behind the nearest."""
+MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
 
 KINDS = {
     "integer": "a whole number",
@@ -49,7 +48,7 @@ LIMITS = {
     "minItems": "expected at least one entry",
     "minProperties": "expected at least one key",
     "uniqueItems": "an entry stands twice; remove one",
-    "const": "allowed is {!r}",
+    "const": "expected {!r}",
 }
 """Messages by keyword of JSON Schema, with its value."""
 
@@ -70,23 +69,20 @@ _Validator: Any = validators.extend(Draft202012Validator, type_checker=_TYPES)  
 
 @dataclass
 class Problems:
-    """Mistakes in a configuration or a catalogue file.
+    """Mistakes in a configuration or a catalogue file."""
 
-    Attributes:
-        lines: A line for each.
-        keys: The path of the key of each.
-        entries: By path of a system that is one of several that an entry defines, the path of the entry, which problems name.
-    """
-
-    lines: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)  # a line for each
+    keys: list[str] = field(default_factory=list)  # the path of the key of each
+    # by path of a system that is one of several that an entry defines, the path of the entry, which problems name
     entries: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, found: Any, allowed: str) -> None:
         """Note a problem: the path of the key, the value found, but for secrets, and what would be allowed."""
         origin = next((each for each in self.entries if key.startswith(f"{each}.")), "")
         key = self.entries.get(origin, "") + key.removeprefix(origin)
-        start = f"{key}: missing; " if found is MISSING else f"{key}: found {shown(found)!r}; "
+        start = "missing; " if found is MISSING else f"found {'nothing' if found is None else repr(shown(found))}; "
+        # Of an entry of a list, without its number: a single value may stand for a list of one.
+        start = f"{LAST_NUMBER.sub('', key)}: {start}"
         line = start + without_credentials(allowed)
         # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.
         if line not in self.lines and not (origin and any(each.startswith(start) for each in self.lines)):
@@ -119,7 +115,10 @@ def nearest(name: object, allowed: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` if ``name`` looks like a typo of an allowed name, in whichever case, or a part of one."""
     by_lower = {each.lower(): each for each in allowed}
     low = str(name).lower()
-    matches = [each for each in by_lower if len(low) > 3 and low in each] or difflib.get_close_matches(low, by_lower, n=1)
+    matches = [each for each in by_lower if low and each.startswith(low)]
+    matches = matches or [each for each in by_lower if len(low) > 3 and low in each]
+    # The first letter is rarely the wrong one: gpu is no typo of cpu.
+    matches = matches or difflib.get_close_matches(low, [each for each in by_lower if each[:1] == low[:1]], n=1)
     return f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
 
 
@@ -144,7 +143,8 @@ def problems_with(value: Any, schema: str) -> Problems:
                     key, given, allowed
                 )
         for key, (given, each) in alternatives.items():
-            problems.add(key, given, " or ".join(dict.fromkeys(each)))
+            first, *others = dict.fromkeys(each)
+            problems.add(key, given, " or ".join([first, *(other.removeprefix("expected ") for other in others)]))
     return problems
 
 
@@ -168,7 +168,7 @@ def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
     types = [entry.get("type"), *(each.get("type") for kind in ("oneOf", "anyOf") for each in entry.get(kind, ()))]
     kinds = {kind for each in types for kind in (each if isinstance(each, list) else [each])}
     if "array" in kinds and isinstance(value, str) and ("," in value or "string" not in kinds):
-        value = [part.strip() for part in value.split(",")]
+        value = [part.strip() for part in value.split(",") if part.strip()]
     if kinds == {"array"} and isinstance(value, int) and not isinstance(value, bool):
         value = [value]
     if isinstance(value, list):
@@ -182,7 +182,8 @@ def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
 
 def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
     """Yield key path, value found, and what is allowed, of each problem behind one schema error."""
-    path = ".".join(str(part) for part in error.absolute_path)
+    of_name = [error.instance] if "propertyNames" in error.absolute_schema_path and str(error.instance).isprintable() else []
+    path = ".".join(map(str, [*error.absolute_path, *of_name]))
     schema: Any = error.schema
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
@@ -207,7 +208,7 @@ def _expected(error: ValidationError, schema: Any) -> str:
         example = schema.get("default", schema.get("examples", [None])[0])
         return f"expected {kinds}" + (f", such as {example}" if example and example is not True else "")
     if keyword == "const" and value is None:
-        return "allowed is null"
+        return "expected null"
     if keyword == "dependentRequired":
         needs = [f"{key} needs {other} beside it" for key, others in value.items() for other in others]
         return "; ".join(each for each in needs if each.split()[0] in error.instance)  # type: ignore[operator]

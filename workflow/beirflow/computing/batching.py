@@ -10,17 +10,11 @@ from beirflow.files.errors import ModelError
 
 
 class Tokens(NamedTuple):
-    """Token ids of n consecutive texts.
+    """Token ids of n consecutive texts."""
 
-    Attributes:
-        start: Index of the first text.
-        ids: Ids of all texts, one after another, int64 of shape (tokens,).
-        lengths: Tokens of each text, int64 of shape (n,).
-    """
-
-    start: int
-    ids: np.ndarray
-    lengths: np.ndarray
+    start: int  # index of the first text
+    ids: np.ndarray  # ids of all texts, one after another, int64 of shape (tokens,)
+    lengths: np.ndarray  # tokens of each text, int64 of shape (n,)
 
     @classmethod
     def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":
@@ -45,15 +39,10 @@ class Tokens(NamedTuple):
 
 
 def plan(lengths: np.ndarray, budget: Callable[[], int], *, packed: bool) -> Iterator[np.ndarray]:
-    """Divide texts into batches, longest first.
+    """Divide texts into batches, longest first, and yield the rows of each, int64; ``lengths`` has the tokens of each text.
 
-    Args:
-        lengths: Tokens of each text, int64 of shape (n,).
-        budget: Tokens of a batch; called before each, since it may shrink. A longer text has a batch of its own.
-        packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
-
-    Yields:
-        Rows of the texts of a batch, int64.
+    ``budget`` gives the tokens of a batch; it is called before each, since it may shrink. A longer text has a batch of its own. A
+    packed batch costs its tokens, another the tokens of its longest text for every text.
     """
     # Stable, so that texts of equal length are batched the same way in every run.
     order = np.argsort(-lengths, kind="stable")

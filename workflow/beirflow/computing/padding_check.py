@@ -14,8 +14,7 @@ from beirflow.computing.batching import Tokens
 from beirflow.files.errors import ModelError
 
 PROBE_TEXT = "a b c d e f g h i"
-ADDED = 12
-"""Tokens by which the longest text of the batch exceeds the probe, as far as the model reads them."""
+ADDED = 12  # tokens by which the longest text of the batch exceeds the probe, as far as the model reads them
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 0.05, torch.bfloat16: 0.1}
 """Largest change by padding, relative to the length of all vectors. all-MiniLM-L6-v2 changes by 1.0e-6, 0.0010 and 0.0093; FNet,

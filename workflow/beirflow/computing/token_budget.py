@@ -2,43 +2,35 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from beirflow.computing.batching import plan
+from beirflow.computing.batching import Tokens, plan
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.provenance import features, processor
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}
-"""Tokens of a batch by type of device, if the configuration leaves them open."""
+AUTO = {"cpu": 4096, "cuda": 65536, "mps": 4096}  # tokens of a batch by type of device, if the configuration leaves them open
 
 
 @dataclass
 class TokenBudget:
-    """The tokens of a batch, which are halved whenever memory runs out.
+    """The tokens of a batch, which are halved whenever memory runs out."""
 
-    Attributes:
-        owner: Name of a system or an expansion, with which errors begin.
-        device: Where the batches are computed.
-        tokens: Tokens of a batch.
-        packed: Whether a batch costs its tokens, or the tokens of its longest text for every text.
-        unit: Name of one text.
-        setting: Setting that shortens the texts.
-    """
-
-    owner: str
-    device: torch.device
-    tokens: int
-    packed: bool = False
-    unit: str = "text"
-    setting: str = "max_length"
+    owner: str  # name of a system or an expansion, with which errors begin
+    device: torch.device  # where the batches are computed
+    tokens: int  # tokens of a batch
+    packed: bool = False  # whether a batch costs its tokens, or the tokens of its longest text for every text
+    unit: str = "text"  # name of one text
+    setting: str = "max_length"  # setting that shortens the texts
+    halved: bool = field(default=False, init=False)  # whether memory ran out
 
     @classmethod
     def of(cls, owner: str, device: torch.device, setting: int | str, *, unit: str = "text") -> "TokenBudget":
@@ -49,19 +41,26 @@ class TokenBudget:
         """Divide texts, from the tokens of each, into batches of rows, longest first; the budget may fall meanwhile."""
         return plan(lengths, lambda: self.tokens, packed=self.packed)
 
+    def batch_of(self, window: Tokens, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts of a window that are in one batch with one of them; int64."""
+        with_tokens = np.flatnonzero(window.lengths)
+        batches = (window.start + with_tokens[batch] for batch in self.batches(window.lengths[with_tokens]))
+        return next((np.sort(batch) for batch in batches if row in batch), np.array([row]))
+
+    def computation(self, threads: int | None = None) -> dict[str, Any]:
+        """Return what decides the last bits besides versions, for the record; ``threads`` are torch's if None."""
+        return {
+            "batch_tokens": None if self.halved else self.tokens,  # None where memory ran out: nobody can repeat that
+            "threads": threads or torch.get_num_threads(),
+            "processor": processor(),
+            "features": features(),
+        }
+
     def compute(self, forward: Callable[[np.ndarray], Result], lengths: np.ndarray, rows: np.ndarray) -> Iterator[Result]:
-        """Compute a batch, in more and more parts as long as memory runs out.
+        """Compute a batch, in more and more parts as long as memory runs out, and yield the results in the order of the rows.
 
-        Args:
-            forward: Computes the texts of some rows.
-            lengths: Tokens of each text, int64 of shape (n,).
-            rows: Rows of the batch, int64.
-
-        Yields:
-            The result of each part, in the order of the rows.
-
-        Raises:
-            ModelError: A single text does not fit.
+        ``forward`` computes the texts of some rows, int64; ``lengths`` has the tokens of all n texts. Raises ModelError if a
+        single text does not fit.
         """
         try:
             result = forward(rows)
@@ -79,6 +78,7 @@ class TokenBudget:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         tokens = int(lengths[rows].sum() if self.packed else len(rows) * lengths[rows].max())
+        self.halved = True
         self.tokens = max(1, min(self.tokens, tokens // 2))
         logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.tokens)
         for half in np.array_split(rows, 2):

@@ -25,33 +25,20 @@ OPEN_FILES = 128
 
 @dataclass
 class Scan:
-    """Memory of one pass over a corpus, one entry per document in the order of the file.
+    """Memory of one pass over a corpus, one entry per document in the order of the file."""
 
-    Attributes:
-        ids: Document ids, large_string.
-        characters: Lengths of the joined texts in characters, int64.
-        sizes: Lengths of the joined texts in bytes, int64.
-        title_bytes: Lengths of the titles in bytes, int32.
-        first_equal: Row of the first document that has the same text, int32.
-    """
-
-    ids: pa.Array
-    characters: np.ndarray
-    sizes: np.ndarray
-    title_bytes: np.ndarray
-    first_equal: np.ndarray
+    ids: pa.Array  # document ids, large_string
+    characters: np.ndarray  # lengths of the joined texts in characters, int64
+    sizes: np.ndarray  # lengths of the joined texts in bytes, int64
+    title_bytes: np.ndarray  # lengths of the titles in bytes, int32
+    first_equal: np.ndarray  # row of the first document that has the same text, int32
 
 
 def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:
-    """Return for each document the row of the first document with the same text.
+    """Return for each of n documents the row of the first one with the same text, int32 of shape (n,).
 
-    Args:
-        fingerprints: Equal for equal texts, uint64 of shape (n,).
-        sizes: Lengths of the texts in bytes, int64 of shape (n,).
-        spill: The texts; those that share a fingerprint are read again and compared by a digest of 128 bits.
-
-    Returns:
-        int32 of shape (n,); a row's own number where no earlier document has its text.
+    ``fingerprints`` are equal for equal texts, uint64, and ``sizes`` the lengths in bytes, int64, both of shape (n,). Texts that
+    share a fingerprint are read again from ``spill`` and compared by a digest of 128 bits.
     """
     # Equal fingerprints are neighbours in this order; all other texts are unique and not read again.
     order = np.argsort(fingerprints)

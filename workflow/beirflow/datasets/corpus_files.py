@@ -15,8 +15,7 @@ from beirflow.files.layout import CORPUS, QRELS
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.files.verified import check_digest, damaged, parquet_errors
 
-FOOTER = "documents_footer_sha256"
-"""Key of ``corpus.json``."""
+FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
 
 OWN_CANDIDATES = "own_candidates"
 """Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there.
@@ -37,21 +36,15 @@ RELEVANT_FROM = "relevant_from"
 
 PIECE_BYTES = 1 << 20
 
-PARQUET_END_BYTES = 8
-"""A Parquet file ends with the length of its footer, in four bytes, and a magic number."""
+PARQUET_END_BYTES = 8  # a Parquet file ends with the length of its footer, in four bytes, and a magic number
 
 
 @dataclass(frozen=True)
 class PreparedCorpus:
-    """The files of a prepared corpus, in one folder.
+    """The files of a prepared corpus, in one folder."""
 
-    Attributes:
-        documents_path: ``documents.parquet``; row group i is chunk i.
-        queries_path: ``queries.parquet``.
-    """
-
-    documents_path: str
-    queries_path: str
+    documents_path: str  # ``documents.parquet``; row group i is chunk i
+    queries_path: str  # ``queries.parquet``
 
     @property
     def qrels_path(self) -> str:
@@ -95,17 +88,11 @@ def relevant_from(qrels: pa.Table) -> int:
 
 
 class Documents:
-    """``documents.parquet``, of which a job reads and checks no more than it needs.
+    """``documents.parquet``, next to its ``corpus.json``, of which a job reads and checks no more than it needs.
 
     The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
-    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError.
-
-    Args:
-        path: ``documents.parquet``, next to its ``corpus.json``.
-        piecewise: Whether the file is read a little at a time, which takes less memory than a chunk at once.
-
-    Attributes:
-        sizes: Documents of each chunk.
+    large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError. Read
+    ``piecewise``, it takes less memory than a chunk at once. ``sizes`` are the documents of each chunk.
     """
 
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:

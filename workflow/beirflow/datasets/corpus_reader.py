@@ -26,26 +26,17 @@ FIELDS = pa.schema([("_id", pa.string()), ("title", pa.string()), ("text", pa.st
 BRACKETS = 1000
 """In a line with more it is not known how deep they nest, and the fast parser's stack does not survive every depth."""
 
-SAMPLES = 4
-"""Places of a text, eight bytes each, that its fingerprint is made of."""
+SAMPLES = 4  # places of a text, eight bytes each, that its fingerprint is made of
 
 
 class DocumentBatch(NamedTuple):
-    """Consecutive documents of a corpus.
+    """Consecutive documents of a corpus."""
 
-    Attributes:
-        lines: Line numbers, int64 of shape (n,).
-        documents: n rows of ``DOCUMENTS``.
-        characters: Lengths of the texts in characters, int64 of shape (n,).
-        sizes: Lengths of the texts in bytes, int64 of shape (n,).
-        fingerprints: Equal for equal texts, uint64 of shape (n,); different texts may share one.
-    """
-
-    lines: np.ndarray
-    documents: pa.RecordBatch
-    characters: np.ndarray
-    sizes: np.ndarray
-    fingerprints: np.ndarray
+    lines: np.ndarray  # line numbers, int64 of shape (n,)
+    documents: pa.RecordBatch  # n rows of ``DOCUMENTS``
+    characters: np.ndarray  # lengths of the texts in characters, int64 of shape (n,)
+    sizes: np.ndarray  # lengths of the texts in bytes, int64 of shape (n,)
+    fingerprints: np.ndarray  # equal for equal texts, uint64 of shape (n,); different texts may share one
 
 
 def read_batches(source: DatasetSource, threads: int) -> Iterator[DocumentBatch]:

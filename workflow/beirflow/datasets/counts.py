@@ -16,8 +16,7 @@ from beirflow.sources.forms import Form
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS
 
-COUNTS = Path(NOTES, "documents")
-"""Folder of the counts, in the working directory."""
+COUNTS = Path(NOTES, "documents")  # folder of the counts, in the working directory
 
 
 def known_documents(source: str, forum: str | None, form: Form | None = None) -> int:

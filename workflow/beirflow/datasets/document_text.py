@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Kind = Literal["queries", "documents"]
-"""Kind of text: each has a prompt of its own, and may have a model of its own."""
+Kind = Literal["queries", "documents"]  # kind of text: each has a prompt of its own, and may have a model of its own
 
 KINDS: tuple[Kind, Kind] = ("queries", "documents")
 
@@ -70,12 +69,8 @@ def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.A
 def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
     """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
 
-    Args:
-        joined: n joined texts, large_string without null.
-        title_bytes: Bytes of each that are the title, integers of shape (n,).
-
-    Returns:
-        n titles, empty where there is none, and n texts, each with a space before it where there is a title.
+    ``joined`` are n texts, large_string without null, ``title_bytes`` the bytes of each that are the title. Returns n titles,
+    empty where there is none, and n texts, each with a space before it where there is a title.
     """
     _, offsets, data = joined.buffers()
     bounds = np.frombuffer(offsets, np.int64)[joined.offset : joined.offset + len(joined) + 1]

@@ -11,8 +11,7 @@ from beirflow.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, N
 from beirflow.sources.query_lists import texts_of
 from beirflow.sources.source import QUERIES, DatasetSource, qrels_of
 
-HIGHEST_SCORE = 1000
-"""Highest score of a judgement: 2 to the power of more is no number that NDCG_exp can divide by."""
+HIGHEST_SCORE = 1000  # highest score of a judgement: 2 to the power of more is no number that NDCG_exp can divide by
 
 
 def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa.Table]:

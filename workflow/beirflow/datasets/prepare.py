@@ -44,48 +44,30 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Preparation:
-    """The settings that determine a prepared corpus.
+    """The settings that determine a prepared corpus."""
 
-    Attributes:
-        forum: Folder of a forum inside the source, or None.
-        split: Name of the judgements.
-        chunks: Number of row groups to write.
-        expected: What the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; with
-            ``excluded_pairs``, how many documents queries exclude in all; where nobody could count the documents beforehand, as
-            ``most`` how many of them one chunk may have.
-        form: Fields of its form, ``kind`` among them; None for the form of BEIR.
-        part_of: The dataset, where this is another split of it or a sample, and so not the official data.
-        relevant_from: Grade from which a document is relevant, for measures without grades; None for 1.
-        sample: ``queries``, how many to take at most, and ``seed``, which; None for all.
-        document_sample: ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents
-            are left out, and queries without any left.
-    """
-
-    forum: str | None
-    split: str
-    chunks: int
+    forum: str | None  # folder of a forum inside the source, or None
+    split: str  # name of the judgements
+    chunks: int  # number of row groups to write
+    # what the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; with
+    # ``excluded_pairs``, how many documents queries exclude in all; where nobody could count the documents beforehand, as
+    # ``most`` how many of them one chunk may have
     expected: Mapping[str, Any]
-    form: Mapping[str, Any] | None = None
-    part_of: str | None = None
-    relevant_from: int | None = None
-    sample: Mapping[str, int] | None = None
+    form: Mapping[str, Any] | None = None  # fields of its form, ``kind`` among them; None for the form of BEIR
+    part_of: str | None = None  # the dataset, where this is another split of it or a sample, and so not the official data
+    relevant_from: int | None = None  # grade from which a document is relevant, for measures without grades; None for 1
+    sample: Mapping[str, int] | None = None  # ``queries``, how many to take at most, and ``seed``, which; None for all
+    # ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents are left out, and
+    # queries without any left
     document_sample: Mapping[str, int] | None = None
 
 
 def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedCorpus, job: Job, threads: int = 2) -> None:
-    """Turn a dataset into the files that every system works from.
+    """Turn a dataset, of one on a hub the record of what was fetched, into the files that every system works from.
 
-    Args:
-        source_path: Folder, archive or file of the dataset; of one on a hub, the record of what was fetched.
-        settings: What to prepare of it.
-        corpus: The files to write: documents with the columns of ``DOCUMENTS``, longest first in each chunk; the judged queries,
-            ``query_id`` and ``text``, in byte order of their ids; judgements, ``query_id``, ``doc_id``, ``score``, in byte order
-            of query and document; and the record, with counts and length statistics.
-        job: The job, for the record.
-        threads: Threads to parse the corpus with.
-
-    Raises:
-        DataError: The dataset is not what it should be; nothing has been written then.
+    Documents have the columns of ``DOCUMENTS``, longest first in each chunk; judged queries, ``query_id`` and ``text``, are in
+    byte order of their ids, judgements, ``query_id``, ``doc_id``, ``score``, in byte order of query and document; the record has
+    counts and length statistics. Raises DataError if the dataset is not what it should be; nothing has been written then.
     """
     split, expected = settings.split, settings.expected
     source = open_source(source_path, settings.forum, form_of(settings.form))

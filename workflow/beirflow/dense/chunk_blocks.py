@@ -13,26 +13,17 @@ from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
 from beirflow.jobs.threads import Threads
 
-Vectors = np.ndarray | VectorFile | CompressedFile
-"""float32 of shape (documents, dim), read in slices."""
+Vectors = np.ndarray | VectorFile | CompressedFile  # float32 of shape (documents, dim), read in slices
 
 
 class Blocks(NamedTuple):
-    """Sizes of the blocks of the computation.
+    """Sizes of the blocks of the computation."""
 
-    Attributes:
-        queries: Queries of a product.
-        again: Queries whose computed scores are examined together.
-        documents: Documents that are read at once.
-        at_once: Documents of a product.
-        pairs: Pairs that are scored exactly at once.
-    """
-
-    queries: int
-    again: int
-    documents: int
-    at_once: int
-    pairs: int
+    queries: int  # queries of a product
+    again: int  # queries whose computed scores are examined together
+    documents: int  # documents that are read at once
+    at_once: int  # documents of a product
+    pairs: int  # pairs that are scored exactly at once
 
     def of_dim(self, dim: int) -> "Blocks":
         """Return the sizes with fewer documents and pairs where so many dimensions would take too much memory."""
@@ -54,30 +45,20 @@ DOCUMENT_BYTES = 24
 """Bytes of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two
 blocks, since one is read ahead."""
 
-ROUNDED_VECTORS = 512
-"""Vectors that are rounded at once: a cache holds them."""
+ROUNDED_VECTORS = 512  # vectors that are rounded at once: a cache holds them
 
 PAIRS_BYTES = 1 << 28
-PAIR_BYTES = 16
-"""Bytes of a component of a pair while it is scored: both vectors, and their products in float64."""
+PAIR_BYTES = 16  # bytes of a component of a pair while it is scored: both vectors, and their products in float64
 
 
 class Block(NamedTuple):
-    """Documents that are read at once.
+    """Documents that are read at once."""
 
-    Attributes:
-        start: Row of the first.
-        vectors: float32 of shape (n, dim), on the device.
-        norms: Their lengths, float32 of shape (n,).
-        fast: The vectors in the type of fast scores.
-        rounded: Largest distance of one of these from its vector.
-    """
-
-    start: int
-    vectors: torch.Tensor
-    norms: torch.Tensor
-    fast: torch.Tensor
-    rounded: float
+    start: int  # row of the first
+    vectors: torch.Tensor  # float32 of shape (n, dim), on the device
+    norms: torch.Tensor  # their lengths, float32 of shape (n,)
+    fast: torch.Tensor  # the vectors in the type of fast scores
+    rounded: float  # largest distance of one of these from its vector
 
 
 class InMemoryChunk:
@@ -102,25 +83,16 @@ class InMemoryChunk:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Queries and the chunk that they search.
+    """Queries and the chunk that they search."""
 
-    Attributes:
-        queries: float32 of shape (queries, dim), on the device.
-        documents: float32 of shape (documents, dim).
-        excluded: For each query rows that are left out, or -1; int64 of shape (queries, n).
-        similarity: ``dot`` or ``cosine``.
-        threads: Share the queries.
-        dtype: Type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held.
-        halvings: Halvings of the blocks, because memory ran out.
-    """
-
-    queries: torch.Tensor
-    documents: Vectors | InMemoryChunk
-    excluded: torch.Tensor
-    similarity: str
-    threads: Threads
+    queries: torch.Tensor  # float32 of shape (queries, dim), on the device
+    documents: Vectors | InMemoryChunk  # float32 of shape (documents, dim)
+    excluded: torch.Tensor  # for each query rows that are left out, or -1; int64 of shape (queries, n)
+    similarity: str  # ``dot`` or ``cosine``
+    threads: Threads  # share the queries
+    # type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held
     dtype: torch.dtype = torch.float32
-    halvings: int = 0
+    halvings: int = 0  # halvings of the blocks, because memory ran out
 
     @cached_property
     def fast(self) -> torch.Tensor:

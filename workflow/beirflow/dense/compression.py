@@ -30,34 +30,23 @@ from beirflow.files.records import Job, check_inputs, output_digest, read_json, 
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 
-BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}
-"""Bits of a dimension, by stored type."""
+BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}  # bits of a dimension, by stored type
 
-STEPS = 255
-"""Steps between the least and the largest value of a dimension in int8."""
+STEPS = 255  # steps between the least and the largest value of a dimension in int8
 
-SHORTEST = 1e-60
-"""Length to divide by in place of 0."""
+SHORTEST = 1e-60  # length to divide by in place of 0
 
-BLOCK_BYTES = 1 << 26
-"""Bytes of the vectors that are read at once for the ranges."""
+BLOCK_BYTES = 1 << 26  # bytes of the vectors that are read at once for the ranges
 
 
 @dataclass(frozen=True)
 class Compression:
-    """Compression of vectors.
+    """Compression of vectors."""
 
-    Attributes:
-        vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
-        dimensions: Number of leading dimensions that are kept; None for all.
-        cosine: Whether vectors are compared by the cosine.
-        ranges: For int8, least and largest value of each kept dimension, float32 of shape (2, dimensions).
-    """
-
-    vectors: str
-    dimensions: int | None
-    cosine: bool
-    ranges: np.ndarray | None = None
+    vectors: str  # ``float32``, ``float16``, ``int8`` or ``binary``
+    dimensions: int | None  # number of leading dimensions that are kept; None for all
+    cosine: bool  # whether vectors are compared by the cosine
+    ranges: np.ndarray | None = None  # for int8, least and largest value of each kept dimension, float32 of shape (2, dimensions)
 
     def shortened(self, vectors: np.ndarray) -> np.ndarray:
         """Return the kept dimensions of float32 vectors of shape (n, dim), scaled to length 1 for the cosine.

@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 Write = Callable[[np.ndarray], None]
 
-Encoding: TypeAlias = Computing[EncoderSettings]
-"""Settings of a job that encodes texts."""
+Encoding: TypeAlias = Computing[EncoderSettings]  # settings of a job that encodes texts
 
 
 def encode_queries(*, queries_path: str, output_path: str, encoding: Encoding, job: Job) -> None:
@@ -103,6 +102,7 @@ def _encode_missing(encoder: Encoder | None, texts: Texts, system: str, shared: 
     if encoder is not None:
         parts: list[np.ndarray] = []
         facts = _encode(encoder, texts.filter(shared.missing), system, parts.append)
+        facts.pop("computation", None)  # that of a part
         vectors[shared.missing] = np.concatenate(parts)
     write(vectors)
     made = together([facts["made"], *shared.made()])
@@ -128,6 +128,7 @@ def _encode(encoder: Encoder, texts: Texts, system: str, write: Write) -> dict[s
         "distinct_texts": len(distinct),
         "dim": encoder.dim,
         "made": made,
+        **({"computation": computation} if (computation := encoder.computation()) else {}),
         "encoder": encoder.described(),
         "counts": {name: count for name, count in counts.items() if count is not None},
     }
@@ -154,15 +155,10 @@ class _Alike:
 
 
 def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:
-    """Give every row the vector of its text, as soon as that exists.
+    """Give every row the vector of its text, as soon as that exists: float32 of shape (n, dim) for the next n rows.
 
-    Args:
-        windows: Vectors of the distinct texts, in order: index of the first text, and float32 of shape (texts, dim).
-        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
-        dim: Dimensions, for a table without rows.
-
-    Yields:
-        Vectors of the next rows, float32 of shape (n, dim).
+    ``windows`` are the vectors of the distinct texts, in order, with the index of the first text, ``indices`` the number of each
+    row's text, integers of shape (rows,), which appear in ascending order for the first time.
     """
     repeated = np.bincount(indices) > 1
     seen = np.maximum.accumulate(indices)

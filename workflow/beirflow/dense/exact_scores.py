@@ -21,8 +21,7 @@ from beirflow.jobs.threads import Threads
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 
-UNIT_ROUNDOFF = 2.0**-53
-"""Unit roundoff of float64."""
+UNIT_ROUNDOFF = 2.0**-53  # unit roundoff of float64
 
 GROUP_BYTES = 1 << 22
 FEWEST_OF_A_GROUP = 256

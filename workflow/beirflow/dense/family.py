@@ -26,11 +26,10 @@ from beirflow.files.layout import (
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
-from beirflow.runs.family import ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
 
-DIMENSIONS = 768
-"""Dimensions of vectors, until a system has run."""
+DIMENSIONS = 768  # dimensions of vectors, until a system has run
 
 TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
 
@@ -49,8 +48,8 @@ class DenseFamily(Family):
     stored = (QUERY_VECTORS,)
     records = (
         Record(TRAINED_MODEL_RECORD, (DOCUMENTS, MODEL, EXPANSION, EXPANSION_RECORD), (), TRAINED),
-        Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED),
-        Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED),
+        Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED, COMPUTATION),
+        Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED, COMPUTATION),
         Record(
             RANGES_RECORD,
             (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD),
@@ -94,6 +93,11 @@ class DenseFamily(Family):
     def reads_query_lists(self, settings: DenseSettings) -> bool:
         """Test whether a query may be a list of texts: its vector is their mean."""
         return True
+
+    def compared(self, settings: DenseSettings) -> tuple[str, str] | None:
+        """Return the name of the vectors, those of the encoder unless they are compressed, and the similarity, where stated."""
+        vectors = f"{self.in_paths(settings)} {settings.vectors}"
+        return (vectors, settings.similarity) if settings.similarity else None
 
     def scorer(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""

@@ -20,42 +20,32 @@ from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
 from beirflow.runs.shortlist import Candidates, Shortlist, kth_largest
 
-SPARE = 128
-"""Candidates kept beyond k: the room for documents whose fast scores cannot be told apart from the k-th."""
+SPARE = 128  # candidates kept beyond k: the room for documents whose fast scores cannot be told apart from the k-th
 
 DOCUMENTS_OF_A_CANDIDATE = 64
 """Computing so many fast scores in bfloat16 instead of float32 saves about the time that scoring one candidate exactly takes."""
 
-FEWEST_QUERIES = 256
-"""With fewer, it takes longer to round the documents to bfloat16 than that saves."""
+FEWEST_QUERIES = 256  # with fewer, it takes longer to round the documents to bfloat16 than that saves
 
-ASKED_QUERIES = 64
-"""So many say by the sample how many candidates there are in bfloat16."""
+ASKED_QUERIES = 64  # so many say by the sample how many candidates there are in bfloat16
 
-MORE_THAN_EXPECTED = 1.25
-"""For how many times the expected candidates beyond k there is room, since the sample may be wrong."""
+MORE_THAN_EXPECTED = 1.25  # for how many times the expected candidates beyond k there is room, since the sample may be wrong
 
-MOST_CANDIDATES = 2
-"""In bfloat16, times those in float32, which limits memory."""
+MOST_CANDIDATES = 2  # in bfloat16, times those in float32, which limits memory
 
-SAMPLE = 16
-"""One document in this many is looked at first, to guess which scores count."""
+SAMPLE = 16  # one document in this many is looked at first, to guess which scores count
 
-MOST_OF_A_SAMPLE = 16_384
-"""Documents of the sample; and no more than two blocks."""
+MOST_OF_A_SAMPLE = 16_384  # documents of the sample; and no more than two blocks
 
-SLICES = 16
-"""Slices of documents, evenly spread over the chunk, that make the sample."""
+SLICES = 16  # slices of documents, evenly spread over the chunk, that make the sample
 
 MARGIN = 4.0
 """Margin of the guess, in standard deviations of the number of the best in the sample, and documents: it is rarely too high."""
 
-FOLDED = 8
-"""Times the rank of the guess, scores of a query that are ranked: enough that few of the best fall on the same place."""
+FOLDED = 8  # times the rank of the guess, scores of a query that are ranked: enough that few of the best fall on the same place
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
-SMALLEST_NORMAL = 2.0**-126
-"""Smallest normal number of both types."""
+SMALLEST_NORMAL = 2.0**-126  # smallest normal number of both types
 
 
 class _Shortlisted(NamedTuple):

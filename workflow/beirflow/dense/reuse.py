@@ -20,21 +20,15 @@ from beirflow.files.verified import parquet_errors
 
 @dataclass(frozen=True)
 class SharedVectors:
-    """The vectors of another dataset that one chunk reuses.
+    """The vectors of another dataset that one chunk reuses."""
 
-    Attributes:
-        chunk: For each document, the chunk of the other dataset that has its text, int32 of shape (documents,); -1 for none.
-        row: The row in that chunk, likewise.
-        paths: By needed chunk of the other dataset, the file of vectors.
-        records: By chunk of the other dataset, the records of these files; of chunk 0 where none is needed.
-        shared: ``shared.parquet``, the source of all this, and its digest.
-    """
-
+    # for each document, the chunk of the other dataset that has its text, int32 of shape (documents,); -1 for none
     chunk: np.ndarray
-    row: np.ndarray
-    paths: Mapping[int, str]
+    row: np.ndarray  # the row in that chunk, likewise
+    paths: Mapping[int, str]  # by needed chunk of the other dataset, the file of vectors
+    # by chunk of the other dataset, the records of these files; of chunk 0 where none is needed
     records: Mapping[int, Mapping[str, Any]]
-    shared: tuple[str, str]
+    shared: tuple[str, str]  # ``shared.parquet``, the source of all this, and its digest
 
     @property
     def missing(self) -> np.ndarray:

@@ -18,19 +18,13 @@ from beirflow.runs.searched import Ids, check_precision, read_searched
 
 @dataclass(frozen=True)
 class Comparison:
-    """The vectors that a system searches, and how they are compared.
+    """The vectors that a system searches, and how they are compared."""
 
-    Attributes:
-        similarity: ``dot`` or ``cosine``; None for the one in the record of the model.
-        variant_of: The system that encoded the vectors, which are compressed before they are searched; None if it is this one.
-        vectors: Stored type of a variant's vectors, as in :class:`~beirflow.dense.compression.Compression`.
-        dimensions: Number of dimensions that a variant stores; None for all.
-    """
-
-    similarity: str | None = None
+    similarity: str | None = None  # ``dot`` or ``cosine``; None for the one in the record of the model
+    # the system that encoded the vectors, which are compressed before they are searched; None if it is this one
     variant_of: str | None = None
-    vectors: str = "float32"
-    dimensions: int | None = None
+    vectors: str = "float32"  # stored type of a variant's vectors, as in :class:`~beirflow.dense.compression.Compression`
+    dimensions: int | None = None  # number of dimensions that a variant stores; None for all
 
 
 def search_chunk(

@@ -7,30 +7,23 @@ from beirflow.expansions.settings import WrittenQueries
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.training.settings import Training
 
-INSTRUCTION = "{instruction}"
-"""In a prefix of queries, where the instruction of the dataset is written."""
+INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
 @dataclass(frozen=True)
 class DenseSettings(EncoderSettings):
-    """An encoder, and the comparison of its vectors.
+    """An encoder, and the comparison of its vectors."""
 
-    Attributes:
-        similarity: ``dot`` or ``cosine``; None for that in the files of the model.
-        instructions: By dataset, the purpose of queries: written where ``query_prefix`` has ``{instruction}``.
-        tasks: By dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model.
-        variant_of: The system whose vectors are compressed and searched, and whose encoder this is; None for vectors of its own.
-        vectors: Stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``.
-        stored_dimensions: Number of leading dimensions that a variant stores; None for all.
-        train: Training of the encoder for each dataset before it encodes that, beginning with ``model``; None without training.
-    """
-
-    similarity: str | None = None
+    similarity: str | None = None  # ``dot`` or ``cosine``; None for that in the files of the model
+    # by dataset, the purpose of queries: written where ``query_prefix`` has ``{instruction}``
     instructions: Mapping[str, str] = field(default_factory=dict)
+    # by dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model
     tasks: Mapping[str, str] = field(default_factory=dict)
+    # the system whose vectors are compressed and searched, and whose encoder this is; None for vectors of its own
     variant_of: str | None = None
-    vectors: str = "float32"
-    stored_dimensions: int | None = None
+    vectors: str = "float32"  # stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``
+    stored_dimensions: int | None = None  # number of leading dimensions that a variant stores; None for all
+    # training of the encoder for each dataset before it encodes that, beginning with ``model``; None without training
     train: Training | None = None
 
     def __post_init__(self) -> None:
@@ -80,8 +73,7 @@ class DenseSettings(EncoderSettings):
 
 _MODEL = {each.name for each in fields(ModelSettings)}
 
-OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")
-"""Settings that no vector that is encoded depends on."""
+OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that no vector that is encoded depends on
 
 NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""

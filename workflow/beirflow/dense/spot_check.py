@@ -24,7 +24,8 @@ from beirflow.models.settings import EncoderSettings
 from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
-from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
+from beirflow.runs.spot_check import BLOCK_ROWS, MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances
+from beirflow.sources.query_lists import texts_of
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}
 """Largest length of the difference of two vectors over that of the stored one, by precision.
@@ -36,8 +37,7 @@ quantised to int8 with scales that depend on the batch: at most 1.1e-1."""
 LEAST_DRIFT = {"float32": 2e-6}
 """Mean change of the scores of relevant pairs below which there is no drift, over the lengths of both; else 1e-5."""
 
-ROUNDING = 4 * 2.0**-24
-"""Largest difference of two scores in float32, over the product of the lengths of the two vectors."""
+ROUNDING = 4 * 2.0**-24  # largest difference of two scores in float32, over the product of the lengths of the two vectors
 
 ENCODER_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "arguments")
 """Settings of the encoder that are those of the person who audits."""
@@ -58,7 +58,7 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
 
     settings: DenseSettings
     made = "encoded", "vectors"
-    of_queries = QUERY_VECTORS
+    of_queries, of_chunk = QUERY_VECTORS, CHUNK_VECTORS
     tolerance = TOLERANCE
     most_others = 2000  # a product of two vectors costs little
 
@@ -99,10 +99,19 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
 
     def represent(self, sample: TextSample[np.ndarray]) -> np.ndarray:
         """Encode the texts again."""
+        return np.concatenate([vectors for _, vectors in windows_of(self.model(sample.kind), sample.texts, sample.kind)])
+
+    def load(self, kind: Kind) -> Encoder:
+        """Load the encoder."""
         settings = self._encoding()
         precision = "auto" if settings.has_own_precision else self.precision
-        encoder = _encoder(settings, sample.kind, precision=precision, **self.subject.computing)
-        return np.concatenate([vectors for _, vectors in windows_of(encoder, sample.texts, sample.kind)])
+        return _encoder(settings, kind, precision=precision, **self.subject.computing)
+
+    def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
+        """Return the rows of the texts of a batch. Raises NotHereError if queries are lists, whose texts are other rows."""
+        if texts.kind == "queries" and any(len(texts_of(each)) > 1 for each in texts.texts):
+            raise NotHereError("queries that are lists of texts are not made again in the same batches")
+        return np.asarray(self.model(texts.kind).batch_of(texts.texts, texts.kind, row))
 
     def compare(self, sample: TextSample[np.ndarray], again: np.ndarray) -> Finding:
         """Compare vectors one by one."""

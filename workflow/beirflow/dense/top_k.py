@@ -23,8 +23,7 @@ from beirflow.jobs.devices import require_exact_products, within_memory
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Hits, merge_hits
 
-MERGED_QUERIES = 64
-"""Queries whose hits are sorted at once: a cache holds them."""
+MERGED_QUERIES = 64  # queries whose hits are sorted at once: a cache holds them
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
-from transformers.utils import logging as transformers_logging
 
-from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, some
 from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
 from beirflow.computing.padding_check import PROBE_TEXT, Compute, check_padding
 from beirflow.files.errors import ModelError
@@ -21,9 +20,6 @@ from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
 from beirflow.models.model_json import read_object
 
 logger = logging.getLogger(__name__)
-
-LOCAL = {"trust_remote_code": False, "local_files_only": True}
-"""Arguments of every loading function: no code of the model's, and no hub."""
 
 ENCODER_CLASSES = {
     "t5": "T5EncoderModel",
@@ -49,41 +45,20 @@ NOT_NEEDED = ("pooler.", "lm_head.", "decoder.", "position_ids", "inv_freq")
 
 
 class Backbone:
-    """A model of transformers and its tokenizer.
+    """A model of transformers and its tokenizer, with the settings of a step of the card.
 
-    Args:
-        folder: Their folder.
-        step: Their entry in the card.
-        weights: Name of the file that holds the weights.
-        pooling: Modes of pooling; only ``pooler`` needs the model's own pooler.
-        dtype: Precision of the model.
-        inserted: Tokens that are added to every text after tokenisation, for which room is left.
-
-    Attributes:
-        model: The model, not yet on its device.
-        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
-        vocabulary: Number of tokens that the model knows.
-        padding: Id to fill batches with.
-        unused: Names of the weights in the file that the model has no place for: those of a head.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, or reads fewer tokens than are wanted.
+    Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
+    tokenisation, and room is left for them. ``model`` is not yet on its device; ``max_length`` is the number of tokens after
+    which a text is cut, special ones included, None for no limit; ``vocabulary`` the number of tokens that the model knows,
+    ``padding`` the id to fill batches with, ``unused`` the names of weights that the model has no place for: those of a head.
+    Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
 
     def __init__(
         self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype, *, inserted: int = 0
     ) -> None:
         self._folder, self._weights, self._dtype, self._inserted = folder, weights, dtype, inserted
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
-        try:
-            self.tokenizer, self.model, report = load_lean(self._load)
-        except ModelError:
-            raise
-        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {_first_line(error)})"
-            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise ModelError(f"{problem}; {todo}") from error
+        self.tokenizer, self.model, report = load_quietly(self._load, folder)
         self._check_weights(report, pooling)
         self._check_pooler(pooling, step)
         self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
@@ -146,35 +121,26 @@ class Backbone:
 
         config, kind = self._architecture()
         self._check_architecture((config.architectures or [""])[0], set(transformers.__all__))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
-        model, report = kind.from_pretrained(
-            self._folder,
-            config=config,
-            dtype=self._dtype,
-            use_safetensors=self._weights.endswith(".safetensors"),
-            weights_only=True,
-            output_loading_info=True,
-            **LOCAL,
-        )
-        return tokenizer, model, report
+        tokenizer = load_tokenizer(self._folder)
+        return tokenizer, *load_model(kind, self._folder, self._weights, self._dtype, config=config)
 
     def _check_weights(self, report: dict[str, Any], pooling: Sequence[str]) -> None:
         """Refuse weights that leave a part of the model at random, and a model that leaves a part of them out."""
         path = self._folder / self._weights
         needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler." not in name)
         if needed:
-            raise ModelError(f"{path} has no weights for {_some(needed)}; these would be random")
+            raise ModelError(f"{path} has no weights for {some(needed)}; these would be random")
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
-            raise ModelError(f"{path} has weights of other shapes than config.json says: {_some(mismatched)}")
+            raise ModelError(f"{path} has weights of other shapes than config.json says: {some(mismatched)}")
         self.unused = unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
         # A weight below a part that the model has is one that it should use; others may be those of a head.
         parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
         if inside := [name for name in unused if name.partition(".")[0] in parts]:
             raise ModelError(
-                f"{path} has weights that the model of config.json does not use: {_some(inside)}; they do not belong together"
+                f"{path} has weights that the model of config.json does not use: {some(inside)}; they do not belong together"
             )
         if unused:
-            logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, _some(unused))
+            logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, some(unused))
 
     def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
         """Refuse pooling by a pooler that the model lacks."""
@@ -248,12 +214,3 @@ class Backbone:
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
         """Return the model's output for a padded batch, ids and mask of shape (batch, tokens)."""
         return (self.features or self.model)(input_ids=ids, attention_mask=mask)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of a message: those of torch continue with advice that does not apply here."""
-    return str(error).strip().partition("\n")[0]

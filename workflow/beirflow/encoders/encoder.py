@@ -25,11 +25,9 @@ from beirflow.models.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 4096
-"""Texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 4096  # texts that are tokenised together and sorted by length before they are batched
 
-TOKENIZER_THREADS = 2
-"""The tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied."""
+TOKENIZER_THREADS = 2  # the tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied
 
 
 class Encoder(Protocol):
@@ -50,8 +48,14 @@ class Encoder(Protocol):
     def made(self) -> dict[str, str]:
         """Precision, device and versions that the vectors are made with, for the record."""
 
+    def computation(self) -> dict[str, Any]:
+        """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""
+
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
+
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
         """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
@@ -65,16 +69,9 @@ class TransformersEncoder:
     packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens has zeros
     in place of its pooled tokens: an empty text, where the tokenizer adds no special tokens.
 
-    Args:
-        system: The system; its settings override the files of the model.
-        folder: Folder of the model; for a system with two models, that of this kind of text.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-        kind: Kind of text, where the model treats queries and documents differently.
-
-    Raises:
-        ModelError: The model cannot be loaded, is not understood, or does not fit the settings.
+    The settings of the system override the files of the model; of a system with two models, the folder is that for the kind of
+    text. Device, precision and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`. Raises ModelError if the model
+    cannot be loaded, is not understood, or does not fit the settings.
     """
 
     def __init__(
@@ -109,6 +106,14 @@ class TransformersEncoder:
     def made(self) -> dict[str, str]:
         """Return precision, device and versions that the vectors are made with, for the record."""
         return self.tower.made()
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation(self.tower.threads)
+
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, self.card.prompts[kind], row - row % WINDOW_TEXTS), row)
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim), in the order of the texts."""

@@ -12,19 +12,15 @@ from typing import Any
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 
-ENCODE = "encode"
-"""The one method of the contract."""
+ENCODE = "encode"  # the one method of the contract
 
-METADATA = "task_metadata"
-"""The keyword that only an ``encode`` of version 2 takes."""
+METADATA = "task_metadata"  # the keyword that only an ``encode`` of version 2 takes
 
 PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "document"}
 
-BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}
-"""The same in early versions, up to 1.38.0 at least."""
+BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}  # the same in early versions, up to 1.38.0 at least
 
-PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")
-"""Modules of MTEB 2 and 1 that define its class."""
+PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")  # modules of MTEB 2 and 1 that define its class
 
 
 def mteb_options(method: Callable[..., Any], names: Collection[str], kind: Kind, task: str, *, takes_all: bool) -> dict[str, Any]:

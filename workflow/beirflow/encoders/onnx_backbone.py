@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from beirflow.computing.loading import load_tokenizer
 from beirflow.computing.padding_check import PROBE_TEXT, Compute, changed_by_padding
-from beirflow.encoders.backbone import LOCAL, Backbone
+from beirflow.encoders.backbone import Backbone
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.onnx_file import read_onnx
@@ -31,11 +32,9 @@ TOKENS = ("last_hidden_state", "token_embeddings")
 VECTOR = ("text_embeds", "pooler_output", "sentence_embedding")
 """Names that exporters give to the vectors of tokens, and to one vector a text."""
 
-LOGITS = "logits"
-"""The name that exporters give to what a head computes, of words or labels."""
+LOGITS = "logits"  # the name that exporters give to what a head computes, of words or labels
 
-WHOLE = "sentence_embedding"
-"""The name of a vector that is made by all modules of sentence-transformers."""
+WHOLE = "sentence_embedding"  # the name of a vector that is made by all modules of sentence-transformers
 
 PADDING_TOLERANCE = {"float32": 1e-3}
 LOWER_TOLERANCE = 0.4
@@ -46,20 +45,10 @@ of a batch together. Two real models, told to read padding as text, changed by 0
 class OnnxBackbone(Backbone):
     """A graph and its tokenizer, in place of a backbone of transformers.
 
-    Args:
-        folder: The folder of the model, with its configuration and its tokenizer.
-        steps: The steps in its card.
-        weights: Name of the graph below that folder.
-        modes: Modes of pooling in the card.
-        include_prompt: Whether the tokens of the prompt are pooled.
-        device: Device that computes it.
-
-    Attributes:
-        modes: Modes of pooling of its output.
-        precision: Precision of its stored weights.
-
-    Raises:
-        ModelError: ONNX Runtime is not installed or refuses the graph, or inputs or outputs of the graph are not understood.
+    ``weights`` is the name of the graph below the folder of the model, which also has its configuration and its tokenizer; the
+    tokens of the prompt are pooled with ``include_prompt``. ``modes`` are those in the card, and afterwards those of pooling the
+    graph's output; ``precision`` is that of its stored weights. Raises ModelError if ONNX Runtime is not installed or refuses the
+    graph, or inputs or outputs of the graph are not understood.
     """
 
     def __init__(
@@ -68,6 +57,7 @@ class OnnxBackbone(Backbone):
         first, *others = steps
         self._path = folder / weights
         self.precision = read_onnx(self._path).precision
+        self.threads = torch.get_num_threads()
         session = _session(self._path, device)
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
         self.modes = ["pooler"] if rank == 2 else modes
@@ -83,7 +73,7 @@ class OnnxBackbone(Backbone):
         import transformers
 
         config, kind = self._architecture()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, **LOCAL)
+        tokenizer = load_tokenizer(self._folder)
         with torch.device("meta"):
             shape = kind.from_config(config) if kind is transformers.AutoModel else kind(config)
         return tokenizer, shape, {"missing_keys": (), "unexpected_keys": ()}

@@ -20,11 +20,9 @@ from beirflow.models.settings import EncoderSettings
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 4096
-"""Texts that the class gets at once."""
+WINDOW_TEXTS = 4096  # texts that the class gets at once
 
-BATCH_TEXTS = 128
-"""The ``batch_size`` that the class gets, as beir's search has it."""
+BATCH_TEXTS = 128  # the ``batch_size`` that the class gets, as beir's search has it
 
 METHODS: dict[Kind, str] = {"queries": "encode_queries", "documents": "encode_corpus"}
 """Methods of beir's contract, by kind of text."""
@@ -73,6 +71,15 @@ class OwnEncoder:
         """Return versions of libraries that the class may use, for the record; it chooses precision and device itself."""
         versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in LIBRARIES if name in sys.modules}
         return {"precision": "unknown", **versions, "python": platform.python_version()}
+
+    def computation(self) -> dict[str, Any]:
+        """Return nothing: the class decides."""
+        return {}
+
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows of the texts that the class gets at once with one of them."""
+        start = row - row % WINDOW_TEXTS
+        return np.arange(start, min(start + WINDOW_TEXTS, len(texts)))
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""

@@ -41,26 +41,11 @@ class Tower:
     """The loaded modules that one kind of text goes through.
 
     Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
-    of their batch elsewhere.
-
-    Args:
-        folder: Folder of the model.
-        steps: The steps of this kind of text.
-        weights: Name of the file that holds the weights.
-        device: Device of the computation.
-        dtype: Precision; a table of vectors and a graph have their own.
-        auto: Whether that precision is the default and not configured.
-
-    Attributes:
-        backbone: Reads tokens.
-        model: The same as a module of torch, on the device.
-        packed: Whether texts are packed.
-        max_length: Tokens after which a text is cut, special tokens included; None for no limit.
-        pooled_dim: Dimensions of pooled tokens.
-        dim: Dimensions of a vector.
-
-    Raises:
-        ModelError: The model cannot be loaded, or is not understood.
+    of their batch elsewhere. A table of vectors and a graph have a precision of their own; ``auto`` is whether ``dtype`` is the
+    default and not configured. ``backbone`` reads tokens, and ``model`` is the same as a module of torch, on the device;
+    ``max_length`` is the number of tokens after which a text is cut, special ones included, None for no limit; ``pooled_dim`` and
+    ``dim`` are the dimensions before and after the modules behind the pooling. Raises ModelError if the model cannot be loaded,
+    or is not understood.
     """
 
     def __init__(
@@ -143,6 +128,11 @@ class Tower:
         """Return precision, device and versions that vectors are made with, for the record."""
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph, **self._fallback}
+
+    @property
+    def threads(self) -> int | None:
+        """Return the threads with which a graph was opened; None for torch, whose threads may change."""
+        return self.backbone.threads if isinstance(self.backbone, OnnxBackbone) else None
 
     def shorten(self, max_length: int) -> None:
         """Cut texts after fewer tokens than before, where a transformer reads them."""

@@ -12,10 +12,11 @@
 - ``processor_joules``: energy of processors with memory during the jobs, attributed to each by its share of the processor time of
   all processes, so that jobs side by side add up to no more than the machine used; ``machine_joules``: the sum without shares,
   which counts what ran side by side once for each job; ``processor_share``: processor time of the jobs over that of all
-  processes, near 1 on an otherwise idle machine; ``gpu_joules``: energy of the GPUs that the jobs held
-  (:mod:`beirflow.jobs.energy`), the same for each of several jobs on one GPU.
+  processes, near 1 on an otherwise idle machine; ``gpu_joules``: energy of the GPUs that the jobs held, of which jobs on one GPU
+  have equal parts at every reading (:mod:`beirflow.jobs.energy`).
 - ``co2_grams``: emissions of ``processor_joules`` and ``gpu_joules``; ``carbon_intensity``: the grams per kilowatt-hour behind
-them. - ``precision`` and ``devices``.
+  them.
+- ``precision`` and ``devices``.
 
 Values that are not known, or do not exist in a family, are empty.
 """

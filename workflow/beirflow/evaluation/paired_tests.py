@@ -98,21 +98,13 @@ def paired_t_test(strata: Sequence[np.ndarray], weights: Sequence[float] | None 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Test of equivalence: whether a mean difference is surely inside a margin.
+    """Test of equivalence: whether a mean difference is surely inside a margin."""
 
-    Attributes:
-        margin: The largest difference that counts as none.
-        low: Lower bound of the 90 % interval of the mean difference.
-        high: Upper bound; the test at the level of 0.05 is that both are inside the margin.
-        p: The larger p of the two one-sided t-tests.
-        equivalent: Whether they are; None if it is not known, for a single query.
-    """
-
-    margin: float
-    low: float
-    high: float
-    p: float
-    equivalent: bool | None
+    margin: float  # the largest difference that counts as none
+    low: float  # lower bound of the 90 % interval of the mean difference
+    high: float  # upper bound; the test at the level of 0.05 is that both are inside the margin
+    p: float  # the larger p of the two one-sided t-tests
+    equivalent: bool | None  # whether they are; None if it is not known, for a single query
 
 
 def equivalence(strata: Sequence[np.ndarray], margin: float = MARGIN, level: float = 0.05) -> Equivalence:

@@ -25,17 +25,12 @@ ROUNDING = 1e-9  # chi-square is below its maximum by less only if it is the max
 
 @dataclass(frozen=True)
 class Friedman:
-    """Tests of average ranks.
+    """Tests of average ranks."""
 
-    Attributes:
-        f: Iman and Davenport's, of Friedman's chi-square corrected for ties; infinite if every dataset ranks the systems alike.
-        p: Of it, by the F distribution; if it is infinite, the exact probability of that.
-        critical_difference: Of Nemenyi, at ``LEVEL``.
-    """
-
+    # Iman and Davenport's, of Friedman's chi-square corrected for ties; infinite if every dataset ranks the systems alike
     f: float
-    p: float
-    critical_difference: float
+    p: float  # of it, by the F distribution; if it is infinite, the exact probability of that
+    critical_difference: float  # of Nemenyi, at ``LEVEL``
 
     @property
     def rejected(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, tolerance
+from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, mean_of_seeds, of_seeds, tolerance
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
@@ -26,6 +26,9 @@ COMPARED = ("published_", "difference_", "tolerance_", "source_")
 
 PRECISION = "precision"
 """Column of the precisions in which models computed a run."""
+
+SEEDS, DEVIATION = "seeds", "deviation_"
+"""Column of the number of seeds behind a mean over them, and beginning of those of the standard deviation of a measure."""
 
 WIDTH = 100
 """Characters of a line on the terminal."""
@@ -66,6 +69,7 @@ def summary_table(
 ) -> pd.DataFrame:
     """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
 
+    Systems that differ in a seed alone, as their names say, have the mean of their rows, too, as a further system.
     ``trained_on`` is None where nothing is known of any system, as for results of earlier versions.
     """
     catalogue = load_catalogue()
@@ -78,10 +82,11 @@ def summary_table(
         by_system.setdefault(row["system"], []).append(row)
     official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
     known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
-    table = pd.DataFrame(
-        [row for rows in by_system.values() for row in rows + _average_rows(official, known, rows, seen, main_measure)]
-    )
+    by_system = {system: rows + _average_rows(official, known, rows, seen, main_measure) for system, rows in by_system.items()}
+    table = pd.DataFrame([row for rows in (*by_system.values(), *_rows_of_seeds(by_system)) for row in rows])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
+    if SEEDS in table:
+        table[SEEDS] = table[SEEDS].astype("Int64")
     first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
     return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
 
@@ -134,11 +139,14 @@ def _average_rows(
     main_measure: str,
 ) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
-    groups, found = averages(official, [row["dataset"] for row in rows], seen, known), []
-    for label, names in groups.items():
-        members = [row for row in rows if row["dataset"] in names]
-        found.append(_average_row(label, members) | _own_average(members, main_measure, list(names) in map(list, known.values())))
-    return found
+    groups = averages(official, [row["dataset"] for row in rows], seen, known)
+    made = []
+    for label, members in groups.items():
+        of_members = [row for row in rows if row["dataset"] in members]
+        over_seeds = label.startswith(f"{mean_of_seeds(members)} ")
+        made.append(_average_row(label, of_members) | (_spread(of_members) if over_seeds else {}))
+        made[-1] |= _own_average(of_members, main_measure, list(members) in map(list, known.values()))
+    return made
 
 
 def _own_average(rows: Sequence[Mapping[str, Any]], main_measure: str, is_collection: bool) -> dict[str, Any]:
@@ -152,19 +160,49 @@ def _own_average(rows: Sequence[Mapping[str, Any]], main_measure: str, is_collec
     return {OWN_MEASURE: said, OWN_SCORE: sum(row.get(OWN_SCORE, row.get(main_measure, np.nan)) for row in rows) / len(rows)}
 
 
+def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterable[list[dict[str, Any]]]:
+    """Yield the rows of means over systems that differ in a seed alone; every number is a mean, measures have a deviation."""
+    for whole, systems in of_seeds(by_system).items():
+        by_dataset: dict[str, list[Mapping[str, Any]]] = {}
+        for row in (row for system in systems for row in by_system[system]):
+            by_dataset.setdefault(row["dataset"], []).append(row)
+        yield [
+            {key: value for key, value in rows[0].items() if isinstance(value, str) or key in SUMS[:2]}
+            | {
+                key: float(np.mean([row[key] for row in rows]))
+                for key in rows[0]
+                if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
+            }
+            | {"metrics_sha256": _joint_digest(rows), "system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows)}
+            for rows in by_dataset.values()
+        ]
+
+
+def _spread(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the number of seeds, and by measure the standard deviation over them, of a sample (n - 1)."""
+    values = {key: np.std([row[key] for row in rows], ddof=1) for key in rows[0] if _is_measure(key)}
+    return {SEEDS: len(rows)} | {DEVIATION + key: float(value) for key, value in values.items()}
+
+
+def _is_measure(column: str) -> bool:
+    return "@" in column and not column.startswith((*COMPARED, DEVIATION))
+
+
+def _joint_digest(rows: Sequence[Mapping[str, Any]]) -> str:
+    return hashlib.sha256("".join(row["metrics_sha256"] for row in rows).encode()).hexdigest()
+
+
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     if TRAINED_ON in rows[0]:
         splits = [row[TRAINED_ON] for row in rows]
         average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    measures = [key for key in rows[0] if "@" in key and not key.startswith(COMPARED)]
-    average |= {key: sum(row[key] for row in rows) / len(rows) for key in measures}
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
     for column in (PRECISION, ASSUMED):
         if values := distinct(row.get(column) for row in rows):
             average[column] = BETWEEN.join(values)
-    digests = "".join(row["metrics_sha256"] for row in rows)
-    return average | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
+    return average | {"metrics_sha256": _joint_digest(rows)}
 
 
 def distinct(cells: Iterable[Any]) -> list[str]:
@@ -180,7 +218,7 @@ def for_terminal(table: pd.DataFrame) -> str:
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
-    whole = ("documents", "queries", "documents_per_second", "approximate_index_bytes", "seconds")
+    whole = ("documents", "queries", "documents_per_second", "approximate_index_bytes", "seconds", SEEDS)
     formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
     text = pd.DataFrame(
         {
@@ -189,7 +227,7 @@ def for_terminal(table: pd.DataFrame) -> str:
         }
     )
     text["dataset"], means = _without_members(text["dataset"].tolist())
-    short = {"difference_": "diff ", "published_": "publ ", "documents_per_second": "docs/s"}
+    short = {"difference_": "diff ", "published_": "publ ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
     headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
     text = text.rename(columns=headers)
     shown = _fitting(text)
@@ -205,7 +243,7 @@ def _fitting(text: pd.DataFrame) -> list[str]:
     """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
     main = next((name for name in text.columns if "@" in name), "")
     exact = [name for name in text.columns if name.startswith("exact@")]
-    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", PRECISION, *exact, "Recall@100"]
+    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", f"dev {main}", PRECISION, *exact, "Recall@100"]
     last = ["split", "publ Recall@100", "diff Recall@100"]
     others = [name for name in text.columns if name not in (*first, *last)]
     shown, left = set[str](), WIDTH

@@ -55,16 +55,10 @@ def uncertainty_table(
     averages: Mapping[str, Sequence[str]],
     comparison: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Make the table from the values of every query.
+    """Return the content of ``uncertainty.csv`` from the values of all systems on all corpora, by measure.
 
-    Args:
-        values: By measure, the values of all systems on all corpora.
-        rows: By dataset, its corpora.
-        averages: By the label of a mean over datasets, these datasets.
-        comparison: ``significance.csv``.
-
-    Returns:
-        The content of ``uncertainty.csv``.
+    ``rows`` are the corpora by dataset, ``averages`` the datasets by the label of a mean over them, ``comparison`` is
+    ``significance.csv``.
     """
     measures, systems = list(values), list(dict.fromkeys(system for of in values.values() for system, _ in of))
     shape = (len(measures), len(systems))
@@ -106,14 +100,10 @@ def uncertainty_table(
 
 
 def resampled_means(values: np.ndarray, name: str) -> np.ndarray:
-    """Return the means of queries that are drawn again with replacement.
+    """Return the means of queries that are drawn again with replacement, float64 of shape (draws, columns).
 
-    Args:
-        values: Float64 of shape (queries, columns); all columns have the same draws.
-        name: Of the corpus, from which the draws start, so that they depend on no other corpus.
-
-    Returns:
-        Float64 of shape (draws, columns).
+    ``values`` is float64 of shape (queries, columns), which all have the same draws. These start from the ``name`` of the corpus,
+    so that they depend on no other corpus.
     """
     generator, n = np.random.default_rng([SEED, *name.encode()]), len(values)
     parts = []
@@ -128,12 +118,8 @@ def resampled_means(values: np.ndarray, name: str) -> np.ndarray:
 def resampled_datasets(draws: np.ndarray, name: str) -> np.ndarray:
     """Return the means over datasets that are drawn with replacement, each with one of its draws of queries.
 
-    Args:
-        draws: Float64 of shape (datasets, draws, columns), of :func:`resampled_means`.
-        name: Of the mean, from which the draws start.
-
-    Returns:
-        Float64 of shape (draws, columns).
+    ``draws`` is float64 of shape (datasets, draws, columns), of :func:`resampled_means`, the result float64 of shape (draws,
+    columns). Draws start from the ``name`` of the mean.
     """
     generator = np.random.default_rng([SEED, *name.encode()])
     datasets, drawn, _ = draws.shape

@@ -15,45 +15,28 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import (
-    doubts_about_means,
-    doubts_about_record,
-    doubts_about_run,
-    doubts_about_values,
-    per_query,
-)
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, doubts_about_values, per_query
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
-REPRODUCED = [MAIN, "Recall@100"]
-"""Measures whose reproduction is judged: those of the BEIR paper."""
+REPRODUCED = [MAIN, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
 
-UNSEEN = 0.00005
-"""Difference between means that four decimals do not show."""
+UNSEEN = 0.00005  # difference between means that four decimals do not show
 
-SHOWN = 10
-"""Reasons on the terminal; the JSON has all."""
+SHOWN = 10  # reasons on the terminal; the JSON has all
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """Keys of a record about its job and other files; they may differ between equal results."""
 
 
 def compare(*, folder: str, other: str | None) -> str:
-    """Compare two folders of results and write ``comparison.json`` and ``comparison.html`` into the first.
+    """Compare two folders of results, write ``comparison.json`` and ``comparison.html`` into the first, and return a short table.
 
-    Args:
-        folder: The results that are looked at.
-        other: The results that they are compared with.
-
-    Returns:
-        A short table for reading on a terminal.
-
-    Raises:
-        DataError: The results do not agree (:func:`disagreements`); both files have been written then. Or a folder is not named,
-            holds something else than plain files, or no results that can be read.
+    Raises DataError if the results do not agree (:func:`disagreements`), after both files have been written; or if a folder is
+    not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
         raise DataError(
@@ -96,14 +79,10 @@ def compare(*, folder: str, other: str | None) -> str:
 
 
 def disagreements(report: Mapping[str, Any]) -> list[str]:
-    """Name the reasons for which two folders do not hold the same results.
+    """Name the reasons for which two folders do not hold the same results, from the content of ``comparison.json``.
 
-    Args:
-        report: The content of ``comparison.json``.
-
-    Returns:
-        A sentence for each number that is not to be relied on, system on a dataset that one folder lacks, and mean that differs
-        by more than :data:`UNSEEN`; none if the folders agree. Other code, configuration and rankings are no reason.
+    Each number that is not to be relied on, system on a dataset that one folder lacks, and mean that differs by more than
+    :data:`UNSEEN` gives a sentence. Other code, configuration and rankings are no reason.
     """
     said = [f"do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
     for folder, pairs in zip(report["folders"], report["only in one"], strict=True):

@@ -18,8 +18,7 @@ from beirflow.files.layout import METRICS, PER_QUERY, RUN
 AGREEMENT = ("tau", "ktu", "rbo0.95")
 """Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""
 
-CHANGED_MOST = 10
-"""Queries of each system and corpus that are shown."""
+CHANGED_MOST = 10  # queries of each system and corpus that are shown
 
 MAIN = "NDCG@10"
 

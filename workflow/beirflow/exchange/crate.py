@@ -10,8 +10,7 @@ import yaml
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import UNREADABLE, RecordError
 from beirflow.audit.digests.reading import part, read_record
-from beirflow.exchange.crate_metadata import crate_of, words_of
-from beirflow.exchange.crate_pages import check_pages
+from beirflow.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
 from beirflow.files.writing import atomic_path
@@ -34,17 +33,10 @@ To make them again, below a new folder `again`, with Python 3.11 or newer:
 def export_crate(
     *, manifest_path: str, page_paths: Sequence[str] = (), crate_path: str, code_folder: str, readme_path: str
 ) -> None:
-    """Write the metadata of a crate whose root is the folder of the results.
+    """Write the metadata of a crate whose root is the folder of the results, with a copy of the workflow and a README.
 
-    Args:
-        manifest_path: ``manifest.json`` of the results.
-        page_paths: Records of the pages that the crate describes, too: ``report.json``, ``paper/index.json``.
-        crate_path: ``ro-crate-metadata.json`` to write.
-        code_folder: Folder to copy the workflow and the configuration to, since a crate holds the workflow that it is about.
-        readme_path: ``README.md`` to write: how to make the results again.
-
-    Raises:
-        DataError: The results lack a record, or one cannot be read.
+    ``page_paths`` are records of pages that the crate describes, too: ``report.json``, ``paper/index.json``. Raises DataError if
+    the results lack a record, or one cannot be read.
     """
     folder = Path(manifest_path).resolve().parent  # of the results, also where an audit links their manifest
     try:

@@ -10,33 +10,45 @@ from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
 from beirflow.audit.digests.chain import Chain
+from beirflow.audit.digests.checks import RecordError
 from beirflow.audit.digests.reading import part
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.exchange.crate_pages import PAGES
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 
 PROFILES = (
-    ("process", "Process Run Crate", "https://w3id.org/ro/wfrun/process/0.5"),
-    ("workflow", "Workflow Run Crate", "https://w3id.org/ro/wfrun/workflow/0.5"),
-    ("workflow-ro-crate", "Workflow RO-Crate", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"),
+    ("Process Run Crate", "https://w3id.org/ro/wfrun/process/0.5"),
+    ("Workflow Run Crate", "https://w3id.org/ro/wfrun/workflow/0.5"),
+    ("Workflow RO-Crate", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"),
 )
 
-KINDS = {
-    ".csv": "text/csv",
-    ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-}
+KINDS = {".csv": "text/csv", ".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
 
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 MIT = "https://spdx.org/licenses/MIT"
 
+PAGES = {
+    str(layout.REPORT_RECORD): (str(layout.REPORT), "The report"),
+    str(layout.PAPER_RECORD): (str(layout.PAPER), "Tables, figures and claims of the BEIR paper"),
+}
+"""Records of pages that a crate describes where they are there, with the page and what it is."""
+
 
 def crate_of(chain: Chain, pages: Sequence[str]) -> str:
-    """Return the metadata of a crate, as JSON, with some pages, keys of :data:`~beirflow.exchange.crate_pages.PAGES`."""
+    """Return the metadata of a crate, as JSON, with some pages, keys of :data:`PAGES`."""
     return json.dumps(_Describer(chain).describe(pages).metadata.generate(), indent=2, ensure_ascii=False) + "\n"
+
+
+def check_pages(chain: Chain, pages: Sequence[str]) -> None:
+    """Raise RecordError for a page, a key of :data:`PAGES`, that was made from other results or lacks a file."""
+    for record in pages:
+        said = chain.read_whole(record)
+        if part(said, "inputs", layout.MANIFEST) != file_digest(chain.file(layout.MANIFEST)):
+            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
+        if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
+            raise RecordError(f"names {missing[0]}, which is not there", record)
 
 
 def words_of(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -113,7 +125,7 @@ class _Describer:
         words += f", the MIT licence to {layout.CRATE_CODE}/"
         root["license"] = self._thing("#licences", "CreativeWork", name="Licences of data, models and code", description=words)
         root["conformsTo"] = [
-            self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for _, name, url in PROFILES
+            self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for name, url in PROFILES
         ]
 
     def _workflow(self) -> Entity:
@@ -169,7 +181,7 @@ class _Describer:
             File(self.crate, dest_path=str(layout.CRATE_README), properties={"encodingFormat": "text/markdown"})
         )
         readme["name"], readme["about"] = "How to make these results again", self.crate.root_dataset
-        self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][2]}]
+        self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][1]}]
 
     def _sources(self) -> list[Entity]:
         """Return the addresses of the official archives, and their licences."""

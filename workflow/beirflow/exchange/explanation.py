@@ -31,38 +31,19 @@ OTHER_NAMES = {
 }
 """By measure, another that some sources print under its name, in words and as it is called here."""
 
-SELF_MATCH = 1e30
-"""Score above those of a run."""
+SELF_MATCH = 1e30  # score above those of a run
 
 Means = Mapping[str, float]
 
 
 def explain(
-    *,
-    run_path: str,
-    qrels_path: str,
-    documents_path: str,
-    means_path: str,
-    settings: Mapping[str, Any],
-    page_path: str,
-    job: Job,
+    *, run_path: str, qrels_path: str, documents_path: str, means_path: str, settings: Mapping[str, Any], page_path: str, job: Job
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 
-    Args:
-        run_path: The run, beside its record.
-        qrels_path: The judgements.
-        documents_path: The documents.
-        means_path: The means of the run.
-        settings: ``family`` and settings of the system.
-        page_path: The page to write.
-        job: The job.
-
-    Returns:
-        The differences, and the conventions that lead to a published score, for the terminal.
-
-    Raises:
-        DataError: Nothing is published of this system on this dataset; or a file is not the one that was recorded.
+    The run lies beside its record; ``settings`` has ``family`` and settings of the system. Returns the differences, and the
+    conventions that lead to a published score, for the terminal. Raises DataError if nothing is published of this system on this
+    dataset, or a file is not the one that was recorded.
     """
     means, run_record_path = read_means(means_path), str(record_of(run_path))
     run_record = read_json(run_record_path)

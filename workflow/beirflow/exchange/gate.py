@@ -31,84 +31,51 @@ from beirflow.sources.query_lists import for_reading
 
 ALPHA = 0.05
 
-LOST = 10
-"""Queries that lost most, over all comparisons."""
+LOST = 10  # queries that lost most, over all comparisons
 
 PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
 
 
 @dataclass(frozen=True)
 class GateSettings:
-    """The key ``gate`` of the configuration.
+    """The key ``gate`` of the configuration."""
 
-    Attributes:
-        baseline: Name of a configured system, or a folder of results.
-        system: The system of that folder to compare with; the one of the same name, or the only one, if None.
-        measure: A measure with its cutoff.
-        tolerance: Loss that is allowed, whether or not it is significant.
-        manifest_sha256: The published digest of the folder's manifest.
-        manifest_signature: A signature of it.
-        allowed_signers: Keys that may have signed it.
-    """
-
-    baseline: str | None = None
-    system: str | None = None
-    measure: str = MAIN_MEASURE
-    tolerance: float = 0.01
-    manifest_sha256: str | None = None
-    manifest_signature: str | None = None
-    allowed_signers: str | None = None
+    baseline: str | None = None  # name of a configured system, or a folder of results
+    system: str | None = None  # the system of that folder to compare with; the one of the same name, or the only one, if None
+    measure: str = MAIN_MEASURE  # a measure with its cutoff
+    tolerance: float = 0.01  # loss that is allowed, whether or not it is significant
+    manifest_sha256: str | None = None  # the published digest of the folder's manifest
+    manifest_signature: str | None = None  # a signature of it
+    allowed_signers: str | None = None  # keys that may have signed it
 
 
 @dataclass
 class Comparison:
-    """A system beside the baseline on a dataset; numbers are None where it is not comparable.
+    """A system beside the baseline on a dataset; numbers are None where it is not comparable."""
 
-    Attributes:
-        system: Name of the system.
-        dataset: Name of the dataset.
-        against: Name of the baseline's system.
-        status: The verdict.
-        reason: Why, in a sentence; empty if it passed.
-        queries: Number of queries.
-        mean: Of the system.
-        baseline_mean: Of the baseline.
-        difference: The first minus the second.
-        low: Lower end of the 95 % interval of the difference.
-        high: Upper end.
-        p: Of the two-sided test.
-        p_holm: The same, corrected.
-        detectable: Smallest difference that would be found with a power of 80 %.
-        lost: Queries that lost most, each with ``corpus``, ``query``, ``text``, ``here`` and ``there``.
-    """
-
-    system: str
-    dataset: str
-    against: str
-    status: str = PASSED
-    reason: str = ""
-    queries: int | None = None
-    mean: float | None = None
-    baseline_mean: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_holm: float | None = None
-    detectable: float | None = None
+    system: str  # name of the system
+    dataset: str  # name of the dataset
+    against: str  # name of the baseline's system
+    status: str = PASSED  # the verdict
+    reason: str = ""  # why, in a sentence; empty if it passed
+    queries: int | None = None  # number of queries
+    mean: float | None = None  # of the system
+    baseline_mean: float | None = None  # of the baseline
+    difference: float | None = None  # the first minus the second
+    low: float | None = None  # lower end of the 95 % interval of the difference
+    high: float | None = None  # upper end
+    p: float | None = None  # of the two-sided test
+    p_holm: float | None = None  # the same, corrected
+    detectable: float | None = None  # smallest difference that would be found with a power of 80 %
+    # queries that lost most, each with ``corpus``, ``query``, ``text``, ``here`` and ``there``
     lost: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Side(NamedTuple):
-    """Results of one side of the gate.
+    """Results of one side of the gate."""
 
-    Attributes:
-        folder: Where they are.
-        manifest: Their manifest.
-    """
-
-    folder: Path
-    manifest: Mapping[str, Any]
+    folder: Path  # where they are
+    manifest: Mapping[str, Any]  # their manifest
 
     def rows(self, system: str) -> dict[str, list[str]]:
         """By dataset of which there is a mean of a system, the names of its corpora."""
@@ -144,16 +111,8 @@ class Side(NamedTuple):
 def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> str:
     """Compare the configured systems with the baseline, and write ``gate.json``, ``gate.xml`` (JUnit) and ``gate.md``.
 
-    Args:
-        folder: The results.
-        gate: What is compared.
-        systems: Names of the configured systems.
-
-    Returns:
-        The table, for reading on a terminal.
-
-    Raises:
-        DataError: A system is worse or not comparable; everything has been written then. Or there is no baseline.
+    Returns the table for a terminal. Raises DataError if there is no baseline, or, once everything has been written, if a system
+    is worse or not comparable.
     """
     if gate.baseline is None:
         raise DataError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")

@@ -26,26 +26,18 @@ from beirflow.files.errors import DataError
 from beirflow.report.leaderboard import leaderboard, notes
 from beirflow.report.pages import Cell, Column, Table, write_page
 
-SHOWN = 3
-"""Failed checks that are named of a folder."""
+SHOWN = 3  # failed checks that are named of a folder
 
-LONGEST = 200
-"""Characters of each; ``snakemake -- audit`` says everything."""
+LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
 
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """A folder of results, and what its authors published of it.
+    """A folder of results, and what its authors published of it."""
 
-    Attributes:
-        path: The folder.
-        name: Its name on the leaderboard; that of the folder unless stated.
-        published: Digest or signature of its manifest.
-    """
-
-    path: Path
-    name: str
-    published: Published
+    path: Path  # the folder
+    name: str  # its name on the leaderboard; that of the folder unless stated
+    published: Published  # digest or signature of its manifest
 
     @classmethod
     def of(cls, entry: str | Mapping[str, Any]) -> "ResultsFolder":
@@ -57,25 +49,16 @@ class ResultsFolder:
 
 @dataclass
 class Verified:
-    """The findings of the audit of a folder.
+    """The findings of the audit of a folder."""
 
-    Attributes:
-        folder: The folder.
-        written: When the results were written, as they say; empty if unknown.
-        line: The steps of the audit.
-        identity: Who signed the manifest, or how its digest was checked.
-        problems: Findings, and why the folder or a result is left out.
-        side: Its results; None if it is refused.
-        affected: Systems and datasets that failed checks are about.
-    """
-
-    folder: ResultsFolder
-    written: str = ""
-    line: str = ""
+    folder: ResultsFolder  # the folder
+    written: str = ""  # when the results were written, as they say; empty if unknown
+    line: str = ""  # the steps of the audit
+    # who signed the manifest, or how its digest was checked
     identity: str = "unknown: neither a published digest nor a signature was given"
-    problems: list[str] = field(default_factory=list)
-    side: Side | None = None
-    affected: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)  # findings, and why the folder or a result is left out
+    side: Side | None = None  # its results; None if it is refused
+    affected: set[tuple[str, str]] = field(default_factory=set)  # systems and datasets that failed checks are about
 
     @property
     def verdict(self) -> str:
@@ -92,21 +75,11 @@ def collect_folders(
     sample: int,
     seed: int | None = None,
 ) -> str:
-    """Audit every folder and write the leaderboard of all into ``folder``.
+    """Audit every folder of the entries ``folders``, and write the leaderboard of all into ``folder``.
 
-    Args:
-        folder: The results of this configuration, below which the leaderboard is written.
-        folders: Entries of the configuration.
-        experiment: The configuration of the person who collects.
-        main_measure: The measure of the leaderboard.
-        sample: Documents and queries of each corpus that are made again.
-        seed: Of the sample; drawn if None.
-
-    Returns:
-        The verdict on every folder, for the terminal.
-
-    Raises:
-        DataError: No folder is named, two have one name, or none can be shown.
+    A ``sample`` of so many documents and queries of each corpus is made again, drawn by ``seed``, or by chance if None. Returns
+    the verdict on every folder, for the terminal. Raises DataError if no folder is named, two have one name, or none can be
+    shown.
     """
     named = [ResultsFolder.of(entry) for entry in folders]
     if not named:

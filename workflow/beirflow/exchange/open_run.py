@@ -18,8 +18,7 @@ from beirflow.imported.run_rows import HEADER_END, HEADER_START
 from beirflow.runs.run_file import queries_without_line, write_trec
 
 START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
-MEASURES = ["NDCG@10", "Recall@100"]
-"""Those that the BEIR paper reports."""
+MEASURES = ["NDCG@10", "Recall@100"]  # those that the BEIR paper reports
 
 OF_THE_MACHINE = ("device", "driver")
 
@@ -27,18 +26,9 @@ OF_THE_MACHINE = ("device", "driver")
 def write_open_run(
     *, run_path: str, record_path: str, corpus_path: str, queries_path: str, manifest_path: str, output_path: str
 ) -> None:
-    """Write a run in TREC form with a header that says where it comes from.
+    """Write a run in TREC form with a header that says where it comes from, made from the records of run, corpus and results.
 
-    Args:
-        run_path: Parquet file of the run.
-        record_path: The record that was written with it.
-        corpus_path: ``corpus.json`` of its dataset.
-        queries_path: ``queries.parquet`` of its dataset, next to it.
-        manifest_path: ``manifest.json`` of the results.
-        output_path: The ``.trec.gz`` to write.
-
-    Raises:
-        DataError: A record cannot be read, or is not about this run; or the run cannot be written in TREC form.
+    Raises DataError if a record cannot be read or is not about this run, or the run cannot be written in TREC form.
     """
     try:
         record, corpus, manifest = (read_record(Path(path)) for path in (record_path, corpus_path, manifest_path))

@@ -4,25 +4,17 @@ from collections.abc import Sequence
 
 from scipy.stats import kendalltau
 
-PERSISTENCE = 0.9
-"""p of the rank-biased overlap: of what a reader looks at, 86 per cent is in the first 10."""
+PERSISTENCE = 0.9  # p of the rank-biased overlap: of what a reader looks at, 86 per cent is in the first 10
 
-DEPTH = 250
-"""Ranks that are looked at; those after them weigh less than 1e-11 together."""
+DEPTH = 250  # ranks that are looked at; those after them weigh less than 1e-11 together
 
 
 def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = PERSISTENCE) -> float:
-    """Rank-biased overlap, extrapolated, of rankings that may be of different lengths.
+    """Return the rank-biased overlap, extrapolated, of rankings of ids that may be of different lengths.
 
-    RBO_ext, equation 32 of Webber, Moffat and Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
-
-    Args:
-        one: Ids, best first, each once.
-        other: Likewise.
-        p: Chance that a reader continues to the next rank; between 0 and 1.
-
-    Returns:
-        1 for equal rankings, 0 for rankings without a common id; 1 for two that are empty, 0 where one is.
+    RBO_ext, equation 32 of Webber, Moffat and Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4); ``p`` is
+    the chance that a reader continues to the next rank. 1 for equal rankings, 0 for rankings without a common id; 1 for two that
+    are empty, 0 where one is.
     """
     shorter, longer = sorted((one[:DEPTH], other[:DEPTH]), key=len)
     s, l = len(shorter), len(longer)  # noqa: E741 -- the names of the paper
@@ -42,30 +34,13 @@ def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = PER
 
 
 def kendall_tau(one: Sequence[str], other: Sequence[str]) -> float | None:
-    """Kendall's tau of the order of the documents that both rankings have.
-
-    Args:
-        one: Ids, best first, each once.
-        other: Likewise.
-
-    Returns:
-        1 for the same order, -1 for the opposite; None for fewer than two common documents.
-    """
+    """Return Kendall's tau of the order of the ids that both rankings have; None for fewer than two common ids."""
     places = {doc_id: place for place, doc_id in enumerate(other)}
     common = [places[doc_id] for doc_id in one if doc_id in places]
     return float(kendalltau(range(len(common)), common).statistic) if len(common) > 1 else None
 
 
 def overlap_at(one: Sequence[str], other: Sequence[str], k: int = 10) -> float:
-    """Share of the first k that two rankings have in common.
-
-    Args:
-        one: Ids, best first, each once.
-        other: Likewise.
-        k: Ranks to look at; the length of the longer ranking, if that is less.
-
-    Returns:
-        Between 0 and 1; 1 for two rankings that are empty.
-    """
+    """Return the share of the first k, or of the longer ranking, that two rankings have in common; 1 for two that are empty."""
     most = min(k, max(len(one), len(other)))
     return len(set(one[:k]) & set(other[:k])) / most if most else 1.0

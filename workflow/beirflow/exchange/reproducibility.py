@@ -13,28 +13,19 @@ from scipy.stats import kendalltau, ttest_rel
 
 from beirflow.evaluation.paired_tests import equivalence
 
-DEPTH = 1000
-"""Ranks that are looked at."""
+DEPTH = 1000  # ranks that are looked at
 
-PERSISTENCE = 0.95
-"""p of the rank-biased overlap there."""
+PERSISTENCE = 0.95  # p of the rank-biased overlap there
 
-LEAST_SPREAD = 1e-12
-"""Differences that are less far apart differ by rounding alone."""
+LEAST_SPREAD = 1e-12  # differences that are less far apart differ by rounding alone
 
-Scores = Mapping[str, float]
-"""The values of a measure by query."""
+Scores = Mapping[str, float]  # the values of a measure by query
 
 
 def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> float | None:
-    """Kendall's tau union: of the places that the documents of the two rankings have in the list of all of them.
+    """Return Kendall's tau union: of the places that the documents of the two rankings have in the list of all of them.
 
-    Args:
-        original: Ids, best first, each once.
-        reproduced: Likewise.
-
-    Returns:
-        1 for equal rankings; None where it is not defined, for rankings of different lengths or of fewer than two documents.
+    None where it is not defined, for rankings of different lengths or of fewer than two documents.
     """
     one, other = original[:DEPTH], reproduced[:DEPTH]
     if len(one) != len(other) or len(one) < 2:
@@ -44,14 +35,9 @@ def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> flo
 
 
 def rank_biased_overlap_to_depth(original: Sequence[str], reproduced: Sequence[str]) -> float:
-    """Rank-biased overlap of the first ranks, divided by what equal rankings of that depth have.
+    """Return the rank-biased overlap of the first ranks, divided by what equal rankings of that depth have.
 
-    Args:
-        original: Ids, best first, each once.
-        reproduced: Likewise.
-
-    Returns:
-        Between 0 and 1; a ranking that ends early agrees in nothing more from there on.
+    A ranking that ends early agrees in nothing more from there on.
     """
     seen_here: set[str] = set()
     seen_there: set[str] = set()

@@ -16,8 +16,7 @@ from beirflow.exchange.reproducibility import Scores
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 
-TOLERANCE = 1e-9
-"""By which a mean may differ from that of its queries."""
+TOLERANCE = 1e-9  # by which a mean may differ from that of its queries
 
 COLUMNS = ["query_id", "doc_id", "score", "rank"]
 

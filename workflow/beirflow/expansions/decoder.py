@@ -13,17 +13,13 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from beirflow.files.errors import ModelError
 
-GROWTH = 16
-"""Number of places for tokens that are added to the memory of a batch at a time: most queries are short."""
+GROWTH = 16  # number of places for tokens that are added to the memory of a batch at a time: most queries are short
 
-PROBE_TOLERANCE = 64.0
-"""Largest difference of logits from transformers' own, in units of the precision's rounding."""
+PROBE_TOLERANCE = 64.0  # largest difference of logits from transformers' own, in units of the precision's rounding
 
-PROBE = ((5, 7, 6, 3), (9, 5, 1, 1))
-"""Tokens of two documents; of the second only the first two are there."""
+PROBE = ((5, 7, 6, 3), (9, 5, 1, 1))  # tokens of two documents; of the second only the first two are there
 
-PROBE_TEXTS = ((1, 4, 8), (1, 2, 6), (1, 3, 3), (1, 9, 0))
-"""Tokens of two texts of each."""
+PROBE_TEXTS = ((1, 4, 8), (1, 2, 6), (1, 3, 3), (1, 9, 0))  # tokens of two texts of each
 
 
 @dataclass

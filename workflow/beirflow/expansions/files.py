@@ -21,8 +21,7 @@ COLUMNS = {
 }
 """Columns by kind of expansion."""
 
-WINDOW_ROWS = 16_384
-"""Rows of a row group, which are in memory together while they are written."""
+WINDOW_ROWS = 16_384  # rows of a row group, which are in memory together while they are written
 
 
 def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]]) -> None:
@@ -38,11 +37,7 @@ def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]
 class ExpansionFile:
     """Additions to the documents of a chunk, read only if they match their record and belong to this corpus, else DataError.
 
-    Args:
-        path: What :func:`write_expansion` wrote, next to its record.
-        kind: What it should be.
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        job: The job that reads.
+    ``path`` is what :func:`write_expansion` wrote, next to its record, and ``kind`` what it should be.
     """
 
     def __init__(self, path: str, kind: str, documents_path: str, job: Job) -> None:

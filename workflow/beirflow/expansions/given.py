@@ -26,32 +26,18 @@ from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
 from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
 
-LINE_BYTES = 1 << 26
-"""Bytes of a line that is refused: a file without line feeds must not fill memory."""
+LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line feeds must not fill memory
 
-BLOCK_IDS = 1 << 18
-"""Number of ids that are Python strings at a time."""
+BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
-EXPECTED = {
-    "queries": "'queries', a list of strings",
-    "weights": "'weights', an object with a number from 0 for each word",
-}
+EXPECTED = {"queries": "'queries', a list of strings", "weights": "'weights', an object with a number from 0 for each word"}
 
 
 def read_given(*, given: Expansion, source_path: str, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
-    """Read the expansion of one chunk from a file.
+    """Read the expansion of one chunk from a JSONL file, plain or gzipped, and write it as Parquet with its record.
 
-    Args:
-        given: The expansion.
-        source_path: The JSONL file, plain or gzipped.
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        output_path: Parquet to write, and its record.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A line is not as expected, names a document that the corpus does not have, or one that another line named
-            before; a document of the chunk is in no line; or the file changed while it was read.
+    Raises DataError if a line is not as expected, names a document that the corpus does not have, or one that another line named
+    before; if a document of the chunk is in no line; or if the file changed while it was read.
     """
     start = time.perf_counter()
     ids, sizes = read_every_id(documents_path)
@@ -136,19 +122,10 @@ def _read_lines(path: str, kind: str, ids: pa.Array, first: int, kept: _Kept, na
 
 
 def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None = None) -> Iterator[tuple[int, Any]]:
-    """Yield the place of each document of a file in ``ids``, and its queries, or its weights by word, in the order of the file.
+    """Yield the place of each document of a JSONL file in ``ids``, and its queries or its weights by word, in their order.
 
-    Args:
-        path: The JSONL file, plain or gzipped.
-        kind: ``queries`` or ``weights``.
-        ids: Ids of all documents of the corpus.
-        progress: Counts lines.
-
-    Yields:
-        Place and value.
-
-    Raises:
-        DataError: A line is not as expected, or names a document that is not there, or that another line named before.
+    ``kind`` is ``queries`` or ``weights``; ``progress`` counts lines. Raises DataError if a line is not as expected, or names a
+    document that is not there, or that another line named before.
     """
     documents, lines = RowsById(ids), bytearray(len(ids))  # which documents have been named, a byte each
     for numbers, records in _batches(path):

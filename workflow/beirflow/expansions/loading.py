@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from beirflow.computing import loading
 from beirflow.computing.batching import Tokens
-from beirflow.computing.lean_imports import load_lean
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.expansions.models import check_kind
 from beirflow.expansions.settings import Expansion
@@ -21,8 +21,7 @@ from beirflow.models.card_modules import refuse_what_is_not_hashed
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Number of texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # number of texts that are tokenised together and sorted by length before they are batched
 
 
 class Part(NamedTuple):
@@ -38,60 +37,29 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
 
     Raises ModelError if it cannot be loaded; or if weights are missing, which would be random, or would not be used.
     """
-    from transformers import AutoTokenizer
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()
 
     def load() -> tuple[Any, Any, dict[str, Any]]:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        model, report = kind.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=expansion.weights.endswith(".safetensors"),
-            weights_only=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-        return tokenizer, model, report
+        return loading.load_tokenizer(folder), *loading.load_model(kind, folder, expansion.weights, dtype)
 
     try:
         check_kind(expansion, folder)
         refuse_what_is_not_hashed(folder)
-        tokenizer, model, report = load_lean(load)
+        tokenizer, model, report = loading.load_quietly(load, folder)
+        loading.check_weights(folder / expansion.weights, report["missing_keys"], report["unexpected_keys"])
     except ModelError as error:
         raise ModelError(f"{expansion.name}: {error}") from error
-    except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {error})"
-        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-        raise ModelError(f"{expansion.name}: {problem}; {todo}") from error
-    for key, says in (("missing_keys", "no weights for"), ("unexpected_keys", "weights that the model does not use:")):
-        names = sorted(report[key])
-        if names:
-            problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-            raise ModelError(f"{expansion.name}: {folder / expansion.weights} has {problem}; it is another model")
     return tokenizer, model
 
 
 class TextReader(ABC):
     """Reads documents a batch at a time, longest first; a thread tokenises the next while the device computes.
 
-    Args:
-        name: Name of the expansion.
-        tokenizer: Of the model.
-        max_length: Tokens after which a document is cut.
-        vocabulary: Tokens that the model knows.
-        token_budget: Tokens of a batch, padding included, or ``auto``.
-
-    Attributes:
-        device: Where it computes.
-        nothing: Addition to a document without text.
+    ``name`` is that of the expansion; a document is cut after ``max_length`` tokens; ``vocabulary`` is the number of tokens that
+    the model knows; the budget counts padding.
     """
 
-    device: torch.device
-    nothing: Any = ()
+    device: torch.device  # where it computes
+    nothing: Any = ()  # addition to a document without text
 
     def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int | str) -> None:
         self.name, self.tokenizer, self.max_length = name, tokenizer, max_length

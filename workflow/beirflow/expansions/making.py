@@ -39,8 +39,7 @@ class Load(Protocol):
         """Return the reader of the documents."""
 
 
-Making: TypeAlias = Computing[Expansion]
-"""Settings of a job that expands documents."""
+Making: TypeAlias = Computing[Expansion]  # settings of a job that expands documents
 
 
 class ExpansionLog(ResumeFile):
@@ -90,20 +89,11 @@ class ExpansionLog(ResumeFile):
 
 
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
-    """Make the expansion of one chunk with a model; what an earlier job has made of it is kept.
+    """Make the expansion of one chunk with the model that ``load`` loads; what an earlier job has made of it is kept.
 
-    Args:
-        load: Loads the model.
-        making: Settings of the job.
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        output_path: Parquet to write, and its record; beside it, until it is done, its :class:`ExpansionLog`.
-        job: The job, for the record.
-
-    Raises:
-        ModelError: The model cannot be loaded, or computes something that is not finite.
-        DeviceError: The GPU fails or has too little memory.
-        DataError: A file is not the one that was recorded.
+    Beside ``output_path``, until it is done, lies its :class:`ExpansionLog`. Raises ModelError if the model cannot be loaded, or
+    computes something that is not finite; DeviceError if the GPU fails or has too little memory; DataError if a file is not the
+    one that was recorded.
     """
     expansion = making.settings
     making.use_threads()

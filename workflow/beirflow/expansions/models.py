@@ -9,8 +9,7 @@ from beirflow.models.model_json import read_object
 from beirflow.models.model_places import local_folder
 from beirflow.models.model_places import model_problem as files_problem
 
-TYPES = ("t5", "mt5")
-"""Types of models that write queries; they have one architecture."""
+TYPES = ("t5", "mt5")  # types of models that write queries; they have one architecture
 
 CLASSIFIER = "ForTokenClassification"
 

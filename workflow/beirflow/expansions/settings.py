@@ -10,14 +10,11 @@ from typing import Any, ClassVar
 
 from beirflow.models.settings import ModelSettings
 
-DATASET = "{dataset}"
-"""Placeholder for the name of a corpus in a path."""
+DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 
-DIGITS = 10
-"""Digits of the digest in a name: two expansions of one experiment never share it."""
+DIGITS = 10  # digits of the digest in a name: two expansions of one experiment never share it
 
-PLACES = ("offline", "weights_sha256")
-"""Settings that say where a model is or what it must be, and change nothing that it makes."""
+PLACES = ("offline", "weights_sha256")  # settings that say where a model is or what it must be, and change nothing that it makes
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,7 @@ class Expansion:
     max_length: int | None = None  # tokens after which a document is cut, special tokens included
 
     kind: ClassVar[str] = ""
-    of_use: ClassVar[tuple[str, ...]] = ()
-    """Settings of how the result is used, so that one expansion serves several uses."""
+    of_use: ClassVar[tuple[str, ...]] = ()  # settings of how the result is used, so that one expansion serves several uses
 
     @property
     def made_by(self) -> dict[str, Any]:

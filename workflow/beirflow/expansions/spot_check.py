@@ -25,8 +25,7 @@ OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the largest length of the difference of a document's weights over the length of the stored ones."""
 
-LEAST_DRIFT_OF_QUERIES = 1e-2
-"""Like ``LEAST_DRIFT``, for written queries, of which a word is a large part."""
+LEAST_DRIFT_OF_QUERIES = 1e-2  # like ``LEAST_DRIFT``, for written queries, of which a word is a large part
 
 
 Analyze = Callable[[str], Sequence[str]]

@@ -20,8 +20,7 @@ from beirflow.jobs.devices import choose_precision, exact_device
 CONTINUES = "##"
 """Prefix of a word piece that continues a word."""
 
-DECIMALS = 5
-"""Decimals of a weight, as the authors' program prints them."""
+DECIMALS = 5  # decimals of a weight, as the authors' program prints them
 
 
 class WordWeigher(TextReader):

@@ -21,8 +21,7 @@ from beirflow.jobs.devices import choose_precision, exact_device
 TEXTS = {"cpu": 320, "cuda": 4096}
 """Number of queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
 
-FEWER = 0.75
-"""Largest part of the texts of a batch that continue when finished ones leave it."""
+FEWER = 0.75  # largest part of the texts of a batch that continue when finished ones leave it
 
 UNUSUAL = {
     **dict.fromkeys(

@@ -51,7 +51,7 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     for name in needed([system], experiment.systems):
         known = experiment.systems[name]
         paths.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
-        names = {**experiment.in_paths(name), "dataset": dataset}
+        names = {**experiment.in_paths(name, dataset), "dataset": dataset}
         for pattern in FAMILIES[known.family].searched(known.settings):
             chunks = range(experiment.chunks(dataset)) if "{chunk}" in pattern else range(1)
             paths += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]

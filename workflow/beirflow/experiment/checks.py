@@ -10,6 +10,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
+from beirflow.catalogue.own_datasets import names_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.datasets import NO_COPY
@@ -22,8 +23,7 @@ from beirflow.files.errors import ConfigError
 from beirflow.files.layout import MANIFEST
 from beirflow.sources.forms import HubForm, SamplesForm
 
-OF_MODELS = ("model", "query_model", "encoder", "generator")
-"""Keys of settings that name a model."""
+OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings that name a model
 
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
@@ -63,11 +63,11 @@ def check_names(
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
-            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows, catalogue))
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows, catalogue, names_in(config["data_dir"])))
 
 
-def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue) -> str:
-    """Return the datasets that can replace an unknown one."""
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue, folders: Iterable[str]) -> str:
+    """Return the datasets that can replace an unknown one, folders of data_dir included."""
     newer, first = catalogue.newer, name.partition(".")[0]
     if reason := newer.refused.get(first):
         return f"this collection is not read: {reason}"
@@ -81,7 +81,8 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalo
     if first in newer.collections and name not in newer.collections:
         return choices(name, newer.collections[first].members)
     others = [row for row in rows if row not in newer.members]
-    return f"{choices(name, [*others, *newer.collections])}; or define it under custom.datasets"
+    known = dict.fromkeys([*others, *newer.collections, *folders])
+    return f"{choices(name, known)}; or define it under custom.datasets"
 
 
 def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
@@ -109,10 +110,10 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     config = experiment.config
     if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
         problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
-    for cutoff in config["cutoffs"]:
-        if cutoff > config["top_k"]:
-            allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k or drop the cutoff"
-            problems.add("cutoffs", cutoff, allowed)
+    if max(config["cutoffs"]) > config["top_k"]:
+        lower = [cutoff for cutoff in config["cutoffs"] if cutoff <= config["top_k"]] or [config["top_k"]]
+        allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k, or set cutoffs: {lower}"
+        problems.add("cutoffs", config["cutoffs"], allowed)
     _check_extra_judgements(experiment, problems)
     _check_judge(experiment, problems)
     _check_gate(experiment, problems)
@@ -128,18 +129,21 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_training_data(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
+    data_dir = None
     with _disk_in_words(problems, "data_dir", config["data_dir"]):
-        if config["data_dir"] is not None and not Path(config["data_dir"]).expanduser().is_dir():
-            there = Path(config["data_dir"]).expanduser().absolute()
-            problems.add("data_dir", config["data_dir"], f"expected an existing folder, or null to download; there is no {there}")
+        data_dir = None if config["data_dir"] is None else Path(config["data_dir"]).expanduser()
+        if data_dir is not None and not data_dir.is_dir():
+            allowed = f"expected an existing folder, or null to download; there is no {data_dir.absolute()}"
+            problems.add("data_dir", config["data_dir"], allowed)
     unusable = any(line.startswith("data_dir:") for line in problems.lines)
     for dataset in map(experiment.datasets.__getitem__, dict.fromkeys(dataset for _, dataset in experiment.needed_runs)):
         if dataset.path is None and unusable:
             continue
         if isinstance(dataset.form, HubForm):
             continue
-        key = "data_dir" if dataset.path is None else f"custom.datasets.{dataset.whole_row}.path"
-        value = dataset.path or config["data_dir"]
+        in_data_dir = dataset.path in (None, str(data_dir and data_dir / dataset.whole_row))
+        key = "data_dir" if in_data_dir else f"custom.datasets.{dataset.whole_row}.path"
+        value = config["data_dir"] if in_data_dir else dataset.path
         with _disk_in_words(problems, key, value):
             if problem := _source_problem(experiment, dataset):
                 problems.add(key, value, problem)
@@ -153,7 +157,8 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
     for name, path in experiment.config["extra_judgements"].items():
         key = f"extra_judgements.{name}"
         if name not in experiment.datasets:
-            problems.add(key, name, f"the name of a dataset without forums, or of a forum{nearest(name, experiment.datasets)}")
+            allowed = f"expected a dataset without forums, or a forum{nearest(name, experiment.datasets)}"
+            problems.add(key, name, allowed)
         with _disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
                 problems.add(key, path, "expected an existing file")
@@ -199,11 +204,11 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
     if baseline is not None and baseline not in experiment.chosen_systems:
         with _disk_in_words(problems, "gate.baseline", baseline):
             if not (Path(baseline).expanduser() / MANIFEST).is_file():
-                expected = f"a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
+                expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
                 problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
     for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
         if value and cutoff_of(value) not in experiment.config["cutoffs"]:
-            problems.add(key, value, f"a measure at one of the cutoffs, which are {experiment.config['cutoffs']}")
+            problems.add(key, value, f"expected a measure at one of the cutoffs, {experiment.config['cutoffs']}; add it to these")
         layout = OF_LAYOUTS.get((value or "").partition("@")[0])
         for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets if layout else ()):
             known = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else layout
@@ -232,7 +237,7 @@ def _check_training_data(experiment: Experiment, problems: Problems) -> None:
     for name, system in experiment.systems.items():
         for dataset in system.trained_on.datasets or ():
             if dataset not in known:
-                allowed = f"allowed are {', '.join(known)}{nearest(dataset, known)}; name other training data in `source`"
+                allowed = f"{choices(dataset, known)}; name other training data in `source`"
                 problems.add(f"custom.systems.{name}.trained_on.datasets.{dataset}", dataset, allowed)
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,16 +18,34 @@ HINT = "indent with spaces, one key a line, and quote a value with one of : # , 
 
 
 def check_command_line(arguments: Sequence[str]) -> None:
-    """Exit with a message if a configuration file of Snakemake's command line cannot be read.
+    """Exit with a message if the configuration on Snakemake's command line cannot be read.
 
-    ``profiles/default`` calls this before Snakemake reads these files, because Snakemake's own messages name no line.
+    ``profiles/default`` calls this before Snakemake reads it, because Snakemake's own messages name no line.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    options, _ = _configured(arguments)
     try:
-        check_config_files(parser.parse_known_args(list(arguments))[0].configfile)
+        for each in options.config:
+            if not re.match(r"\w+=", each):
+                todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
+                raise ConfigError(f"--config: found {each!r}; {todo}")
+        check_config_files(options.configfile)
     except ConfigError as error:
         raise SystemExit(str(error)) from None
+
+
+def asks_for_nothing(arguments: Sequence[str]) -> bool:
+    """Test whether a command line of Snakemake has only a configuration: no target, no number of cores, no other option."""
+    return not _configured(arguments)[1]
+
+
+def _configured(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options of a command line that name the configuration, and all else."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
+    parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
+    parser.add_argument("--snakefile", "-s")
+    parser.add_argument("--directory", "-d")
+    return parser.parse_known_args(list(arguments))
 
 
 def check_config_files(paths: Iterable[str]) -> None:

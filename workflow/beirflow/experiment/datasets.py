@@ -36,19 +36,12 @@ _counted, _judged = cache(known_documents), cache(count_judged_queries)
 
 @dataclass(frozen=True)
 class Datasets:
-    """Known and configured datasets.
+    """Known and configured datasets."""
 
-    Attributes:
-        config: The configuration with every default filled in.
-        catalogue: What the project knows.
-        rows: Every known dataset by name with its corpora, those of the configuration included.
-        datasets: Every known corpus by name: datasets, and forums as ``<dataset>-<forum>``.
-    """
-
-    config: Mapping[str, Any]
-    catalogue: Catalogue
-    rows: Mapping[str, tuple[Dataset, ...]]
-    datasets: Mapping[str, Dataset]
+    config: Mapping[str, Any]  # the configuration with every default filled in
+    catalogue: Catalogue  # what the project knows
+    rows: Mapping[str, tuple[Dataset, ...]]  # every known dataset by name with its corpora, those of the configuration included
+    datasets: Mapping[str, Dataset]  # every known corpus by name: datasets, and forums as ``<dataset>-<forum>``
 
     @property
     def chosen_rows(self) -> dict[str, list[str]]:
@@ -177,29 +170,17 @@ class Datasets:
 
 @dataclass(frozen=True)
 class CorpusSize:
-    """Size of a corpus.
+    """Size of a corpus."""
 
-    Attributes:
-        name: Its name.
-        documents: Number of documents.
-        queries: Number of judged queries, those of a sample only.
-        words: Mean words of a document.
-        query_words: Mean words of a query.
-        chunks: Number of chunks.
-        prepared: Whether it is prepared already.
-        download: Bytes of the archive that has to be downloaded, 0 if none; forums of a dataset share one.
-        archive: Name of that archive, empty if there is none.
-    """
-
-    name: str
-    documents: int
-    queries: int
-    words: float
-    query_words: float
-    chunks: int
-    prepared: bool
-    download: int
-    archive: str
+    name: str  # its name
+    documents: int  # number of documents
+    queries: int  # number of judged queries, those of a sample only
+    words: float  # mean words of a document
+    query_words: float  # mean words of a query
+    chunks: int  # number of chunks
+    prepared: bool  # whether it is prepared already
+    download: int  # bytes of the archive that has to be downloaded, 0 if none; forums of a dataset share one
+    archive: str  # name of that archive, empty if there is none
 
 
 def corpus_size(datasets: Datasets, results: Path, name: str) -> CorpusSize:

@@ -6,7 +6,7 @@ from typing import Any
 
 from beirflow.catalogue.choice import Rows, corpora_named
 from beirflow.catalogue.dataset import Dataset
-from beirflow.catalogue.schema import Problems, nearest
+from beirflow.catalogue.schema import Problems, choices
 from beirflow.experiment.families import FAMILIES
 from beirflow.runs.family import Reads, System, TunedOn
 
@@ -28,8 +28,7 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
     for name, system in systems.items():
         for key, other in _reads(system).systems.items():
             if other not in systems:
-                known = [each for each in systems if each != name]
-                allowed = f"allowed are {', '.join(known)}, or define it under custom.systems{nearest(other, known)}"
+                allowed = f"{choices(other, [each for each in systems if each != name])}; or define it under custom.systems"
                 problems.add(f"custom.systems.{name}.{key}", other, allowed)
             elif circle := _way(other, name, systems):
                 way = " needs ".join([name, *circle])
@@ -163,4 +162,4 @@ def _allowed(how: TunedOn, corpus: Dataset, rows: Rows) -> str:
     if how.dataset in rows:
         forums = ", ".join(each.name for each in rows[str(how.dataset)])
         return f"one corpus is needed, and {how.dataset} has several, {forums}; name one"
-    return f"allowed are {', '.join(rows)}{nearest(how.dataset, rows)}"
+    return choices(how.dataset, rows)

@@ -19,6 +19,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.guess import Device, device_of, guessed_seconds
 from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
+from beirflow.jobs.overall import duration
 
 
 def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
@@ -31,11 +32,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
     parts = parts_of(experiment, results, sizes, rates)
     preparation = _preparation(results, sizes)
     device = device_of(experiment)
-    guesses = {
-        part: guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
-        for part in parts
-        if part.seconds is None
-    }
+    guesses = {part: guessed_seconds(experiment, part, sizes[part.corpus], device) for part in parts if part.seconds is None}
     disk = highest_disk(experiment, sizes, parts, os.cpu_count() or 1)
     command = f"snakemake --cores all{configured}"
     lines = [
@@ -43,11 +40,10 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
         _system_table(experiment, parts, guesses),
-        f"\nDownload: {_bytes(_download(sizes.values()))}, and the missing models.",
-        f"Jobs: {sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()):,} and some to end with.",
+        f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
+        f"Jobs: {_jobs(parts, sizes):,} with the summary.",
         _hours(parts, preparation, guesses, device),
-        f"Disk: at most {_bytes(sum(disk.values()))} more"
-        f" ({', '.join(f'{name} {_bytes(value)}' for name, value in disk.items() if value >= 0.5e6)});"
+        f"Disk: at most {_bytes(sum(disk.values()))} more{_by_kind(disk)};"
         f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
         *_measured(experiment, sizes, rates, parts, results, command),
         f"To run it: {command} -- {results}/{SUMMARY}",
@@ -58,6 +54,25 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
 def _download(sizes: Iterable[CorpusSize]) -> int:
     # Forums of a dataset share an archive.
     return sum({size.archive: size.download for size in sizes}.values())
+
+
+def _models(experiment: Experiment, parts: Iterable[Part]) -> str:
+    """Return the systems whose models come from a hub, for the end of a sentence; those in its cache are not told apart."""
+    left = dict.fromkeys(part.system for part in parts if part.done < 1)
+    on_hub = [name for name in left if FAMILIES[experiment.systems[name].family].has_model and not experiment.model_files(name)]
+    return f", and the models of {', '.join(on_hub)} where they are not here yet" if on_hub else ""
+
+
+def _jobs(parts: Iterable[Part], sizes: Mapping[str, CorpusSize]) -> int:
+    """Count the jobs of the summary, those of datasets included."""
+    archives = {size.archive for size in sizes.values() if size.download}
+    return sum(part.jobs for part in parts) + sum(not size.prepared for size in sizes.values()) + len(archives) + 1
+
+
+def _by_kind(disk: Mapping[str, float]) -> str:
+    """Return the bytes of each kind that counts, in brackets."""
+    kinds = ", ".join(f"{name} {_bytes(value)}" for name, value in disk.items() if value >= 0.5e6)
+    return f" ({kinds})" if kinds else ""
 
 
 def _preparation(results: Path, sizes: Mapping[str, CorpusSize]) -> float | None:
@@ -106,7 +121,7 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
                     "index": _bytes(sum(part.index for part in of_row)),
                     "jobs": f"{sum(part.jobs for part in of_row):,}",
-                    "time": f"{_time(seconds + guess)}{' (guess)' if guess else ''}",
+                    "time": f"{duration(seconds + guess)}{' (guess)' if guess else ''}",
                 }
             )
     return pd.DataFrame(rows).to_string(index=False)
@@ -120,11 +135,11 @@ def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Pa
     )
     systems = sorted({part.system for part in guesses})
     guessed = (
-        f"\nOf these, {_time(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
+        f"\nOf these, {duration(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
         if systems
         else ""
     )
-    return f"Time: {_time(known + guess)} on this machine, one job after another{without}.{guessed}"
+    return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}"
 
 
 def _measured(
@@ -174,15 +189,3 @@ def _bytes(value: float) -> str:
 
 def _share(value: float) -> str:
     return "yes" if value >= 1 else "no" if value <= 0 else f"{value:.0%}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return (
-        f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:,.1f} h"
-        if seconds < 48 * 3600
-        else f"{seconds / 86400:,.1f} days"
-    )

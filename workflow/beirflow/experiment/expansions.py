@@ -19,7 +19,7 @@ class Expansions:
     def __init__(self, systems: Iterable[System]) -> None:
         used = [(each.name, FAMILIES[each.family], each.settings) for each in systems]
         self._of_system: dict[str, Expansion | None] = {name: family.added(settings) for name, family, settings in used}
-        self._indexes = {index.name: index for _, family, settings in used if (index := family.index(settings))}
+        self._indexes = {index.name: index for _, family, settings in used for index in family.indexes(settings)}
         self._all = {added.name: added for added in self._of_system.values() if added}
 
     @property

@@ -20,27 +20,16 @@ SPILL_BYTES = 7.0  # of a text during its preparation, for each word
 
 @dataclass(frozen=True)
 class Part:
-    """Expected cost of one system on one corpus; zeros for finished work.
+    """Expected cost of one system on one corpus; zeros for finished work."""
 
-    Attributes:
-        system: Its name.
-        row: The dataset that the corpus belongs to.
-        corpus: Name of the corpus.
-        tokens: Tokens that a model will read; None in families that read words or nothing.
-        jobs: Jobs, without those that prepare the corpus.
-        seconds: Until it is evaluated, one job after another; None if the system has not run here.
-        index: Bytes of the stored representation of the documents.
-        done: Share of the chunks that are encoded or indexed already, 1 if the corpus is evaluated.
-    """
-
-    system: str
-    row: str
-    corpus: str
-    tokens: float | None
-    jobs: int
-    seconds: float | None
-    index: float
-    done: float
+    system: str  # its name
+    row: str  # the dataset that the corpus belongs to
+    corpus: str  # name of the corpus
+    tokens: float | None  # tokens that a model will read; None in families that read words or nothing
+    jobs: int  # jobs, without those that prepare the corpus
+    seconds: float | None  # until it is evaluated, one job after another; None if the system has not run here
+    index: float  # bytes of the stored representation of the documents
+    done: float  # share of the chunks that are encoded or indexed already, 1 if the corpus is evaluated
 
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
@@ -158,5 +147,6 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
 def _stored_by(experiment: Experiment, system: str) -> str:
     """Return the folder of the representations of a system; its name if it stores none."""
     made = experiment.systems[system]
-    searched = FAMILIES[made.family].searched(made.settings)
-    return searched[0].folder(**experiment.in_paths(system)) if searched else system
+    family = FAMILIES[made.family]
+    searched = family.searched(made.settings)
+    return searched[0].folder(**family.in_paths(made.settings)) if searched else system

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from beirflow.catalogue.catalogue import averages
+from beirflow.catalogue.catalogue import averages, of_seeds
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
 from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
@@ -133,15 +133,26 @@ class Experiment(Datasets):
         return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
 
     @property
+    def similarity_pairs(self) -> list[tuple[str, str]]:
+        """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
+        by_vectors: dict[str, dict[str, str]] = {}
+        for name in self.chosen_systems:
+            if compared := self._family(name).compared(self.systems[name].settings):
+                by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
+        return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
+
+    @property
     def _seen(self) -> set[str]:
         """Return the configured datasets that a configured system was trained on."""
         return {row for splits in self.in_domain.values() for row in splits or ()}
 
     @property
     def averages(self) -> dict[str, list[str]]:
-        """Return, by its label, the configured datasets of every mean over several."""
+        """Return, by its label, the configured datasets of every mean over several, whose queries are others."""
         known = {name: collection.members for name, collection in self.catalogue.newer.collections.items()}
-        return averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
+        every = averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
+        # Samples of one dataset share queries: intervals over them as if they did not would be too narrow.
+        return {label: rows for label, rows in every.items() if not of_seeds(rows)}
 
     @property
     def blocks(self) -> list[list[str]]:
@@ -282,7 +293,7 @@ class Experiment(Datasets):
 
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self.in_paths(system)["system"]
+        return self._family(system).in_paths(self.systems[system].settings)["system"]
 
     @property
     def base_encoders(self) -> dict[str, str]:
@@ -295,9 +306,9 @@ class Experiment(Datasets):
         settings = self.settings(system)
         return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
 
-    def in_paths(self, system: str) -> dict[str, str]:
-        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
-        return self._family(system).in_paths(self.systems[system].settings)
+    def in_paths(self, system: str, dataset: str) -> dict[str, str]:
+        """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
+        return self._family(system).in_paths(self._on(system, dataset))
 
     @cached_property
     def expansions(self) -> Expansions:

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beirflow.experiment.datasets import CorpusSize, corpus_size
-from beirflow.experiment.expected_cost import parts_of
+from beirflow.experiment.expected_cost import Part, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
-from beirflow.jobs.overall import duration
+from beirflow.jobs.overall import START, duration
 
-PARAMETERS = 1.1e8
-"""Parameters of a model that is not on this machine: those of BERT base."""
+PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 
-BYTES = 4.0
-"""Bytes of a parameter in a file of weights."""
+BYTES = 4.0  # bytes of a parameter in a file of weights
 
 OPERATIONS: Mapping[str, float] = {
     "H200": 2e14,
@@ -37,11 +35,9 @@ OPERATIONS: Mapping[str, float] = {
 }
 """Operations a second that encoders reach in practice, by a part of the name of a GPU: a third of the peak in half precision."""
 
-LONG = 2 * 3600.0
-"""Seconds of a run that says before it starts how long it takes."""
+LONG = 2 * 3600.0  # seconds of a run that says before it starts how long it takes
 
-OTHER_GPU, CORE = 3e13, 1.5e11
-"""The same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores."""
+OTHER_GPU, CORE = 3e13, 1.5e11  # the same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores
 
 
 class Device(NamedTuple):
@@ -63,19 +59,19 @@ def device_of(experiment: Experiment) -> Device:
     return Device(f"this CPU with {cores} cores", cores * CORE)
 
 
-def guessed_seconds(experiment: Experiment, system: str, size: CorpusSize, tokens: float | None, device: Device) -> float:
-    """Return the seconds of a system on a corpus: its model reads ``tokens``, and other stages take those of a typical machine.
+def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device: Device) -> float:
+    """Return the seconds of a system on a corpus: its model reads tokens, and other stages take those of a typical machine.
 
     A model does two operations for each parameter and token.
     """
-    family = FAMILIES[experiment.systems[system].family]
-    rows = float(size.queries * min(experiment.depth(system), size.documents))
+    family = FAMILIES[experiment.systems[part.system].family]
+    rows = float(size.queries * min(experiment.depth(part.system), size.documents))
     words, queries = size.documents * size.words, float(size.queries)
     if family.read_by_model:  # its stages count what its model does
         words = queries = rows = 0.0
     pairs = float(size.queries) * size.documents
     others = sum(stage.seconds(words=words, pairs=pairs, queries=queries, rows=rows) for stage in family.stages)
-    return 2 * _parameters(experiment, system) * (tokens or 0.0) / device.operations + others
+    return 2 * _parameters(experiment, part.system) * (part.tokens or 0.0) / device.operations + others + part.jobs * START
 
 
 def start_warning(experiment: Experiment, results: Path, planned_seconds: float, configured: str) -> str:
@@ -89,8 +85,7 @@ def start_warning(experiment: Experiment, results: Path, planned_seconds: float,
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
     device, seconds = device_of(experiment), 0.0
     for part in parts_of(experiment, results, sizes, rates):
-        guess = guessed_seconds(experiment, part.system, sizes[part.corpus], part.tokens, device)
-        seconds += guess if part.seconds is None else part.seconds
+        seconds += guessed_seconds(experiment, part, sizes[part.corpus], device) if part.seconds is None else part.seconds
     first = (
         f"-- try runs every system on 24 documents first, -- estimate has details: snakemake --cores all{configured} -- estimate"
     )

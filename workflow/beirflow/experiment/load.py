@@ -16,7 +16,7 @@ from beirflow.experiment.checks import check_baseline, check_combinations, check
 from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases
+from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases, with_seeds
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
@@ -82,14 +82,19 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
 
 
 def _spelled_out(config: dict[str, Any], catalogue: Catalogue, problems: Problems) -> dict[str, Any]:
-    """Return a configuration whose systems have the settings of their bases, and whose datasets include folders of data_dir."""
+    """Return a configuration whose systems have the settings of their bases, one a seed; datasets include folders of data_dir."""
     custom = config.get("custom") or {}
     if not isinstance(custom, Mapping):
         return config
     given = {kind: custom.get(kind) or {} for kind in ("systems", "datasets")}
     made: dict[str, Mapping[str, Any]] = {}
     if isinstance(given["systems"], Mapping):
-        made["systems"] = with_bases(given["systems"], problems)
+        seeds = with_seeds(with_bases(given["systems"], problems), problems)
+        made["systems"] = {each: entry for entries in seeds.values() for each, entry in entries.items()}
+        named = config.get("systems")
+        names = [named] if isinstance(named, str) else named
+        if isinstance(names, list):
+            config = config | {"systems": [each for name in names for each in seeds.get(str(name), [name])]}
     if isinstance(given["datasets"], Mapping):
         known = {**catalogue.known_datasets, **catalogue.newer.collections, **given["datasets"]}
         made["datasets"] = {**given["datasets"], **folders_of(config.get("data_dir"), config.get("datasets"), known)}
@@ -117,7 +122,9 @@ def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], p
     ``custom`` stays as it is, unless it is no mapping of mappings.
     """
     wrong = {key.partition(".")[0] for key in problems.keys} - {"custom"}
-    wrong |= {"custom"} if {"custom", "custom.systems", "custom.datasets"} & set(problems.keys) else set()
+    # Of names, nothing is said if their definitions cannot be read.
+    undefined = {kind for kind in ("systems", "datasets") if {"custom", f"custom.{kind}"} & set(problems.keys)}
+    wrong |= {"custom", *undefined} if undefined else set()
     return {**defaults, **config, **{key: UNKNOWN.get(key, defaults.get(key)) for key in wrong}}
 
 

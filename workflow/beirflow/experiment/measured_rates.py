@@ -39,19 +39,12 @@ REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family
 
 @dataclass
 class Rates:
-    """Measured seconds and bytes of a system for each unit of its work.
+    """Measured seconds and bytes of a system for each unit of its work."""
 
-    Attributes:
-        seconds: By stage, seconds of a unit of its work, see :func:`work`.
-        corpora: Names of the measured corpora.
-        tokens_per_word: Tokens that a model read for each word of the texts; None if unknown.
-        stored: Measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored.
-    """
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    corpora: list[str] = field(default_factory=list)
-    tokens_per_word: float | None = None
-    stored: float = 1.0
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, seconds of a unit of its work, see :func:`work`
+    corpora: list[str] = field(default_factory=list)  # names of the measured corpora
+    tokens_per_word: float | None = None  # tokens that a model read for each word of the texts; None if unknown
+    stored: float = 1.0  # measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored
 
 
 def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
@@ -133,7 +126,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
     patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
     if not patterns:
         return []
-    names = {**experiment.in_paths(system), "dataset": size.name}
+    names = {**experiment.in_paths(system, size.name), "dataset": size.name}
     paths = (results / record_of(patterns[0](**names, chunk=chunk)) for chunk in range(size.chunks))
     return [path for path in paths if path.is_file()]
 
@@ -192,9 +185,6 @@ def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
     documents = min(documents, Training.documents) if rule == "train_encoder" else documents
     queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
     seconds = stage.seconds(
-        words=documents * size.words,
-        pairs=documents * size.queries,
-        queries=queries,
-        rows=queries * min(depth, size.documents),
+        words=documents * size.words, pairs=documents * size.queries, queries=queries, rows=queries * min(depth, size.documents)
     )
     return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

@@ -7,6 +7,7 @@ from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.files import layout
 from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
+from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
 
 SHOWN = 5  # names of systems or datasets in the text
 
@@ -54,16 +55,22 @@ def _named(names: Sequence[str], kind: str) -> str:
 
 def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
     """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near."""
-    folder = f"{PurePath(results)}/"
+    folder, known = f"{PurePath(results)}/", _known(experiment)
+    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
     if not target.startswith(folder):
-        fixed = [pattern.below(str(PurePath(results))) for pattern in PATTERNS if "{" not in pattern]
+        parts = PurePath(target).parts
+        # The results may be in another folder than thought.
+        for path in ("/".join(parts[start:]) for start in range(len(parts))):
+            if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
+                return f"; did you mean {folder + near!r}?"
         return nearest(target, [*fixed, *rules])
     path = target.removeprefix(folder)
-    known = _known(experiment)
+    if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
+        others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
+        near_paths = {f"{folder}{near}" for each in others for pattern in PATTERNS if (near := _near(each, pattern, known))}
+        return nearest(target, near_paths or fixed)
     near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
-    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
-    has_form = any(pattern.names_in(path) is not None for pattern in PATTERNS)
-    return nearest(target, near_paths if has_form else fixed)
+    return nearest(target, near_paths)
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
@@ -74,6 +81,8 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
         "row": list(experiment.rows_of_forums),
         "archive": list(experiment.catalogue.datasets),
         "analyzer": sorted(experiment.expansions.indexes),
+        "table": [*TABLES, *PAPER_TABLES],
+        "figure": [*FIGURES, *PAPER_FIGURES],
     }
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from beirflow.catalogue.catalogue import mteb_tasks
-from beirflow.catalogue.schema import CATALOGUE, Problems, choices, nearest, read_catalogue
+from beirflow.catalogue.schema import CATALOGUE, Problems, choices, read_catalogue
 from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.models.settings import ModelSettings
@@ -14,6 +14,9 @@ from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
+
+DRAWN = ("train", "expansion")
+"""Settings that have a ``seed``."""
 
 
 @cache
@@ -58,6 +61,26 @@ def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Prob
     # Revision, digests and training data are those of the model of the base.
     dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
     return {**{key: value for key, value in found.items() if key not in dropped}, **changes}
+
+
+def with_seeds(entries: Mapping[str, Any], problems: Problems) -> dict[str, dict[str, Any]]:
+    """Return, by name of an entry of ``custom.systems``, an entry a seed, such as ``genq-seed-1``; itself without ``seeds``."""
+    return {name: _with_seeds(name, entry, problems) for name, entry in entries.items()}
+
+
+def _with_seeds(name: str, entry: Any, problems: Problems) -> dict[str, Any]:
+    if not isinstance(entry, Mapping) or "seeds" not in entry:
+        return {name: entry}
+    seeds, once = entry["seeds"], {key: value for key, value in entry.items() if key != "seeds"}
+    drawn = next((key for key in DRAWN if isinstance(once.get(key), Mapping) and "path" not in once[key]), None)
+    if drawn is None:
+        reason = f"only systems that draw something have seeds: where a model writes queries ({' or '.join(DRAWN)}); remove it"
+    elif not isinstance(seeds, list) or len(seeds) < 2 or len(set(map(str, seeds))) < len(seeds):
+        reason = "expected a list of at least two different whole numbers"
+    else:
+        return {f"{name}-seed-{seed}": {**once, drawn: {**once[drawn], "seed": seed}} for seed in seeds}
+    problems.add(f"custom.systems.{name}.seeds", seeds, reason)
+    return {name: once}
 
 
 def make_system(name: str, entry: Mapping[str, Any]) -> System:
@@ -126,8 +149,8 @@ def make_systems(
             settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
             systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
-            allowed = f"allowed are the settings of an encoder, and dense systems that encode, {', '.join(possible)}"
-            problems.add(f"{path}.{name}.base", base, f"{allowed}{nearest(base, possible)}")
+            allowed = f"expected the settings of an encoder, or a dense system that encodes; {choices(base, possible)}"
+            problems.add(f"{path}.{name}.base", base, allowed)
     possible |= {name: systems[name] for name in trained if name in systems}
     for name, entry in variants.items():
         other = entry["variant_of"]
@@ -137,7 +160,7 @@ def make_systems(
             settings = replace(possible[other].settings, name=name, **given)
             systems[name] = System(name, DEFAULT, settings, possible[other].trained_on)
         else:
-            allowed = f"allowed are dense systems that encode, {', '.join(possible)}{nearest(other, possible)}"
+            allowed = f"expected a dense system that encodes; {choices(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
     return with_scorers({name: systems[name] for name in entries if name in systems}, entries, known, path, problems)
 
@@ -165,8 +188,8 @@ def with_scorers(
         key = f"{path}.{name}"
         if not (scorer := _scorer(other)):
             able = [each for each in every if _scorer(every[each])]
-            allowed = f"this system cannot score pairs; allowed are {', '.join(able)}"
-            problems.add(f"{key}.model", other.name, f"{allowed}{nearest(other.name, able)}, a folder, or a hub id")
+            allowed = f"this system cannot score pairs; name a folder, a hub id, or one that can: {choices(other.name, able)}"
+            problems.add(f"{key}.model", other.name, allowed)
             continue
         for setting in sorted(set(entries[name]) - {*OWN, "family", "model", "trained_on"}):
             wrong = f"the system {other.name} defines its model and settings; remove this, or name the model itself"

@@ -15,8 +15,7 @@ from beirflow.files.errors import BeirflowError
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.results_lock import RUN
 
-TRIAL = "try"
-"""Name of the tiny dataset, and of the folder of its results."""
+TRIAL = "try"  # name of the tiny dataset, and of the folder of its results
 
 
 def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits: Mapping[str, int]) -> str:

@@ -16,17 +16,13 @@ from urllib.parse import quote, unquote, unquote_plus
 
 from beirflow.files.errors import ConfigError
 
-HIDDEN = "…"
-"""Written in place of a secret."""
+HIDDEN = "…"  # written in place of a secret
 
-LEAST_LETTERS = 5
-"""Letters of a secret that is hidden wherever it occurs; a shorter one is a part of other words."""
+LEAST_LETTERS = 5  # letters of a secret that is hidden wherever it occurs; a shorter one is a part of other words
 
-TOKENS_OF_HUB = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-"""Environment variables of the hub's library."""
+TOKENS_OF_HUB = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # environment variables of the hub's library
 
-VARIABLE = re.compile(r"\$\{(\w+)\}")
-"""An environment variable, named in the configuration in place of its value."""
+VARIABLE = re.compile(r"\$\{(\w+)\}")  # an environment variable, named in the configuration in place of its value
 
 SECRET_NAME = re.compile(
     r"(.+[_-])?(api[_-]?key|password|passwd|secret|credentials?|(auth|access|bearer|hf|api)[_-]?token)|token|auth|authorization",
@@ -34,8 +30,7 @@ SECRET_NAME = re.compile(
 )
 """Names of arguments whose values are secrets; not those of tokens that models read."""
 
-HARMLESS = re.compile(r"(api-version|version|revision)=[\w.-]{1,24}", re.IGNORECASE)
-"""A part of a query that is shown."""
+HARMLESS = re.compile(r"(api-version|version|revision)=[\w.-]{1,24}", re.IGNORECASE)  # a part of a query that is shown
 
 # The user of an address ends at its last @ before the path; or at the last of all, if the password has a slash in it.
 _USER = r"(?:[^/?#@:{blank}]*:(?!\d*(?:[/?#{blank}]|$)){any}*@|[^/?#{blank}]*@)"
@@ -49,8 +44,7 @@ _USER_IN_TEXT = re.compile("(?<=://)" + _USER.format(blank=r"\s", any=r"\S"))
 _PARAMETER_IN_TEXT = re.compile(r"(?<=[?&;])[^=&;#?\s'\"]+=[^&;#\s]+")
 _BETWEEN = re.compile("([?&;])")
 
-_known: set[str] = set()
-"""Secrets of this process, in every form in which they may be shown."""
+_known: set[str] = set()  # secrets of this process, in every form in which they may be shown
 
 
 def without_credentials(text: str) -> str:

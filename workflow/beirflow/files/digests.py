@@ -3,8 +3,7 @@
 import hashlib
 from pathlib import Path
 
-SMALL_BYTES = 1_000_000
-"""Snakemake compares smaller inputs by their contents and larger ones by their times, and so do we."""
+SMALL_BYTES = 1_000_000  # Snakemake compares smaller inputs by their contents and larger ones by their times, and so do we
 
 
 def file_digest(path: str | Path, algorithm: str = "sha256") -> str:

@@ -13,11 +13,7 @@ NO_ROOM = {
     errno.EDQUOT: "the quota on this disk is used up",
     errno.EFBIG: "this disk does not allow a file of this size",
 }
-REFUSED = {
-    errno.EROFS: "the disk is mounted read-only",
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-}
+REFUSED = {errno.EROFS: "the disk is mounted read-only", errno.EACCES: "permission denied", errno.EPERM: "permission denied"}
 BROKEN = {errno.EIO: "the disk failed", errno.ESTALE: "the network file system has lost this file"}
 
 ARROW_CLOSES = "error closing file"

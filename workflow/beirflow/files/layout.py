@@ -10,8 +10,7 @@ from pathlib import Path
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """Form of the name of a system, a dataset or the like: it names one folder and never leaves it."""
 
-RESULTS = "<results>"
-"""The folder of all results, as Snakemake fills it in."""
+RESULTS = "<results>"  # the folder of all results, as Snakemake fills it in
 
 SAFE_PATH = re.compile(rf"{NAME}(?:/{NAME})*")
 
@@ -50,18 +49,15 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 ARCHIVE = Pattern("data/{archive}.zip")
-HUB_DATASET = Pattern("data/{dataset}.json")
-"""Record of a dataset that was fetched from a hub."""
+HUB_DATASET = Pattern("data/{dataset}.json")  # record of a dataset that was fetched from a hub
 
 MODEL = Pattern("models/{system}.json")
-TRAINED_MODEL = Pattern("models/{system}/{dataset}")
-"""The folder of a model that was trained for one dataset."""
+TRAINED_MODEL = Pattern("models/{system}/{dataset}")  # the folder of a model that was trained for one dataset
 
 TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
 TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
 TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
-TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")
-"""The checkpoint from which an interrupted training resumes."""
+TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")  # the checkpoint from which an interrupted training resumes
 
 DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
 QUERIES = Pattern("corpora/{dataset}/queries.parquet")
@@ -76,8 +72,7 @@ CHUNK_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.json
 
 RANGES = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.npy")
 RANGES_RECORD = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.json")
-ALL_DIMENSIONS = "all"
-"""In place of their number."""
+ALL_DIMENSIONS = "all"  # in place of their number
 
 INDEX = Pattern("indexes/{system}/{dataset}/{index}.faiss")
 INDEX_RECORD = Pattern("indexes/{system}/{dataset}/{index}.json")
@@ -111,18 +106,15 @@ CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
-OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")
-"""The same with a header that says where the run comes from."""
+OPEN_RUN = Pattern("open-runs/{system}/{dataset}.trec.gz")  # the same with a header that says where the run comes from
 
 LEADERBOARD = Pattern("leaderboard/index.html")
 LEADERBOARD_TABLE = Pattern("leaderboard/leaderboard.csv")
 EXPLANATION = Pattern("explanations/{system}/{dataset}.html")
-PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")
-"""The first documents of a run in MTEB's form."""
+PREDICTIONS = Pattern("predictions/{system}/{dataset}.top-{depth}.json")  # the first documents of a run in MTEB's form
 
 METRICS = Pattern("metrics/{system}/{dataset}.json")
-ROW_METRICS = Pattern("metrics/{system}/{row}.json")
-"""The same of a dataset of forums, which has no run of its own."""
+ROW_METRICS = Pattern("metrics/{system}/{row}.json")  # the same of a dataset of forums, which has no run of its own
 
 PER_QUERY = Pattern("metrics/{system}/{dataset}.parquet")
 SUMMARY = Pattern("summary.csv")
@@ -140,11 +132,9 @@ POOL = Pattern("pool/{dataset}.jsonl")
 POOL_RECORD = Pattern("pool/{dataset}.json")
 JUDGED = Pattern("judge/{dataset}.jsonl")
 JUDGED_RECORD = Pattern("judge/{dataset}.json")
-JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")
-"""Pairs that people judged, which the judge grades too."""
+JUDGED_SAMPLE = Pattern("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
 
-JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")
-"""All answers of the judge, which no job asks for again."""
+JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
 
 JUDGE_PAGE = Pattern("judge/{dataset}.html")
 NEAR_DUPLICATES = Pattern("near-duplicates/{dataset}/{other}.csv")
@@ -152,10 +142,10 @@ NEAR_DUPLICATE_PAIRS = Pattern("near-duplicates/{dataset}/{other}-pairs.csv")
 TABLE_TEX = Pattern("tables/{table}.tex")
 TABLE_MD = Pattern("tables/{table}.md")
 CITATIONS = Pattern("tables/datasets.bib")
-MTEB_RESULT = Pattern("mteb/{system}/{task}.json")
-"""Of a task of MTEB, in its form."""
+MTEB_RESULT = Pattern("mteb/{system}/{task}.json")  # of a task of MTEB, in its form
 
 MODEL_INDEX = Pattern("mteb/{system}/model-index.yaml")
+EVAL_RESULT = Pattern("mteb/{system}/eval_results/{task}.yaml")
 FIGURE_PDF = Pattern("figures/{figure}.pdf")
 FIGURE_SVG = Pattern("figures/{figure}.svg")
 FIGURE_DATA = Pattern("figures/{figure}.csv")
@@ -191,12 +181,10 @@ CRATE_README = Pattern("README.md")
 LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")
 ENERGY = Pattern("energy/{job}.tsv")
-TRACES = ("logs/", "benchmarks/", "energy/")
-"""Folders of logs, times and energy; no result depends on them."""
+TRACES = ("logs/", "benchmarks/", "energy/")  # folders of logs, times and energy; no result depends on them
 
 
-ERROR = ".error.json"
-"""Ending of the record of why a job failed, in place of that of its log."""
+ERROR = ".error.json"  # ending of the record of why a job failed, in place of that of its log
 
 
 def job_error(log: str | Path) -> Path:
@@ -211,22 +199,10 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(
-        SCORES,
-        SIGNIFICANCE,
-        UNCERTAINTY,
-        COST,
-        SYSTEMS,
-        INSPECTION,
-        MATCHES,
-        FIGURE_PDF,
-        FIGURE_SVG,
-        FIGURE_DATA,
-        TABLE_TEX,
-        TABLE_MD,
-    ),
+    *(SCORES, SIGNIFICANCE, UNCERTAINTY, COST, SYSTEMS, INSPECTION, MATCHES),
+    *(FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
     *(CITATIONS, POOL, POOL_RECORD),
-    *(REPORT, REPORT_RECORD, CHOICE, CHOICE_TABLE, CHOICE_RECORD, MTEB_RESULT, MODEL_INDEX, LATENCY),
+    *(REPORT, REPORT_RECORD, CHOICE, CHOICE_TABLE, CHOICE_RECORD, MTEB_RESULT, MODEL_INDEX, EVAL_RESULT, LATENCY),
     *(PAPER_TABLE, PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_WORDS, PAPER_STATISTICS, PAPER, PAPER_RECORD),
     *(AUDIT, AUDIT_RECORD, COMPARISON, COMPARISON_RECORD, GATE, GATE_JUNIT, GATE_COMMENT, CRATE, CRATE_README, OPEN_RUN),
     *(PREDICTIONS, EXPLANATION, LEADERBOARD, LEADERBOARD_TABLE, CONFUSION, JUDGED, JUDGED_RECORD, JUDGED_SAMPLE, JUDGE_PAGE),

@@ -1,10 +1,13 @@
 """Progress of long work: a bar with rate and time left on a terminal, regular lines in the job's log."""
 
 import logging
+import os
+import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -12,8 +15,10 @@ logger = logging.getLogger(__name__)
 
 LOG_EVERY_SECONDS = 10.0
 
-_of_job: list[str] = []
-"""Name of the job that this process runs, if any."""
+DONE_OF_TOTAL = re.compile(rb": ([\d,]+) of ([\d,]+) ")  # in a line of :class:`Progress`
+TAIL_BYTES = 4096  # of a log, in which its last line of progress is looked for
+
+_of_job: list[str] = []  # name of the job that this process runs, if any
 
 
 @contextmanager
@@ -27,8 +32,7 @@ def named_job(name: str) -> Iterator[None]:
         _of_job[:] = before
 
 
-_silenced: list[bool] = []
-"""Not empty while nothing is shown."""
+_silenced: list[bool] = []  # not empty while nothing is shown
 
 
 @contextmanager
@@ -99,3 +103,13 @@ class Progress:
         else:
             parts.append(f"{seconds:.1f} s")
         return ", ".join(parts)
+
+
+def logged_share(log: str) -> float | None:
+    """Return the share, 0 to 1, of the last work, perhaps one of several, that the log of a job reports; None if none does."""
+    with suppress(OSError), Path(log).open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - TAIL_BYTES))
+        if counts := DONE_OF_TOTAL.findall(stream.read()):
+            done, total = (int(count.replace(b",", b"")) for count in counts[-1])
+            return min(1.0, done / total) if total else None
+    return None

@@ -27,31 +27,22 @@ from beirflow.files.writing import atomic_path
 RECORD_DIGEST = "record_sha256"
 """Last key of every JSON file: the digest of everything before it, so that a record can be checked by itself."""
 
-FORMAT = 1
-"""Of the records that this code writes; another number where a word means something else."""
+FORMAT = 1  # of the records that this code writes; another number where a word means something else
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
-ASSUMED = "assumed"
-"""Key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed."""
+ASSUMED = "assumed"  # key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed
 
-Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]
-"""sha256 by the path of the file."""
+Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]  # sha256 by the path of the file
 
 
 @dataclass(frozen=True)
 class Job:
-    """Facts about a job that its records state.
+    """Facts about a job that its records state."""
 
-    Attributes:
-        results: The folder of all results.
-        name: The rule and its wildcards, e.g. ``search_chunk/bm25/scifact/chunk-0``, which also names log and benchmark.
-        code: Digest of the code that runs.
-    """
-
-    results: Path
-    name: str = ""
-    code: str = ""
+    results: Path  # the folder of all results
+    name: str = ""  # the rule and its wildcards, e.g. ``search_chunk/bm25/scifact/chunk-0``, which also names log and benchmark.
+    code: str = ""  # digest of the code that runs
 
     def below(self, path: str | Path) -> str:
         """Return the path of a file below the results, with slashes; ValueError if it is elsewhere."""

@@ -25,14 +25,8 @@ class ResumeFile:
     """Records that a job appends as its work proceeds, for the next job of the same settings and inputs.
 
     Opening it drops the first record that does not match its digest and all that follow: damaged ones, and those of another job.
-
-    Args:
-        path: The file.
-        made_from: All that decides over the result of the job, for the ``json`` module.
-
-    Attributes:
-        path: The file.
-        places: The byte at which each record begins.
+    ``made_from`` is all that decides over the result of the job, for the ``json`` module. ``places`` are the bytes at which
+    records begin.
     """
 
     def __init__(self, path: str | Path, made_from: Mapping[str, Any]) -> None:

@@ -21,8 +21,7 @@ FLUSH_BYTES = 1 << 26
 OWN = secrets.token_hex(8)
 """Part of the temporary names of this process: two processes that make the same file never write into one another's."""
 
-WAITING_WRITES = 2
-"""Most writes of a background writer that wait, and so are in memory."""
+WAITING_WRITES = 2  # most writes of a background writer that wait, and so are in memory
 
 
 def own_partial(path: Path) -> Path:

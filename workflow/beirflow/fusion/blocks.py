@@ -22,11 +22,9 @@ from beirflow.runs.ranking import rank_hits
 
 DEFAULT_K = 60
 
-QUERIES = 512
-"""Number of queries that are fused at once; a thousand documents of each in three runs are some 100 MB."""
+QUERIES = 512  # number of queries that are fused at once; a thousand documents of each in three runs are some 100 MB
 
-Rows = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
-"""Ids of queries and documents, scores and ranks of some rows of a run."""
+Rows = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]  # ids of queries and documents, scores and ranks of some rows of a run
 
 
 class Block(NamedTuple):

@@ -5,11 +5,9 @@ import math
 from beirflow.fusion.settings import STEP, FusionSettings
 from beirflow.runs.family import Family, Reads, Setting, Stage, TunedOn
 
-ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}
-"""Method that alone has each of these settings."""
+ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
 
-MOST_POINTS = 5000
-"""Maximum number of points of a grid, each of which is ranked and measured."""
+MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured
 
 
 class FusionFamily(Family):

@@ -31,20 +31,11 @@ def fuse_runs(
     main_measure: str,
     job: Job,
 ) -> None:
-    """Fuse the runs of several systems on one corpus.
+    """Fuse the runs of several systems on one corpus, those of ``settings.of``, each next to its record.
 
-    Args:
-        settings: The system.
-        run: The run to write.
-        run_paths: The runs of ``settings.of``, each next to its record.
-        corpus_path: ``corpus.json`` of the corpus.
-        tuned_on: Name of the corpus on which the weights are tuned, whose runs and judgements are there; None if they are stated.
-        measure: Computes measures then.
-        main_measure: The one that is maximised then; empty if the weights are stated.
-        job: The job, for the record.
-
-    Raises:
-        DataError: A run is not the one that was recorded, or was made for another corpus; or weights cannot be tuned.
+    Weights are tuned on the corpus ``tuned_on``, whose runs and judgements are there, so that ``main_measure``, computed by
+    ``measure``, is the largest; None if they are stated. Raises DataError if a run is not the one that was recorded, or was made
+    for another corpus; or if weights cannot be tuned.
     """
     start, read, facts, seconds = time.perf_counter(), dict[str, str](), dict[str, Any](), dict[str, float]()
     first_stages = FirstStages(settings.of, run_paths, corpus_path, job)

@@ -21,8 +21,7 @@ from beirflow.runs.spot_check import Finding, Subject
 ROUNDING = 2.0**-22
 """Largest change of a score by float32 and another order of adding, over the sum of the sizes of what is added."""
 
-MORE_POINTS = 2
-"""Minimum number of points of the grid to measure again, besides the best."""
+MORE_POINTS = 2  # minimum number of points of the grid to measure again, besides the best
 
 WORK = 2_000_000
 """Documents that are weighed again, in all points; some seconds. Where there are few, every point is measured."""

@@ -7,11 +7,9 @@ from typing import Any, Literal
 Method = Literal["rrf", "sum"]
 Normalization = Literal["none", "min-max", "z-score"]
 
-STEP = 0.1
-"""Default difference of two neighbouring weights that are tried."""
+STEP = 0.1  # default difference of two neighbouring weights that are tried
 
-TUNED = "tuned"
-"""Key of the record of a run whose weights were tuned."""
+TUNED = "tuned"  # key of the record of a run whose weights were tuned
 
 
 @dataclass(frozen=True)

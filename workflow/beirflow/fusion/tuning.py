@@ -54,23 +54,11 @@ def tune(
     measure: Measure,
     main_measure: str,
 ) -> Tuned:
-    """Find the best weights of a grid.
+    """Find the best weights of a grid by the main measure, and their origin, for the record.
 
-    Args:
-        settings: The system.
-        on: Name of the corpus to tune on.
-        runs: The runs of ``settings.of`` on it.
-        queries: Its queries: ``query_id`` and ``text``.
-        qrels: Its judgements.
-        evaluated: The queries of the corpus that the system is evaluated on.
-        measure: Computes measures.
-        main_measure: The one that is maximised.
-
-    Returns:
-        The weights and their origin, for the record.
-
-    Raises:
-        DataError: Every query is one that is evaluated, or a run has no documents for these queries.
+    ``runs`` are those of ``settings.of`` on the corpus ``on``, with its queries, ``query_id`` and ``text``, and judgements;
+    ``evaluated`` are the queries that the system is evaluated on. Raises DataError if every query is one of these, or a run has
+    no documents for the others.
     """
     runs, qrels, left_out = _of_others(settings, on, runs, queries, qrels, evaluated)
     cutoff = int(main_measure.partition("@")[2])
@@ -100,12 +88,7 @@ def others(queries: pa.Table, evaluated: pa.Table) -> pa.Array:
 
 
 def _of_others(
-    settings: FusionSettings,
-    on: str,
-    runs: Sequence[pa.Table],
-    queries: pa.Table,
-    qrels: pa.Table,
-    evaluated: pa.Table,
+    settings: FusionSettings, on: str, runs: Sequence[pa.Table], queries: pa.Table, qrels: pa.Table, evaluated: pa.Table
 ) -> tuple[list[pa.Table], pa.Table, int]:
     """Return runs and judgements without the queries that are evaluated, and how many these are."""
     ids = others(queries, evaluated)

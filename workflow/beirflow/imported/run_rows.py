@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.errors import DataError
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-"""First bytes of compressed and columnar files."""
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of compressed and columnar files
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23

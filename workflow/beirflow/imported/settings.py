@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-DATASET = "{dataset}"
-"""Placeholder for the name of a corpus in a path."""
+DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 
 OF_THE_DATASET = "candidates"
 """Word in place of a path: the candidates of each query, in the order in which the dataset states them."""

@@ -23,29 +23,21 @@ NO_INFLUENCE = {
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
 
-RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)
-"""A rule in a rule file: its name and its text."""
+RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
 
-FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')
-"""A function of the package in the text of a rule."""
+FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
 
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package that stands on lines of its own, as they all do here."""
 
-MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)
-"""A line that may hold an import of the package."""
+MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)  # a line that may hold an import of the package
 
 
 class Module(NamedTuple):
-    """A file of the package.
+    """A file of the package."""
 
-    Attributes:
-        content: Its bytes.
-        imports: The modules of the package that it imports itself, by their names below it.
-    """
-
-    content: bytes
-    imports: frozenset[str]
+    content: bytes  # its bytes
+    imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
 
 
 @cache

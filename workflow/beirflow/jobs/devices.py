@@ -14,8 +14,7 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-MOST_HALVINGS = 6
-"""Halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them."""
+MOST_HALVINGS = 6  # halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them
 
 OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
 """Messages of a CPU, of the libraries of CUDA, and of Apple's for too little memory, in other errors than torch's own."""

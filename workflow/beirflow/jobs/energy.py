@@ -2,8 +2,9 @@
 
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
 Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv`` beside the benchmarks has one row:
-``processor_joules``; ``gpu_joules``, 0 if the job had no GPU; and the seconds of processor time of this job and of all
-processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values are empty.
+``processor_joules``; ``gpu_joules``, of which the jobs that hold the GPU at a reading have equal parts, 0 if the job had no GPU;
+and the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values
+are empty.
 """
 
 import logging
@@ -18,13 +19,13 @@ from pathlib import Path
 
 import psutil
 
+from beirflow.files.errors import BeirflowError
 from beirflow.files.writing import atomic_path
 from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-EVERY_SECONDS = 10.0
-"""Interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes."""
+EVERY_SECONDS = 10.0  # interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes
 
 WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 """Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
@@ -35,14 +36,12 @@ ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 """Folders of RAPL's zones, which AMD's processors have by the same name. ``intel-rapl-mmio`` counts the same again."""
 
 COUNTED = re.compile(r"package-\d+(-die-\d+)?|dram")
-PART_OF_OTHERS = re.compile(r"core|uncore|psys")
-"""Zones that are part of a package, and the one that packages are part of."""
+PART_OF_OTHERS = re.compile(r"core|uncore|psys")  # zones that are part of a package, and the one that packages are part of
 
 MOST_WATTS = 1000.0
 """More than any zone uses: a counter that is read so late that it could have wrapped around unseen is not known."""
 
-UNITS = 1e6
-"""Units of a counter in a joule."""
+UNITS = 1e6  # units of a counter in a joule
 
 
 class UnknownEnergyError(Exception):
@@ -51,21 +50,17 @@ class UnknownEnergyError(Exception):
 
 @dataclass
 class Counter:
-    """A counter of microjoules that only grows.
+    """A counter of microjoules that only grows."""
 
-    Attributes:
-        name: What it counts.
-        read: Gives its value; raises OSError or ValueError where it cannot.
-        around: The value after which it begins again at 0, or 0 where it never does.
-    """
-
-    name: str
-    read: Callable[[], int]
-    around: int = 0
+    name: str  # what it counts
+    read: Callable[[], int]  # gives its value; raises OSError or ValueError where it cannot
+    around: int = 0  # the value after which it begins again at 0, or 0 where it never does
+    # counts the jobs that share it, which have equal parts; raises OSError or BeirflowError where it cannot
+    jobs: Callable[[], int] | None = None
 
     def __post_init__(self) -> None:
         """The first reading."""
-        self._value, self._time, self.total = self._read(), time.monotonic(), 0
+        self._value, self._time, self.total = self._read(), time.monotonic(), 0.0
 
     def _read(self) -> int:
         try:
@@ -87,7 +82,11 @@ class Counter:
         # It may begin again at 0 once; any other way back is a fault.
         if grown < 0 and not 0 <= value <= self._value <= self.around:
             raise UnknownEnergyError(f"{self.name} went back from {self._value} to {value}")
-        self.total += grown if grown >= 0 else grown + self.around + 1
+        try:
+            jobs = self.jobs() if self.jobs else 1
+        except (OSError, BeirflowError) as error:
+            raise UnknownEnergyError(f"the jobs that share {self.name} cannot be counted: {error}") from None
+        self.total += (grown if grown >= 0 else grown + self.around + 1) / max(1, jobs)
         self._value, self._time = value, now
 
 
@@ -125,8 +124,8 @@ def _text(path: Path) -> str:
         raise UnknownEnergyError(f"{path} cannot be read: {error}") from None
 
 
-def gpu_counter(gpu: Gpu | None) -> Counter:
-    """Return the counter of a GPU; None for a GPU of which nothing is known.
+def gpu_counter(gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> Counter:
+    """Return the counter of a GPU, which ``jobs`` share; None for a GPU of which nothing is known.
 
     Raises UnknownEnergyError if it has none, is a part of a GPU, or NVML is not installed.
     """
@@ -148,7 +147,7 @@ def gpu_counter(gpu: Gpu | None) -> Counter:
         handle = pynvml.nvmlDeviceGetHandleByUUID(gpu.uuid)
     except pynvml.NVMLError as error:
         raise UnknownEnergyError(f"NVML cannot be asked for {gpu}: {error}") from None
-    return Counter(str(gpu), read)
+    return Counter(str(gpu), read, jobs=jobs)
 
 
 class Meter:
@@ -160,11 +159,11 @@ class Meter:
         self._gpus: list[Gpu | None] = []
         self._own, self._busy = _own_seconds(), _busy_seconds()
 
-    def count_gpu(self, gpu: Gpu | None) -> None:
-        """Count a GPU too, from now on, once; None for one of which nothing is known."""
+    def count_gpu(self, gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> None:
+        """Count a GPU too, from now on, once, which ``jobs`` share; None for one of which nothing is known."""
         if gpu not in self._gpus:
             self._gpus.append(gpu)
-            self._add("gpu", lambda: [gpu_counter(gpu)])
+            self._add("gpu", lambda: [gpu_counter(gpu, jobs)])
 
     def _add(self, kind: str, find: Callable[[], list[Counter]]) -> None:
         with self._lock:
@@ -212,14 +211,13 @@ def _busy_seconds() -> float:
     return sum(getattr(times, name, 0.0) for name in WORK)
 
 
-_meters: list[Meter] = []
-"""The meter of the job of this process, if it is one."""
+_meters: list[Meter] = []  # the meter of the job of this process, if it is one
 
 
-def count_gpu(gpu: Gpu | None) -> None:
-    """Count the energy of a GPU as that of the job, from now on; None for a GPU of which nothing is known."""
+def count_gpu(gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> None:
+    """Count the energy of a GPU, of which ``jobs`` have equal parts, as that of the job, from now on; None for an unknown one."""
     for meter in _meters:
-        meter.count_gpu(gpu)
+        meter.count_gpu(gpu, jobs)
 
 
 @contextmanager

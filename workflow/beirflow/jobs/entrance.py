@@ -35,14 +35,11 @@ from beirflow.jobs.job import job
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("entrance", "pandas", "results")
-"""Entries of ``params`` that are read here, or where the job begins."""
+OWN = ("entrance", "pandas", "results")  # entries of ``params`` that are read here, or where the job begins
 
-TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")
-"""Names of entries of ``params`` that only make a job run again."""
+TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
 
-MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")
-"""A function of the package that makes an argument, by its module and its name."""
+MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")  # a function of the package that makes an argument, by its module and its name
 
 
 def run_entrance(snakemake: Any) -> None:
@@ -59,19 +56,12 @@ def call_entrance(snakemake: Any, this: Job) -> Any:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function, or a field of a class.
+    """A parameter of a function, or a field of a class."""
 
-    Attributes:
-        name: Its name.
-        kind: Its type without None; the class itself of a generic one.
-        types: By type variable of that class, the type that stands for it.
-        default: What it is without a source; ``inspect.Parameter.empty`` if it needs one.
-    """
-
-    name: str
-    kind: Any
-    types: Mapping[Any, Any]
-    default: Any
+    name: str  # its name
+    kind: Any  # its type without None; the class itself of a generic one
+    types: Mapping[Any, Any]  # by type variable of that class, the type that stands for it
+    default: Any  # what it is without a source; ``inspect.Parameter.empty`` if it needs one
 
     @property
     def is_object(self) -> bool:

@@ -4,14 +4,14 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 import torch
 
 from beirflow.files.errors import DeviceError, ModelError
 from beirflow.jobs.devices import is_out_of_memory
 from beirflow.jobs.energy import count_gpu
-from beirflow.jobs.gpu_lease import lease
+from beirflow.jobs.gpu_lease import jobs_on, lease
 from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
@@ -33,17 +33,12 @@ OF_THE_PROGRAM = (
 def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterator[None]:
     """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
 
-    Args:
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        jobs_per_gpu: Jobs that may use a GPU at a time.
-        saves_memory: What else helps this kind of job where memory is too little, e.g. ``"lower max_length"``.
-
-    Raises:
-        DeviceError: The GPU fails, disappears or has too little memory, or there is one that cannot be used.
+    ``saves_memory`` says what else helps this kind of job where memory is too little, e.g. ``"lower max_length"``. Raises
+    DeviceError if the GPU fails, disappears or has too little memory, or there is one that cannot be used.
     """
     gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
     if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):
-        count_gpu(gpu)
+        count_gpu(gpu, partial(jobs_on, gpu) if gpu else None)
     with explained_errors(gpu, saves_memory):
         yield
 

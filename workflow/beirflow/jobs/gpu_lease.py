@@ -9,7 +9,8 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from beirflow.files.errors import DeviceError
@@ -17,8 +18,7 @@ from beirflow.jobs.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
-MOST_JOBS_PER_GPU = 16
-"""Limit of ``jobs_per_gpu`` in the schema of the configuration."""
+MOST_JOBS_PER_GPU = 16  # limit of ``jobs_per_gpu`` in the schema of the configuration
 
 ASK_AGAIN_SECONDS = 0.5
 REPORT_SECONDS = 60.0
@@ -65,18 +65,36 @@ def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
         time.sleep(ASK_AGAIN_SECONDS)
 
 
-def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
-    """Take a place, if there is one; else return the holders."""
-    # Only one process probes at a time: a probe briefly holds the lock, and another process would take it for a job.
+def jobs_on(gpu: Gpu) -> int:
+    """Return the number of jobs that hold a place on a GPU now; DeviceError if the folder of lock files cannot be used."""
+    folder = lock_folder()
+    with _looking(folder):
+        return sum(bool(_holder(path)) for path in _places(folder, gpu))
+
+
+@contextmanager
+def _looking(folder: Path) -> Iterator[None]:
+    """Let one process probe at a time: a probe briefly holds the lock, and another process would take it for a job."""
     looking = _open(folder / "looking")
     try:
         fcntl.flock(looking, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(looking)
+
+
+def _places(folder: Path, gpu: Gpu) -> list[Path]:
+    # Older names of instances have slashes.
+    return [folder / f"{gpu.uuid.replace('/', '_')}.{place}" for place in range(MOST_JOBS_PER_GPU)]
+
+
+def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
+    """Take a place, if there is one; else return the holders."""
+    with _looking(folder):
         free: dict[Gpu, list[Path]] = {gpu: [] for gpu in gpus}
         holders = []
         for gpu in gpus:
-            # Older names of instances have slashes.
-            name = gpu.uuid.replace("/", "_")
-            for path in (folder / f"{name}.{place}" for place in range(MOST_JOBS_PER_GPU)):
+            for path in _places(folder, gpu):
                 if holder := _holder(path):
                     holders.append(f"{gpu} by {holder}")
                 else:
@@ -87,8 +105,6 @@ def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | N
             return None, ", ".join(holders)
         _lock(free[gpu][0])
         return gpu, ""
-    finally:
-        os.close(looking)
 
 
 def _open(path: Path) -> int:

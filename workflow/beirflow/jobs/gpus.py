@@ -22,21 +22,13 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or an instance of one that is divided (MIG).
+    """A GPU, or an instance of one that is divided (MIG)."""
 
-    Attributes:
-        index: Number of the GPU, as nvidia-smi counts.
-        name: Name of the model.
-        uuid: Its own, the same on every machine and in every order.
-        card: The whole GPU's, which differs where this is an instance.
-        visible: What CUDA_VISIBLE_DEVICES holds when it is the only one.
-    """
-
-    index: int | None
-    name: str
-    uuid: str
-    card: str
-    visible: str
+    index: int | None  # number of the GPU, as nvidia-smi counts
+    name: str  # name of the model
+    uuid: str  # its own, the same on every machine and in every order
+    card: str  # the whole GPU's, which differs where this is an instance
+    visible: str  # what CUDA_VISIBLE_DEVICES holds when it is the only one
 
     def __str__(self) -> str:
         number = "" if self.index is None else f" {self.index}"

@@ -1,23 +1,32 @@
 """The hardware that a job computes on: device, threads, share of a GPU; with a model also precision and size of batches."""
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 
+@contextmanager
+def using_threads(number: int) -> Iterator[None]:
+    """Set the number of threads of torch in the block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware of a job.
+    """The hardware of a job."""
 
-    Attributes:
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        threads: Threads to compute with on the CPU.
-        jobs_per_gpu: Jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model.
-    """
-
-    device: str = field(default="auto", kw_only=True)
-    threads: int = field(default=1, kw_only=True)
+    device: str = field(default="auto", kw_only=True)  # ``auto``, ``cuda``, ``mps`` or ``cpu``
+    threads: int = field(default=1, kw_only=True)  # threads to compute with on the CPU
+    # jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model
     jobs_per_gpu: int = field(default=1, kw_only=True)
 
     def use_threads(self) -> None:
@@ -36,15 +45,10 @@ class Hardware:
 
 @dataclass(frozen=True)
 class ModelHardware(Hardware):
-    """The hardware of a job that computes with a model.
+    """The hardware of a job that computes with a model."""
 
-    Attributes:
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-    """
-
-    precision: str = field(kw_only=True)
-    token_budget: int | str = field(default="auto", kw_only=True)
+    precision: str = field(kw_only=True)  # ``auto``, ``float32``, ``bfloat16`` or ``float16``
+    token_budget: int | str = field(default="auto", kw_only=True)  # tokens of a batch, or ``auto``
 
     @property
     def on(self) -> dict[str, Any]:

@@ -21,11 +21,9 @@ from beirflow.jobs.results_lock import hold_job
 
 logger = logging.getLogger("beirflow")
 
-GARBAGE_OBJECTS = 200_000
-"""New objects after which Python looks for garbage; its default is some hundred to some thousand."""
+GARBAGE_OBJECTS = 200_000  # new objects after which Python looks for garbage; its default is some hundred to some thousand
 
-INTERRUPTED = 128 + signal.SIGINT
-"""Exit status, as shells have it."""
+INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
 
 
 @contextmanager
@@ -56,12 +54,8 @@ def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
         yield Job(results, name, snakemake.params.get("code", ""))
 
 
-def _nothing() -> None:
-    """Do nothing, before a block without a lock."""
-
-
 @contextmanager
-def surroundings(log_path: str | Path, before: Callable[[], None] = _nothing) -> Iterator[None]:
+def surroundings(log_path: str | Path, before: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Send the package's log to a file and to standard error, and end in an orderly way, while the block runs.
 
     A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so

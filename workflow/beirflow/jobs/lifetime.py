@@ -13,8 +13,7 @@ import os
 import signal
 import sys
 
-SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"
-"""The environment variable that tells a job who started it."""
+SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"  # the environment variable that tells a job who started it
 
 PR_SET_PDEATHSIG = 1
 

@@ -6,29 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-SHOWN = 3
-"""Most jobs that a line names."""
+SHOWN = 3  # most jobs that a line names
 
-START = 2.0
-"""Fixed start-up time of a job, in seconds."""
+LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
+
+START = 2.0  # fixed start-up time of a job, in seconds
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected work of a job.
+    """Expected work of a job."""
 
-    Attributes:
-        rule: Its rule.
-        seconds: Expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule
-            that has not run yet, those of the jobs that little but start.
-        documents: Documents that it encodes or indexes, 0 for another job.
-        evaluates: Whether it ends in the scores of a system on a corpus.
-    """
-
-    rule: str
+    rule: str  # its rule
+    # expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule that has not
+    # run yet, those of the jobs that little but start
     seconds: float
-    documents: float = 0.0
-    evaluates: bool = False
+    documents: float = 0.0  # documents that it encodes or indexes, 0 for another job
+    evaluates: bool = False  # whether it ends in the scores of a system on a corpus
 
 
 class Overall:
@@ -38,15 +32,16 @@ class Overall:
         self.expected = dict(expected)
         self._clock, self._start = clock, clock()
         self._running: dict[int, tuple[str, float]] = {}
+        self._shares: dict[int, Callable[[], float | None]] = {}
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()
         self._starts: list[float] = []
         self._busy = 0.0
 
-    def begin(self, job: int, name: str) -> None:
-        """Begin a job; ``name`` is what a person calls it."""
-        self._running[job] = name, self._clock()
+    def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
+        """Begin a job; ``name`` is what a person calls it, ``share`` returns the share that it reports as done, None for none."""
+        self._running[job], self._shares[job] = (name, self._clock()), share
 
     def end(self, job: int) -> None:
         """End a job that succeeded."""
@@ -92,11 +87,14 @@ class Overall:
 
     def _work(self, now: float) -> tuple[float, float]:
         """Return the seconds of the work that is done, and of all work."""
-        # At most 95 %, so that a job that takes longer than expected is not taken for done.
-        running = (
-            min(now - since, 0.95 * self._seconds(job)) for job, (_, since) in self._running.items() if job in self.expected
-        )
-        return sum(map(self._seconds, self._done)) + sum(running), sum(map(self._seconds, self.expected))
+        done, total = sum(map(self._seconds, self._done)), sum(map(self._seconds, self.expected))
+        for job in self._running.keys() & self.expected.keys():
+            took, expected = now - self._running[job][1], self._seconds(job)
+            if took > MOST * expected:  # what the job itself reports is better than what was expected of it
+                share = self._shares[job]()
+                total += took / (MOST if share is None else min(max(share, LEAST), MOST)) - expected
+            done += took
+        return done, total
 
     def _seconds(self, job: int) -> float:
         """Return the seconds of a job, corrected by the jobs that have ended."""

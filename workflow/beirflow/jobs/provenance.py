@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,14 @@ def processor() -> str:
     text = information.read_text(errors="replace") if information.is_file() else ""
     name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return name[1].strip() if name else platform.processor() or platform.machine()
+
+
+def features() -> str:
+    """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
+    return sha256(found[1].encode()).hexdigest()[:12] if found else ""
 
 
 def environment() -> dict[str, Any]:

@@ -27,20 +27,16 @@ from beirflow.files.outside_json import parse_json
 
 logger = logging.getLogger(__name__)
 
-RUN = "BEIRFLOW_RUN"
-"""The environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes."""
+RUN = "BEIRFLOW_RUN"  # the environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes
 
-LOCK = "results.lock"
-"""The file, in the folder of the logs: no result depends on it."""
+LOCK = "results.lock"  # the file, in the folder of the logs: no result depends on it
 
-RUN_BYTE, JOB_BYTES = 0, 1
-"""The byte of the run, and the first of those of jobs."""
+RUN_BYTE, JOB_BYTES = 0, 1  # the byte of the run, and the first of those of jobs
 
 PLACES = 1 << 56
 """Bytes for jobs, none of which is written: two of a million jobs share one with a chance of 1 to 100,000, and take turns."""
 
-GRACE_SECONDS = 5.0
-"""Time in which the jobs of a run that was killed end after it."""
+GRACE_SECONDS = 5.0  # time in which the jobs of a run that was killed end after it
 
 ELSEWHERE = "wait until it has ended, or write elsewhere: --config results=another-folder"
 

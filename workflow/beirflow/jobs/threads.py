@@ -11,11 +11,8 @@ import torch
 class Threads:
     """Threads that share work on a CPU: as many as torch has, which leaves all the rest to them meanwhile.
 
-    Torch's own threads wait for each other after every operation, which takes long where something else needs a core, too.
-
-    Args:
-        device: Where to compute; on a GPU, nothing is shared.
-        alone: Whether there is a single item, which cannot be shared: torch's own threads compute it together.
+    Torch's own threads wait for each other after every operation, which takes long where something else needs a core, too. On a
+    GPU nothing is shared, and a single item that is ``alone`` cannot be: torch's own threads compute it together.
     """
 
     def __init__(self, device: torch.device, *, alone: bool = False) -> None:

@@ -16,8 +16,7 @@ from beirflow.models.model_places import model_folder
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order
 
-IN_MEMORY = 2.5
-"""Memory of token vectors relative to disk: float32 instead of float16, plus padding."""
+IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
 
 
 def open_answers(asked: Asked) -> Opened:

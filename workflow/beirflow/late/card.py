@@ -20,15 +20,12 @@ from beirflow.models.card_modules import LATE, MODEL_CONFIG, dense_step, other_f
 from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
 
 COLBERT_CLASS = "HF_ColBERT"
-QUERY_LENGTH = 32
-"""Length of queries in ColBERT and PyLate, unless stated."""
+QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
 
-LONGEST_TEXT = 1 << 17
-"""Most tokens that a model may claim to read."""
+LONGEST_TEXT = 1 << 17  # most tokens that a model may claim to read
 
 PUNCTUATION = tuple(string.punctuation)
-MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}
-"""Markers of ColBERT, unless stated."""
+MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}  # markers of ColBERT, unless stated
 
 TOKENS = "token_embeddings"
 MASK, POOLING = "MultiVectorMask", "Pooling"
@@ -42,39 +39,25 @@ OF_PYLATE = (
 
 @dataclass(frozen=True)
 class Expansion:
-    """Padding of a query with tokens that count.
+    """Padding of a query with tokens that count."""
 
-    Attributes:
-        length: Resulting tokens, special tokens and marker included.
-        attend: Whether its own tokens see the added ones; these see its own in any case, and have vectors that count.
-        token: The added token; None for the tokenizer's mask, or its end of a text where it has no mask.
-        cut: Whether a longer query is cut to this length.
-    """
-
-    length: int
-    attend: bool = False
-    token: str | None = None
-    cut: bool = True
+    length: int  # resulting tokens, special tokens and marker included
+    attend: bool = False  # whether its own tokens see the added ones; these see its own in any case, and have vectors that count
+    token: str | None = None  # the added token; None for the tokenizer's mask, or its end of a text where it has no mask
+    cut: bool = True  # whether a longer query is cut to this length
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Steps from one kind of text to its vectors.
+    """Steps from one kind of text to its vectors."""
 
-    Attributes:
-        steps: The backbone, and what changes the vector of each token after it.
-        prompt: Written before every text.
-        marker: The token that is put in after the first one, special or not, which the tokenizer knows as one; None for none.
-        expansion: Padding of a text; None for nothing.
-        skipped: Tokens whose vectors do not count.
-        skips_unknown: Whether unknown tokens do not count either if one of the skipped words is no token, as in PyLate.
-    """
-
-    steps: tuple[Step, ...]
-    prompt: str = ""
+    steps: tuple[Step, ...]  # the backbone, and what changes the vector of each token after it
+    prompt: str = ""  # written before every text
+    # the token that is put in after the first one, special or not, which the tokenizer knows as one; None for none
     marker: str | None = None
-    expansion: Expansion | None = None
-    skipped: tuple[str, ...] = ()
+    expansion: Expansion | None = None  # padding of a text; None for nothing
+    skipped: tuple[str, ...] = ()  # tokens whose vectors do not count
+    # whether unknown tokens do not count either if one of the skipped words is no token, as in PyLate
     skips_unknown: bool = False
 
     @property
@@ -93,19 +76,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class TokenCard:
-    """Recipe of a model that turns texts into vectors of tokens.
+    """Recipe of a model that turns texts into vectors of tokens."""
 
-    Attributes:
-        queries: Of queries.
-        documents: Of documents.
-        open: By required setting, why the files do not have it.
-        overridden: Names of the settings that the configuration has instead of the files.
-    """
-
-    queries: Reading
-    documents: Reading
-    open: Mapping[str, str] = field(default_factory=dict)
-    overridden: tuple[str, ...] = ()
+    queries: Reading  # of queries
+    documents: Reading  # of documents
+    open: Mapping[str, str] = field(default_factory=dict)  # by required setting, why the files do not have it
+    overridden: tuple[str, ...] = ()  # names of the settings that the configuration has instead of the files
 
     def of(self, kind: Kind) -> Reading:
         """Return the steps from one kind of text to its vectors."""

@@ -50,6 +50,7 @@ def _encode(texts: Texts, output_path: str, encoding: TokenEncoding, job: Job) -
         counts = {"tokens": encoder.tokens, f"truncated_{texts.kind}": encoder.truncated}
         return {
             "made": encoder.made(),
+            "computation": encoder.computation(),
             "counts": {**counts, f"vectors_of_{texts.kind}": writer.tokens},
             "distinct_texts": len(distinct),
             "dim": writer.dim,

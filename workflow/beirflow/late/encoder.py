@@ -30,29 +30,20 @@ from beirflow.runs.matches import readable
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
-OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}
-"""Prefixes of the settings about one kind of text."""
+OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}  # prefixes of the settings about one kind of text
 
-PROJECTION = "linear.weight"
-"""Projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias."""
+PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 
 class Window(NamedTuple):
-    """Consecutive texts as a model reads them.
+    """Consecutive texts as a model reads them."""
 
-    Attributes:
-        tokens: Its input, with markers and expansions.
-        own: Tokens of each text before its expansion, int64 of shape (n,).
-        kept: Of each token, whether its vector counts, bool of shape (tokens,).
-    """
-
-    tokens: Tokens
-    own: np.ndarray
-    kept: np.ndarray
+    tokens: Tokens  # its input, with markers and expansions
+    own: np.ndarray  # tokens of each text before its expansion, int64 of shape (n,)
+    kept: np.ndarray  # of each token, whether its vector counts, bool of shape (tokens,)
 
     @property
     def counts(self) -> np.ndarray:
@@ -63,26 +54,13 @@ class Window(NamedTuple):
 
 
 class TokenEncoder:
-    """Encodes texts, window by window: a thread tokenises the next texts while the device computes.
+    """Encodes texts of a kind, window by window: a thread tokenises the next texts while the device computes.
 
-    A text none of whose tokens counts has one vector of zeros.
-
-    Args:
-        system: The system; its lengths win over those of the model's files.
-        folder: Folder of the model.
-        kind: Kind of the texts.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, of the backbone; what follows it is computed in float32.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Attributes:
-        card: The model's recipe.
-        reading: The same for this kind of text.
-        tokens: Tokens read so far, padding not counted.
-        truncated: Texts that were as long as the maximum before their expansion, so probably cut.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, is not supported, or contradicts the settings.
+    A text none of whose tokens counts has one vector of zeros. Lengths of the system win over those of the model's files. Device
+    and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`, and so is the precision, that of the backbone; what
+    follows it is computed in float32. ``card`` is the model's recipe and ``reading`` that for the kind of text; ``tokens`` counts
+    those read, without padding, ``truncated`` texts as long as the maximum before their expansion, so probably cut. Raises
+    ModelError if the model cannot be loaded whole, is not supported, or contradicts the settings.
     """
 
     def __init__(
@@ -169,6 +147,14 @@ class TokenEncoder:
         """Return precision, device and versions of the vectors, and whether something is lost, for the record."""
         lossy = {"lossy": LOSSY} if self._pool_factor else {}
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._read(texts, row - row % WINDOW_TEXTS).tokens, row)
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vectors, for the record."""

@@ -17,10 +17,10 @@ from beirflow.late.card import read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
-from beirflow.runs.family import ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
+from beirflow.models.position_table import length_problem
+from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
 
-DIMENSIONS = 128
-"""Dimensions of token vectors, until a system has run."""
+DIMENSIONS = 128  # dimensions of token vectors, until a system has run
 
 
 class LateFamily(Family):
@@ -36,8 +36,8 @@ class LateFamily(Family):
     answers = "beirflow.late.answers:open_answers"
     stored = (QUERY_TOKEN_VECTORS,)
     records = (
-        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED),
-        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED),
+        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED, COMPUTATION),
+        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION),
     )
     represents = Stage("encode_tokens", chunked=True, word=2e-4)
     searches = Stage("search_tokens", chunked=True, pair=3e-5)
@@ -52,7 +52,12 @@ class LateFamily(Family):
                 problem = with_lengths(read_token_card(model_folder(settings)), settings).problem()
             except ModelError as error:
                 problem = str(error)
-        return Setting("model", settings.model, problem) if problem else None
+        if problem:
+            return Setting("model", settings.model, problem)
+        lengths = {"document_length": settings.document_length, "query_length": settings.query_length}
+        lengths |= {f"query_lengths.{dataset}": length for dataset, length in settings.query_lengths.items()}
+        too_long = ((key, length, length_problem(settings, length)) for key, length in lengths.items())
+        return next((Setting(key, length, why) for key, length, why in too_long if why), None)
 
     def for_dataset(self, settings: LateSettings, dataset: str, corpus: str) -> LateSettings:
         """Return the settings with the length of queries of a dataset."""

@@ -13,26 +13,17 @@ import torch
 
 from beirflow.late.vectors import LONGEST, TokenVectors
 
-UNIT_ROUNDOFF = 2.0**-24
-"""Unit roundoff of float32."""
+UNIT_ROUNDOFF = 2.0**-24  # unit roundoff of float32
 
 
 class Sizes(NamedTuple):
-    """Sizes of the blocks of the computation.
+    """Sizes of the blocks of the computation."""
 
-    Attributes:
-        query_tokens: Of a block of queries.
-        text_tokens: Of a block of texts.
-        step: Texts of a block have one length, rounded up to a multiple of this.
-        similarities: Between the tokens of pairs that are scored exactly.
-        exact_tokens: Query tokens of such pairs, each of which takes some 32 bytes a dimension.
-    """
-
-    query_tokens: int
-    text_tokens: int
-    step: int
-    similarities: int
-    exact_tokens: int
+    query_tokens: int  # of a block of queries
+    text_tokens: int  # of a block of texts
+    step: int  # texts of a block have one length, rounded up to a multiple of this
+    similarities: int  # between the tokens of pairs that are scored exactly
+    exact_tokens: int  # query tokens of such pairs, each of which takes some 32 bytes a dimension
 
     def halved(self, times: int) -> "Sizes":
         """Return the sizes for less memory."""
@@ -45,15 +36,10 @@ SIZES = {"cpu": Sizes(512, 1024, 8, 1 << 20, 1 << 17), "cuda": Sizes(1 << 13, 1 
 
 
 class Queries(NamedTuple):
-    """The vectors of n queries, padded with zeros, which add nothing to a score.
+    """The vectors of n queries, padded with zeros, which add nothing to a score."""
 
-    Attributes:
-        vectors: float32 of shape (n, longest, dim).
-        counts: Tokens of each query, int64 of shape (n,).
-    """
-
-    vectors: torch.Tensor
-    counts: torch.Tensor
+    vectors: torch.Tensor  # float32 of shape (n, longest, dim)
+    counts: torch.Tensor  # tokens of each query, int64 of shape (n,)
 
     @classmethod
     def of(cls, texts: TokenVectors, device: torch.device) -> "Queries":
@@ -74,15 +60,10 @@ class Queries(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Texts in blocks of about one length; a shorter text has its last vector again, which changes no maximum.
+    """Texts in blocks of about one length; a shorter text has its last vector again, which changes no maximum."""
 
-    Attributes:
-        order: Their numbers, block after block, int64 of shape (texts,).
-        vectors: Of each block, float32 of shape (n, length, dim), on the device.
-    """
-
-    order: np.ndarray
-    vectors: list[torch.Tensor]
+    order: np.ndarray  # their numbers, block after block, int64 of shape (texts,)
+    vectors: list[torch.Tensor]  # of each block, float32 of shape (n, length, dim), on the device
 
     @property
     def bounds(self) -> np.ndarray:
@@ -145,19 +126,11 @@ def _rounding(operations: int) -> float:
 def exact_scores(
     queries: Queries, block: torch.Tensor, query: torch.Tensor, text: torch.Tensor, halvings: int = 0
 ) -> torch.Tensor:
-    """Score pairs of query and text exactly.
+    """Score pairs of query and text exactly, float32 of shape (m,).
 
-    The product of matrices says which tokens can be the best; of these, the similarity is computed in double.
-
-    Args:
-        queries: The queries.
-        block: Some texts, as :class:`Blocks` has them.
-        query: Number of each pair's query, int64 of shape (m,).
-        text: Place of each pair's text in the block, int64 of shape (m,); on a CPU fastest where equal ones are neighbours.
-        halvings: Halvings of the number of pairs that are scored at once, because memory ran out.
-
-    Returns:
-        float32 of shape (m,).
+    The product of matrices says which tokens can be the best; of these, the similarity is computed in double. ``query`` has the
+    number of each pair's query and ``text`` the place of its text in the block, both int64 of shape (m,); on a CPU it is fastest
+    where equal ones are neighbours. ``halvings`` are those of the pairs that are scored at once, because memory ran out.
     """
     longest, length = queries.vectors.shape[1], block.shape[1]
     sizes = SIZES[query.device.type].halved(halvings)

@@ -28,48 +28,30 @@ from beirflow.runs.ranking import Hits, byte_order, merge_hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
 from beirflow.runs.shortlist import Candidates, Shortlist
 
-SPARE = 128
-"""Candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th."""
+SPARE = 128  # candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th
 
-CROWDED_PAIRS = 1 << 20
-"""Pairs that are scored and merged at once where all documents of a segment may tie."""
+CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
 
 
 class Part(NamedTuple):
-    """Documents of a segment, ready to be compared; a search may receive them on its device already.
+    """Documents of a segment, ready to be compared; a search may receive them on its device already."""
 
-    Attributes:
-        start: Number of the first document, as they are read.
-        rows: Row of each in the chunk, int64 of shape (documents,).
-        places: Place of each one's text in the order of the blocks, int64 of shape (documents,).
-        blocks: The texts.
-    """
-
-    start: int
-    rows: np.ndarray
-    places: np.ndarray
-    blocks: Blocks
+    start: int  # number of the first document, as they are read
+    rows: np.ndarray  # row of each in the chunk, int64 of shape (documents,)
+    places: np.ndarray  # place of each one's text in the order of the blocks, int64 of shape (documents,)
+    blocks: Blocks  # the texts
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Queries and the chunk that they search.
+    """Queries and the chunk that they search."""
 
-    Attributes:
-        queries: The queries, longest first.
-        segments: Gives the documents, again with each call.
-        documents: Their number.
-        excluded: For each query rows that are left out, ascending but for -1; int64 of shape (queries, n).
-        threads: Share the queries.
-        halvings: Halvings of the blocks, because memory ran out.
-    """
-
-    queries: Queries
-    segments: Callable[[], Iterable[Segment | Part]]
-    documents: int
-    excluded: np.ndarray
-    threads: Threads
-    halvings: int = 0
+    queries: Queries  # the queries, longest first
+    segments: Callable[[], Iterable[Segment | Part]]  # gives the documents, again with each call
+    documents: int  # their number
+    excluded: np.ndarray  # for each query rows that are left out, ascending but for -1; int64 of shape (queries, n)
+    threads: Threads  # share the queries
+    halvings: int = 0  # halvings of the blocks, because memory ran out
 
     @property
     def queries_at_once(self) -> int:
@@ -249,13 +231,7 @@ def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_
 
 
 def search_tokens(
-    *,
-    request: SearchRequest,
-    model_path: str,
-    query_vectors_path: str,
-    chunk_vectors_path: str,
-    hardware: Hardware,
-    job: Job,
+    *, request: SearchRequest, model_path: str, query_vectors_path: str, chunk_vectors_path: str, hardware: Hardware, job: Job
 ) -> None:
     """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 

@@ -8,19 +8,14 @@ from beirflow.models.settings import ModelSettings
 
 @dataclass(frozen=True)
 class LateSettings(ModelSettings):
-    """A model that gives one vector a token. What is None is as the files of the model say.
+    """A model that gives one vector a token. What is None is as the files of the model say."""
 
-    Attributes:
-        query_length: Tokens of a query, special tokens and marker included: after as many it is cut, and filled up to as many
-            where the model fills up queries.
-        query_lengths: The same by dataset, which goes before it.
-        document_length: Tokens after which a document is cut, special tokens and marker included.
-        pool_factor: How many vectors of like tokens of a document become one, about, which loses something; None for all vectors.
-    """
-
+    # tokens of a query, special tokens and marker included: after as many it is cut, and filled up to as many where the model
+    # fills up queries
     query_length: int | None = None
-    query_lengths: Mapping[str, int] = field(default_factory=dict)
-    document_length: int | None = None
+    query_lengths: Mapping[str, int] = field(default_factory=dict)  # the same by dataset, which goes before it
+    document_length: int | None = None  # tokens after which a document is cut, special tokens and marker included
+    # how many vectors of like tokens of a document become one, about, which loses something; None for all vectors
     pool_factor: int | None = None
 
     def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":

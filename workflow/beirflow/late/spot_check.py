@@ -7,6 +7,7 @@ vectors, text by text in double and with nothing of ``search.py``.
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
 
     settings: LateSettings
     made = "encoded", "vectors"
-    of_queries = QUERY_TOKEN_VECTORS
+    of_queries, of_chunk = QUERY_TOKEN_VECTORS, TOKEN_VECTORS
     tolerance = TOLERANCE
 
     @property
@@ -98,7 +99,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         if not ids:
             return ""
         with on_device(self.subject):
-            every = self._encode("documents", texts, replace(self.settings, pool_factor=None))
+            every = _together(self._encoder("documents", replace(self.settings, pool_factor=None)), texts)
         _, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", pa.array(ids), self.most_others))
         asked, factor = self.stored_queries(rows).vectors.astype(np.float64), self.settings.pool_factor or 1
         for doc_id, own, means in zip(ids, np.split(every.vectors.astype(np.float64), every.starts[1:-1]), stored, strict=True):
@@ -153,15 +154,26 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
 
     def represent(self, sample: TextSample[TokenVectors]) -> TokenVectors:
         """Encode the texts again."""
-        return self._encode(sample.kind, sample.texts, self.settings)
+        return _together(self.model(sample.kind), sample.texts)
 
-    def _encode(self, kind: Kind, texts: list[str], settings: LateSettings) -> TokenVectors:
+    def load(self, kind: Kind) -> TokenEncoder:
+        """Load the encoder."""
+        return self._encoder(kind, self.settings)
+
+    def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
+        """Return the rows of the texts of a batch."""
+        return np.asarray(self.model(texts.kind).batch_of(texts.texts, row))
+
+    def _encoder(self, kind: Kind, settings: LateSettings) -> TokenEncoder:
         settings = self.subject.with_model_of_here(settings)
-        encoder = TokenEncoder(settings, model_folder(settings), kind, precision=self.precision, **self.subject.computing)
-        return TokenVectors.together(list(encoder.windows(texts)))
+        return TokenEncoder(settings, model_folder(settings), kind, precision=self.precision, **self.subject.computing)
 
     def _path(self, pattern: Pattern, **chunk: int) -> str:
         return str(self.subject.file(pattern(**self.names, **chunk)))
+
+
+def _together(encoder: TokenEncoder, texts: list[str]) -> TokenVectors:
+    return TokenVectors.together(list(encoder.windows(texts)))
 
 
 def _sums(tokens: np.ndarray, firsts: np.ndarray, documents: TokenVectors) -> np.ndarray:

@@ -7,8 +7,7 @@ HierarchicalTokenPooling with ``normalize_embeddings=False``.
 
 import numpy as np
 
-PROTECTED = 1
-"""Vectors at the beginning that are not pooled: that of the first special token."""
+PROTECTED = 1  # vectors at the beginning that are not pooled: that of the first special token
 
 LOSSY = "vectors of like tokens are averaged, so that scores are not those of all tokens"
 """Label of such systems in records and tables."""

@@ -14,25 +14,18 @@ from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
 FORMAT = b"beirflow token vectors 1"
 
-SEGMENT_TOKENS = 1 << 17
-"""Vectors after which a segment ends: 32 MiB of 128 dimensions."""
+SEGMENT_TOKENS = 1 << 17  # vectors after which a segment ends: 32 MiB of 128 dimensions
 
-LONGEST = 1.01
-"""Largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers."""
+LONGEST = 1.01  # largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers
 
 _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
 
 
 class TokenVectors(NamedTuple):
-    """The vectors of the tokens of n texts.
+    """The vectors of the tokens of n texts."""
 
-    Attributes:
-        counts: Tokens of each text, above 0, int64 of shape (n,).
-        vectors: One after another, float16 of shape (tokens, dim).
-    """
-
-    counts: np.ndarray
-    vectors: np.ndarray
+    counts: np.ndarray  # tokens of each text, above 0, int64 of shape (n,)
+    vectors: np.ndarray  # one after another, float16 of shape (tokens, dim)
 
     @property
     def starts(self) -> np.ndarray:
@@ -52,17 +45,11 @@ class TokenVectors(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Some texts of a table, and the rows that have them.
+    """Some texts of a table, and the rows that have them."""
 
-    Attributes:
-        texts: Their vectors.
-        rows: Rows of the table, int32 of shape (rows,).
-        text: Number of each row's text in this segment, int32 of shape (rows,).
-    """
-
-    texts: TokenVectors
-    rows: np.ndarray
-    text: np.ndarray
+    texts: TokenVectors  # their vectors
+    rows: np.ndarray  # rows of the table, int32 of shape (rows,)
+    text: np.ndarray  # number of each row's text in this segment, int32 of shape (rows,)
 
 
 class SegmentWriter:

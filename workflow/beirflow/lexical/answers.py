@@ -13,8 +13,7 @@ from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
-IN_MEMORY = 4.0
-"""Memory of postings relative to the disk, where they are compressed."""
+IN_MEMORY = 4.0  # memory of postings relative to the disk, where they are compressed
 
 
 def open_answers(asked: Asked) -> Opened:
@@ -30,7 +29,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids, settings.ties)
 
     def fields_of(query: str) -> tuple[AnalyzedQueries, list[ScoredField]]:
-        analyzed = analyze_queries(pa.array([query], pa.string()))
+        analyzed = analyze_queries(pa.array([query], pa.string()), settings)
         return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
 
     _, fields = fields_of("")  # whose inverse norms no query changes

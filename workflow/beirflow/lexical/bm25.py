@@ -45,19 +45,39 @@ def length_codes(lengths: np.ndarray) -> np.ndarray:
 
 
 def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.ndarray:
-    """Return the weights of n terms in a field, float32.
+    """Return the weights of n terms in a field, float32 of shape (n,).
 
-    Args:
-        frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
-        boosts: How often the query has each term, shape (n,).
-        documents: Documents whose field has a term at all.
-
-    Returns:
-        float32 of shape (n,).
+    ``frequencies`` is the number of documents whose field has each term, integers from 1, ``boosts`` how often the query has it,
+    or its weight there, both of shape (n,), and ``documents`` the number of documents whose field has a term at all.
     """
     # The C library's logarithm, as Java's is within an ulp of it; numpy's depends on the processor.
     idf = np.array([math.log(1 + (documents - df + 0.5) / (df + 0.5)) for df in frequencies.tolist()], dtype=np.float32)
     return boosts.astype(np.float32) * idf
+
+
+def query_weights(
+    frequencies: np.ndarray, counts: np.ndarray, lengths: np.ndarray, field: FieldStatistics, k1: float, b: float
+) -> np.ndarray:
+    """Return the weights that n terms have if the query is a document too (BM25 in BRIGHT; Anserini's ``-bm25.querySide``).
+
+    The weight is ``idf * tf / (tf + k1 * (1 - b + b * length / avgdl))`` with the statistics of the documents, in float32 and in
+    Anserini's order; the length is exact.
+
+    Args:
+        frequencies: Documents of the corpus whose field has each term, integers from 1 of shape (n,).
+        counts: How often the query has each term, float32 of shape (n,).
+        lengths: Terms of the query, shape (n,).
+        field: The field in the whole corpus.
+        k1: As for documents.
+        b: As for documents.
+
+    Returns:
+        float32 of shape (n,).
+    """
+    one, slow, part = np.float32(1), np.float32(k1), np.float32(b)
+    mean = np.float32(field.terms) / np.float32(field.documents)
+    idf = weights(frequencies, np.ones_like(counts), field.documents)
+    return idf * (counts / (counts + slow * (one - part + part * (lengths.astype(np.float32) / mean))))
 
 
 def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarray:
@@ -75,13 +95,8 @@ def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarra
 def scores(weight: np.ndarray, counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
     """Return the scores of terms in documents, float32 of shape (n,).
 
-    Args:
-        weight: Weights of the terms, float32 of shape (n,).
-        counts: How often the documents have them, integers of shape (n,); where 0, the score is not defined.
-        inverse: The inverse norms of the documents, float32 of shape (n,).
-
-    Returns:
-        float32 of shape (n,).
+    Of the same shape are their ``weight``, how often the documents have them, ``counts``, where 0 leaves the score undefined, and
+    the ``inverse`` norms of the documents.
     """
     with np.errstate(invalid="ignore"):  # 0 times infinity, where a document does not have the term
         return weight - weight / (np.float32(1) + counts.astype(np.float32) * inverse)

@@ -1,7 +1,12 @@
 """The family of lexical systems, as the experiment sees it."""
 
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.catalogue.schema import nearest
 from beirflow.expansions.models import model_problem
 from beirflow.expansions.settings import Expansion
 from beirflow.files.layout import (
@@ -16,10 +21,10 @@ from beirflow.files.layout import (
 )
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs.family import TOOK, Family, Record, Setting, Stage
+from beirflow.postings.languages import ANALYZERS, ENGLISH, REFUSED
+from beirflow.runs.family import TOOK, Family, Record, Setting, Stage, System
 
-WORD_BYTES = 1.3
-"""Bytes of postings for each word; 1.2 on NFCorpus and SciFact."""
+WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
 
 COUNTED = (*TOOK, "counts", "analyzer", "statistics")
 
@@ -39,8 +44,17 @@ class LexicalFamily(Family):
     searches = Stage("search_index", chunked=True, pair=2e-9)
     other_stages = (Stage("sum_statistics", word=1e-8),)
 
+    def system(self, name: str, entry: Mapping[str, Any]) -> System:
+        """Make a system; unless its entry states an analyzer, that of each dataset is the one of its language."""
+        return super().system(name, entry if "analyzer" in entry else {**entry, "analyzers": _analyzers()})
+
     def problem(self, settings: LexicalSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
+        if settings.analyzer not in ANALYZERS:
+            return Setting("analyzer", settings.analyzer, _unknown(settings.analyzer))
+        if settings.query_weights == "bm25" and settings.searched != ("contents",):
+            todo = "queries are weighed in title and text as one field; use fields: [contents], and no field of queries"
+            return Setting("query_weights", "bm25", todo)
         if settings.expansion and settings.weights:
             return Setting(
                 "weights", settings.weights.name, "weighed words cannot be combined with queries; remove one of the two"
@@ -57,6 +71,19 @@ class LexicalFamily(Family):
                 return Setting(f"{key}.model", added.model, found)
         return None
 
+    def problems_on(self, settings: LexicalSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return the datasets whose language has no analyzer here."""
+        by_dataset = {dataset: settings.analyzers[dataset] for dataset in datasets if dataset in settings.analyzers}
+        return [
+            Setting("analyzer", analyzer, f"that of the language of {dataset}; {_unknown(analyzer)}")
+            for dataset, analyzer in by_dataset.items()
+            if analyzer not in ANALYZERS
+        ]
+
+    def for_dataset(self, settings: LexicalSettings, dataset: str, corpus: str) -> LexicalSettings:
+        """Return the settings with the analyzer of a dataset's language."""
+        return settings.for_dataset(dataset)
+
     def learns(self, settings: LexicalSettings) -> bool:
         """Test whether a model adds to the documents."""
         return settings.added is not None
@@ -69,9 +96,9 @@ class LexicalFamily(Family):
         """Return the postings of every chunk, and the statistics of the corpus."""
         return (POSTINGS, STATISTICS, STATISTICS_RECORD)
 
-    def index(self, settings: LexicalSettings) -> Index:
-        """Return the postings that are searched."""
-        return settings.index
+    def indexes(self, settings: LexicalSettings) -> list[Index]:
+        """Return the postings that are searched, of datasets in each language."""
+        return [settings.index, *(settings.for_dataset(dataset).index for dataset in settings.analyzers)]
 
     def added(self, settings: LexicalSettings) -> Expansion | None:
         """Return what is added to the documents."""
@@ -90,6 +117,20 @@ class LexicalFamily(Family):
     def stored_bytes(self, settings: LexicalSettings, documents: int, words: float) -> float:
         """Return the bytes of the postings of documents."""
         return WORD_BYTES * words * documents
+
+
+@cache
+def _analyzers() -> dict[str, str]:
+    """Return by dataset of the catalogue that is not in English the analyzer of its language, here or not."""
+    kinds = load_catalogue().kinds
+    every = {name: f"lucene-{kind['language'].lower()}" for name, kind in kinds.items() if kind["language"] != "Multilingual"}
+    return {name: analyzer for name, analyzer in every.items() if analyzer != ENGLISH}
+
+
+def _unknown(analyzer: str) -> str:
+    if analyzer in REFUSED:
+        return f"{REFUSED[analyzer]}; none is here. State another analyzer, such as lucene-yoruba, which cuts at white space"
+    return f"allowed are {', '.join(ANALYZERS)}{nearest(analyzer, ANALYZERS)}"
 
 
 FAMILY = LexicalFamily()

@@ -3,15 +3,13 @@
 from typing import NamedTuple
 
 from beirflow.expansions.settings import WordWeights, WrittenQueries
-
-ANALYZER = "lucene-english"
-"""The only analyzer; another one, or a change of the terms, needs another name."""
+from beirflow.postings.languages import ENGLISH
 
 
 class Index(NamedTuple):
     """Settings that decide over the postings of a corpus."""
 
-    analyzer: str = ANALYZER  # of texts into terms
+    analyzer: str = ENGLISH  # of texts into terms
     expansion: str | None = None  # name of what is added to the documents; None where nothing is
     use: str = ""  # "append" or "field"; or how weights become frequencies, "sqrt" or "none"; empty where nothing is added
 

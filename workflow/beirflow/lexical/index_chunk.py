@@ -19,11 +19,9 @@ from beirflow.lexical.index import Index
 from beirflow.lexical.indexing import Texts, WeightedWords, index_texts, index_words
 from beirflow.lexical.postings import Postings, made_with, write_postings
 
-BATCH_DOCUMENTS = 4096
-"""Number of documents that are read at once."""
+BATCH_DOCUMENTS = 4096  # number of documents that are read at once
 
-HUNDRED = 100
-"""Count of a word of the weight 1 (DeepCT, section 3.2)."""
+HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 
 Advance = Callable[[int], None]
 
@@ -40,17 +38,8 @@ def index_chunk(
 ) -> None:
     """Analyse the documents of one chunk and write their postings and record, which serve every system with this index.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk.
-        index: The analyzer, and what is added to the documents.
-        output_path: Postings to write, and their record.
-        job: The job, for the record.
-        expansion_path: What is added to the documents of the chunk, next to its record; None where nothing is.
-        threads: Threads to compute with.
-
-    Raises:
-        DataError: The chunk, or what is added to it, was changed after it was written.
+    ``expansion_path`` is added to the documents, next to its record. Raises DataError if the chunk or the expansion was changed
+    after it was written.
     """
     start = time.perf_counter()
     inputs = {documents_path: recorded_digest(documents_path)}
@@ -85,8 +74,8 @@ def index_documents(
     if added:
         added.check_rows(chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
-        return index_words(_counted(_words(added, index.use), advance), threads)
-    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads)
+        return index_words(_counted(_words(added, index.use), advance), threads, index.analyzer)
+    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads, index.analyzer)
 
 
 def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:

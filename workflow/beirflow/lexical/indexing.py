@@ -4,6 +4,7 @@ Texts are read in batches; what a batch leaves is two numbers for each of its te
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +15,14 @@ from beirflow.files.background import map_ahead
 from beirflow.files.errors import DataError
 from beirflow.lexical.postings import Postings
 from beirflow.postings.analyzer import Pieces, Vocabulary, cut, large_strings
+from beirflow.postings.languages import ENGLISH
 
 BATCH_BYTES = 1 << 24
 """Maximum bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""
 
-Texts = tuple[pa.Array, pa.Array]
-"""Titles and texts of some documents, as many of both, strings; nulls count as empty."""
+Texts = tuple[pa.Array, pa.Array]  # titles and texts of some documents, as many of both, strings; nulls count as empty
 
-MOST_TERMS = 1 << 24
-"""Maximum number of terms of a document of weighted words: larger frequencies are not exact in float32."""
+MOST_TERMS = 1 << 24  # maximum number of terms of a document of weighted words: larger frequencies are not exact in float32
 
 FILLED = r"[^\x00-\x20]"
 """Filled text by Anserini, which calls Java's ``String.trim``: white space is every character up to the space, and no other."""
@@ -46,15 +46,15 @@ class _Counts(NamedTuple):
     counts: np.ndarray  # uint32 of shape (n,)
 
 
-def index_texts(batches: Iterable[Texts], threads: int = 1) -> Postings:
+def index_texts(batches: Iterable[Texts], threads: int = 1, analyzer: str = ENGLISH) -> Postings:
     """Analyse the documents of a chunk, in batches of titles and texts, of any sizes; the postings do not depend on the batches.
 
     ``threads``, besides the calling one, cut texts into pieces.
     """
-    vocabulary = Vocabulary()
+    vocabulary = Vocabulary(analyzer)
     counts, lengths, filled = [], [], []
     documents = 0
-    for batch in map_ahead(_cut, _small_batches(batches), threads):
+    for batch in map_ahead(partial(_cut, analyzer=analyzer), _small_batches(batches), threads):
         terms, texts = vocabulary.number(batch.pieces)
         size = len(batch.text_filled)
         lengths.append(np.bincount(texts, minlength=2 * size).astype(np.int32).reshape(2, size))
@@ -75,15 +75,15 @@ class WeightedWords(NamedTuple):
     documents: int  # n
 
 
-def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
+def index_words(batches: Iterable[WeightedWords], threads: int = 1, analyzer: str = ENGLISH) -> Postings:
     """Index documents as if their texts were their words, each as often as it counts, one after another; titles are empty.
 
     Raises DataError if a document has more than :data:`MOST_TERMS` terms.
     """
-    vocabulary = Vocabulary()
+    vocabulary = Vocabulary(analyzer)
     counts, lengths, filled = [], [], []
     documents = 0
-    for batch, pieces in map_ahead(_cut_words, batches, threads):
+    for batch, pieces in map_ahead(partial(_cut_words, analyzer=analyzer), batches, threads):
         terms, word = vocabulary.number(pieces)
         rows, times = batch.rows[word], batch.frequencies[word]
         length = np.bincount(rows, weights=times, minlength=batch.documents)
@@ -104,11 +104,11 @@ def index_words(batches: Iterable[WeightedWords], threads: int = 1) -> Postings:
     return _postings(vocabulary.terms, counts, lengths, filled)
 
 
-def _cut_words(batch: WeightedWords) -> tuple[WeightedWords, Pieces]:
+def _cut_words(batch: WeightedWords, analyzer: str) -> tuple[WeightedWords, Pieces]:
     """Cut words that count and are more than white space, each as a text of its own."""
     there = (batch.frequencies > 0) & pc.match_substring_regex(batch.words, FILLED).to_numpy(zero_copy_only=False)
     kept = batch._replace(words=batch.words.filter(pa.array(there)), rows=batch.rows[there], frequencies=batch.frequencies[there])
-    return kept, cut(kept.words)
+    return kept, cut(kept.words, analyzer)
 
 
 def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArray, pa.LargeStringArray]]:
@@ -124,9 +124,9 @@ def _small_batches(batches: Iterable[Texts]) -> Iterator[tuple[pa.LargeStringArr
             start = stop
 
 
-def _cut(batch: tuple[pa.LargeStringArray, pa.LargeStringArray]) -> _Batch:
+def _cut(batch: tuple[pa.LargeStringArray, pa.LargeStringArray], analyzer: str) -> _Batch:
     filled = (pc.match_substring_regex(texts, FILLED).to_numpy(zero_copy_only=False) for texts in batch)
-    return _Batch(cut(pa.concat_arrays(batch)), *filled)
+    return _Batch(cut(pa.concat_arrays(batch), analyzer), *filled)
 
 
 def _count(keys: np.ndarray) -> _Counts:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from beirflow.files.verified import damaged
 from beirflow.files.writing import atomic_path
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.postings.languages import SNOWBALL, SNOWBALL_VERSION
 
 FORMAT = b"beirflow postings 2"
 
@@ -30,8 +31,7 @@ PART_POSTINGS = 1 << 20
 TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
 DOCUMENT_COLUMNS = ("title_lengths", "text_lengths", "title_filled", "text_filled")
-PARTS = "part_terms"
-"""Column with the first term of each part, by its place, int64."""
+PARTS = "part_terms"  # column with the first term of each part, by its place, int64
 
 
 @dataclass(frozen=True)
@@ -176,4 +176,6 @@ def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
 def made_with(analyzer: str) -> dict[str, str]:
     """Return the analyzer, the processor and the versions of the packages that make postings, for records."""
     versions = {"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    if analyzer in SNOWBALL:
+        versions |= {"PyStemmer": SNOWBALL_VERSION}
     return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.files.errors import DataError
-from beirflow.lexical.bm25 import inverse_norms, weights
+from beirflow.lexical.bm25 import inverse_norms, query_weights, weights
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics
 from beirflow.postings.analyzer import Vocabulary, cut, large_strings
@@ -20,6 +20,7 @@ class AnalyzedQueries(NamedTuple):
     terms: pa.LargeStringArray  # different terms of all queries in byte order, of shape (t,)
     pair_terms: np.ndarray  # term of each pair, as its place in "terms", int64 of shape (p,)
     repeats: np.ndarray  # how often a query has the term, int64 of shape (p,)
+    lengths: np.ndarray  # terms of the query, where they decide over weights, else 0; int64 of shape (p,)
     pairs: np.ndarray  # pairs of each query, in byte order of their terms, query after query, int64 of shape (n,)
     starts: np.ndarray  # where the pairs of each query begin, and n, int64 of shape (queries + 1,)
 
@@ -32,10 +33,10 @@ class ScoredField(NamedTuple):
     inverse_norms: np.ndarray  # by the code of a document's length, float32 of shape (256,)
 
 
-def analyze_queries(texts: pa.Array | pa.ChunkedArray) -> AnalyzedQueries:
+def analyze_queries(texts: pa.Array | pa.ChunkedArray, settings: LexicalSettings) -> AnalyzedQueries:
     """Analyse the texts of queries as documents are; a query of stop words has no terms."""
-    vocabulary = Vocabulary()
-    numbers, queries = vocabulary.number(cut(large_strings(texts)))
+    vocabulary = Vocabulary(settings.analyzer)
+    numbers, queries = vocabulary.number(cut(large_strings(texts), settings.analyzer))
     names = pa.array(vocabulary.terms, pa.large_string())
     order = pc.sort_indices(names).to_numpy()
     place = np.empty(len(names), np.int64)
@@ -43,9 +44,13 @@ def analyze_queries(texts: pa.Array | pa.ChunkedArray) -> AnalyzedQueries:
     # One number for each pair sorts faster than two.
     occurrences, repeats = np.unique(queries.astype(np.int64) << 32 | place[numbers], return_counts=True)
     query, term = occurrences >> 32, occurrences & 0xFFFFFFFF
-    distinct, pairs = np.unique(term << 32 | repeats, return_inverse=True)
+    lengths = np.bincount(queries, minlength=len(texts))[query] if settings.query_weights == "bm25" else np.zeros_like(query)
+    kinds, kind = np.unique(repeats << 32 | lengths, return_inverse=True)
+    distinct, pairs = np.unique(term << 32 | kind, return_inverse=True)
+    of_pair = kinds[distinct & 0xFFFFFFFF]
     starts = np.searchsorted(query, np.arange(len(texts) + 1))
-    return AnalyzedQueries(names.take(pa.array(order)), distinct >> 32, distinct & 0xFFFFFFFF, pairs, starts)
+    terms = names.take(pa.array(order))
+    return AnalyzedQueries(terms, distinct >> 32, of_pair >> 32, of_pair & 0xFFFFFFFF, pairs, starts)
 
 
 def weigh(
@@ -63,7 +68,10 @@ def weigh(
             continue
         known = found > 0
         weight = np.zeros(len(found), np.float32)
-        weight[known] = weights(found[known], queries.repeats[known], counted.documents)
+        boosts = queries.repeats[known].astype(np.float32)
+        if settings.query_weights == "bm25":
+            boosts = query_weights(found[known], boosts, queries.lengths[known], counted, settings.k1, settings.b)
+        weight[known] = weights(found[known], boosts, counted.documents)
         fields.append(ScoredField(name, weight, inverse_norms(counted, settings.k1, settings.b)))
     if not fields:
         names = " and ".join(settings.fields)

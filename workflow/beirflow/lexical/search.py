@@ -18,11 +18,9 @@ from beirflow.postings.search import Cut, Lists, WantedLists, ranked, search_lis
 from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import places_of
 
-BLOCK_POSTINGS = 1 << 25
-"""Number of postings that are scored for a block of queries and kept until it is done, 12 bytes each."""
+BLOCK_POSTINGS = 1 << 25  # number of postings that are scored for a block of queries and kept until it is done, 12 bytes each
 
-SLICE_POSTINGS = 1 << 16
-"""Number of postings of a part that are scored at a time."""
+SLICE_POSTINGS = 1 << 16  # number of postings of a part that are scored at a time
 
 MATCH = float(np.finfo(np.float64).tiny)
 """Score of a term whose score rounds to 0: no sum changes, but the document has been found."""

@@ -28,17 +28,8 @@ def search_index(
 ) -> None:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
-    Args:
-        request: The chunk and the documents to keep.
-        settings: The system.
-        postings_path: The postings of the chunk, with their record.
-        statistics_path: The statistics of the corpus, with their record.
-        job: The job, for the record of the run.
-        expansion_path: What was added to the documents of the chunk; only its record is read, for what it cost.
-        threads: Threads to compute with.
-
-    Raises:
-        DataError: A file is not the one that was recorded, belongs to another corpus, or no document has a term at all.
+    Of the expansion that was added to the documents only the record is read, for what it cost. Raises DataError if a file is not
+    the one that was recorded, belongs to another corpus, or no document has a term at all.
     """
     corpus = request.corpus
     read = job.digests({path: recorded_digest(path) for path in (corpus.documents_path, corpus.queries_path)})
@@ -58,7 +49,7 @@ def search_index(
         def open_chunk(ids: Ids) -> OpenedChunk:
             def search() -> tuple[Hits, int]:
                 ordering = background.submit(byte_order, ids.documents, settings.ties)
-                analyzed = analyze_queries(read_table(corpus.queries_path)["text"])
+                analyzed = analyze_queries(read_table(corpus.queries_path)["text"], settings)
                 statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
                 frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
                 fields = weigh(analyzed, settings, statistics, frequencies)

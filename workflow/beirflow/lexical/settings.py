@@ -1,11 +1,12 @@
 """The settings of a lexical system."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from beirflow.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.lexical.index import ANALYZER, Index
+from beirflow.lexical.index import Index
+from beirflow.postings.languages import ENGLISH
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,13 @@ class LexicalSettings:
     b: float = 0.4  # how much long documents are held back, from 0, not at all, to 1
     # "contents", title and text as one field; or "title", "text" or both, each with its own statistics, their scores added.
     fields: Sequence[str] = ("contents",)
-    analyzer: str = ANALYZER  # of texts into terms
+    analyzer: str = ENGLISH  # of texts into terms
     ties: Literal["descending", "ascending"] = "ascending"  # at the cut; Lucene's ids ascend
     expansion: WrittenQueries | None = None  # queries that are added to the documents
     weights: WordWeights | None = None  # of the words of the documents, in place of their frequencies
+    analyzers: Mapping[str, str] = field(default_factory=dict)  # by dataset in another language, where no analyzer is stated
+    # How much a term of the query counts: "counts", as often as the query has it; or "bm25", as if the query were a document.
+    query_weights: Literal["counts", "bm25"] = "counts"
 
     def __post_init__(self) -> None:
         """Convert entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
@@ -28,6 +32,10 @@ class LexicalSettings:
             given: Any = getattr(self, key)
             if isinstance(given, Mapping):
                 object.__setattr__(self, key, kind(**given))  # of a frozen class
+
+    def for_dataset(self, dataset: str) -> "LexicalSettings":
+        """Return the settings for a dataset, with the analyzer of its language."""
+        return replace(self, analyzer=self.analyzers.get(dataset, self.analyzer), analyzers={})
 
     @property
     def added(self) -> Expansion | None:

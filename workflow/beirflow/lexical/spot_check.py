@@ -29,7 +29,8 @@ from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a lexical system on one corpus: of its postings, its run, and what a model added to documents."""
-    postings = PostingsCheck(subject, subject.system.settings, sample, random)
+    settings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+    postings = PostingsCheck(subject, settings, sample, random)
     return [*expansion_checks(subject, sample, random, analyze), *postings.checks()]
 
 
@@ -94,11 +95,14 @@ class PostingsCheck(SearchCheck):
         if self.settings.weights:
             terms: Counter[str] = Counter()
             for word, weight in added:
-                for term in analyze(word):
+                for term in self._analyze(word):
                     terms[term] += round(100 * (weight**0.5 if self.settings.weights.scale == "sqrt" else weight))
             return Counter(), +terms
         in_title, in_text = self._texts(title, text, added)
-        return Counter(analyze(in_title)), Counter(analyze(in_text))
+        return Counter(self._analyze(in_title)), Counter(self._analyze(in_text))
+
+    def _analyze(self, text: str) -> list[str]:
+        return analyze(text, self.settings.analyzer)
 
     def _texts(self, title: str, text: str, added: list[Any]) -> tuple[str, str]:
         """Return the two fields of a document."""
@@ -115,7 +119,7 @@ class PostingsCheck(SearchCheck):
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""
-        analyzed = analyze_queries(queries["text"])
+        analyzed = analyze_queries(queries["text"], self.settings)
         statistics = self._path(STATISTICS(**self.names))
         record = read_json(self._path(STATISTICS_RECORD(**self.names)))
         frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}

@@ -22,8 +22,7 @@ from beirflow.lexical.index import Index
 from beirflow.lexical.postings import Postings, made_with, open_postings, places_in_order
 from beirflow.runs.searched import places_of
 
-PENDING_TERMS = 1 << 22
-"""Number of terms of chunks that wait to be added up: some 40 bytes each."""
+PENDING_TERMS = 1 << 22  # number of terms of chunks that wait to be added up: some 40 bytes each
 
 FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
 """The column of :class:`~beirflow.lexical.postings.Postings` that counts the documents of each field."""
@@ -53,14 +52,8 @@ class CorpusStatistics(NamedTuple):
 def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: str, job: Job) -> None:
     """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
 
-    Args:
-        postings_paths: The postings of chunk 0, 1, …, each with its record.
-        index: What they are postings of.
-        output_path: Parquet of the terms to write, and the record with the other counts.
-        job: The job, for the record.
-
-    Raises:
-        DataError: Postings were damaged, or are not all of one corpus.
+    ``output_path`` is the Parquet of the terms; its record has the other counts. Raises DataError if postings were damaged, or
+    are not all of one corpus.
     """
     start = time.perf_counter()
     corpus: dict[str, str] = {}

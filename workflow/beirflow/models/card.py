@@ -17,38 +17,23 @@ INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/inst
 
 @dataclass(frozen=True)
 class Step:
-    """One module of a model.
+    """One module of a model."""
 
-    Attributes:
-        kind: ``transformer``, ``static``, ``words``, ``pooling``, ``dense``, ``layer_norm`` or ``normalize``.
-        folder: Where its files are, below the folder of the model; empty for that folder itself.
-        settings: What its own configuration says, as far as it changes vectors.
-    """
-
-    kind: str
-    folder: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    kind: str  # ``transformer``, ``static``, ``words``, ``pooling``, ``dense``, ``layer_norm`` or ``normalize``
+    folder: str = ""  # where its files are, below the folder of the model; empty for that folder itself
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what its own configuration says, as far as it changes vectors
 
 
 @dataclass(frozen=True)
 class Card:
-    """Recipe of a model that turns texts into vectors.
+    """Recipe of a model that turns texts into vectors."""
 
-    Attributes:
-        steps: By kind of text, the modules that it goes through, in order.
-        prompts: By kind of text, what is written before every one.
-        similarity: ``dot`` or ``cosine``; None where nothing says so.
-        dimensions: Leading dimensions that are kept; None for all.
-        open: By setting that has to be said, why the files do not say it.
-        overridden: Names of the settings that the configuration has instead of what the files say.
-    """
-
-    steps: Mapping[Kind, tuple[Step, ...]]
-    prompts: Mapping[Kind, str]
-    similarity: str | None = None
-    dimensions: int | None = None
-    open: Mapping[str, str] = field(default_factory=dict)
-    overridden: tuple[str, ...] = ()
+    steps: Mapping[Kind, tuple[Step, ...]]  # by kind of text, the modules that it goes through, in order
+    prompts: Mapping[Kind, str]  # by kind of text, what is written before every one
+    similarity: str | None = None  # ``dot`` or ``cosine``; None where nothing says so
+    dimensions: int | None = None  # leading dimensions that are kept; None for all
+    open: Mapping[str, str] = field(default_factory=dict)  # by setting that has to be said, why the files do not say it
+    overridden: tuple[str, ...] = ()  # names of the settings that the configuration has instead of what the files say
 
     def as_json(self) -> dict[str, Any]:
         """Return the card for a record."""

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from beirflow.models.json_server import JsonServer
 
-ANSWER_BYTES = 1 << 20
-"""Most bytes of an answer."""
+ANSWER_BYTES = 1 << 20  # most bytes of an answer
 
 
 class ChatAnswer(NamedTuple):
@@ -21,23 +20,14 @@ class ChatAnswer(NamedTuple):
 
 @dataclass(kw_only=True, repr=False, eq=False)  # its address may hold a password
 class ChatServer:
-    """A language model behind a server.
+    """A language model behind a server."""
 
-    Attributes:
-        url: Base address of the protocol, usually ending in ``/v1``; ``/chat/completions`` is added.
-        model: Name of the model on the server.
-        key_variable: Name of the environment variable that holds the key; None without a key.
-        parameters: Further keys of every request, such as ``temperature``.
-        attempts: Attempts before the failure of a request is one of the job.
-        timeout: Seconds without a byte after which a request has failed.
-    """
-
-    url: str
-    model: str
-    key_variable: str | None
-    parameters: Mapping[str, Any]
-    attempts: int = 8
-    timeout: float = 600.0
+    url: str  # base address of the protocol, usually ending in ``/v1``; ``/chat/completions`` is added
+    model: str  # name of the model on the server
+    key_variable: str | None  # name of the environment variable that holds the key; None without a key
+    parameters: Mapping[str, Any]  # further keys of every request, such as ``temperature``
+    attempts: int = 8  # attempts before the failure of a request is one of the job
+    timeout: float = 600.0  # seconds without a byte after which a request has failed
 
     def __post_init__(self) -> None:
         """Prepare the client."""

@@ -24,8 +24,7 @@ from beirflow.models.json_server import JsonServer, TooLargeError
 
 logger = logging.getLogger(__name__)
 
-ANSWER_BYTES = 1 << 20
-"""Most bytes of an answer for each text, and once more: a vector of 16,384 numbers has less than half."""
+ANSWER_BYTES = 1 << 20  # most bytes of an answer for each text, and once more: a vector of 16,384 numbers has less than half
 
 
 @dataclass(kw_only=True, repr=False, eq=False)  # its address may hold a password
@@ -33,30 +32,19 @@ class EmbeddingServer:
     """An encoder that asks a server.
 
     An empty text is not sent, since some servers refuse it: its vector is zeros.
-
-    Attributes:
-        url: Base address of the protocol, usually ending in ``/v1``; ``/embeddings`` is added.
-        model: Name of the model on the server.
-        query_prefix: Text before every query.
-        document_prefix: Text before every document.
-        dimensions: Requested dimensions; None to leave them to the server.
-        key_variable: Name of the environment variable that holds the key, which is in no record and no log; None without a key.
-        batch_texts: Texts of a request.
-        requests_at_once: Concurrent requests.
-        attempts: Attempts before the failure of a request is one of the job.
-        timeout: Seconds without a byte after which a request has failed.
     """
 
-    url: str
-    model: str
-    query_prefix: str = ""
-    document_prefix: str = ""
-    dimensions: int | None = None
+    url: str  # base address of the protocol, usually ending in ``/v1``; ``/embeddings`` is added
+    model: str  # name of the model on the server
+    query_prefix: str = ""  # text before every query
+    document_prefix: str = ""  # text before every document
+    dimensions: int | None = None  # requested dimensions; None to leave them to the server
+    # name of the environment variable that holds the key, which is in no record and no log; None without a key
     key_variable: str | None = None
-    batch_texts: int = 64
-    requests_at_once: int = 4
-    attempts: int = 8
-    timeout: float = 120.0
+    batch_texts: int = 64  # texts of a request
+    requests_at_once: int = 4  # concurrent requests
+    attempts: int = 8  # attempts before the failure of a request is one of the job
+    timeout: float = 120.0  # seconds without a byte after which a request has failed
 
     def __post_init__(self) -> None:
         """Prepare the client."""

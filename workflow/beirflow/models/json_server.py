@@ -23,11 +23,9 @@ from beirflow.files.outside_json import parse_json
 
 logger = logging.getLogger(__name__)
 
-BUSY = (408, 409, 425, 429)
-"""Statuses of a server that will answer later; so will one that says a status from 500 on."""
+BUSY = (408, 409, 425, 429)  # statuses of a server that will answer later; so will one that says a status from 500 on
 
-TOO_LARGE = 413
-"""Status of a server that takes fewer texts at once, such as text-embeddings-inference with more than 32."""
+TOO_LARGE = 413  # status of a server that takes fewer texts at once, such as text-embeddings-inference with more than 32
 
 PASSING = (
     requests.ConnectionError,
@@ -37,11 +35,9 @@ PASSING = (
 )
 """Errors of a connection that may be gone at the next attempt."""
 
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-"""Seconds before the second attempt, doubled for each one after it."""
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before the second attempt, doubled for each one after it
 
-NUMBER = re.compile("[0-9]{1,12}")
-"""Seconds in a header."""
+NUMBER = re.compile("[0-9]{1,12}")  # seconds in a header
 
 LONGEST_RETRY_AFTER = 600.0
 """Seconds that a server may ask to wait; where it wants more, such as the rest of a day, the job ends and says so."""
@@ -71,14 +67,10 @@ class _Key(requests.auth.AuthBase):
 
 
 class JsonServer:
-    """A server that answers JSON with JSON.
+    """A server that answers JSON with JSON, at the base address of the protocol, usually ending in ``/v1``, and a place below it.
 
-    Args:
-        url: Base address of the protocol, usually ending in ``/v1``.
-        place: What is added to it, such as ``embeddings``.
-        key_variable: Name of the environment variable that holds the key, which is in no record and no log; None without a key.
-        attempts: Attempts before the failure of a request is one of the job.
-        timeout: Seconds without a byte after which a request has failed.
+    ``key_variable`` names the environment variable that holds the key, which is in no record and no log; None without a key.
+    After so many ``attempts``, the failure of a request is one of the job; ``timeout`` counts seconds without a byte.
     """
 
     def __init__(self, url: str, place: str, *, key_variable: str | None, attempts: int, timeout: float) -> None:

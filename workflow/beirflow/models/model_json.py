@@ -9,20 +9,16 @@ from beirflow.files.errors import ModelError
 from beirflow.files.outside_json import parse_json
 
 MODULES = "modules.json"
-COLBERT = "artifact.metadata"
-"""JSON file that ColBERT writes beside its models."""
+COLBERT = "artifact.metadata"  # JSON file that ColBERT writes beside its models
 
 ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""
 
-LARGEST_JSON = 64 << 20
-"""Maximum size of a configuration, in bytes."""
+LARGEST_JSON = 64 << 20  # maximum size of a configuration, in bytes
 
-LIBRARY = "sentence_transformers."
-"""Start of the names of its classes; another class of the same name is code of the model's own."""
+LIBRARY = "sentence_transformers."  # start of the names of its classes; another class of the same name is code of the model's own
 
-TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}
-"""Name of each kind of text in the library."""
+TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library
 
 
 def listed_modules(folder: Path) -> list[dict[str, str]]:
@@ -64,15 +60,10 @@ def read_json_file(path: Path) -> Any:
 
 
 class Module(NamedTuple):
-    """A module of a model.
+    """A module of a model."""
 
-    Attributes:
-        type: Its class, with the package.
-        place: Its folder below that of the model; empty for that folder itself.
-    """
-
-    type: str
-    place: str
+    type: str  # its class, with the package
+    place: str  # its folder below that of the model; empty for that folder itself
 
     @property
     def name(self) -> str:

@@ -21,8 +21,7 @@ WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
 
-PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")
-"""The name of a part of the weights: a file beside its index."""
+PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # the name of a part of the weights: a file beside its index
 
 
 def module_folders(folder: Path) -> list[Path]:

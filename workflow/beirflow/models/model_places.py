@@ -94,14 +94,15 @@ def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
     """
     system = towers(system)[0]
     local = local_folder(system)
-    folder = local or _hub_folder(system, download)
+    folder = local or hub_folder(system, download)
     problem = model_problem(system) if local else incomplete(folder, system)
     if problem:
         raise ModelError(f"system {system.name}, model {system.model}: {problem}")
     return folder
 
 
-def _hub_folder(system: ModelSettings, download: bool) -> Path:
+def hub_folder(system: ModelSettings, download: bool) -> Path:
+    """Return the folder of a model from a hub, which is asked only to ``download``; ModelError if it cannot be fetched."""
     from huggingface_hub import snapshot_download
 
     if system.revision is None:

@@ -25,14 +25,11 @@ PRECISIONS = {
 }
 """Precision of stored weights by ONNX's number of their type, the lowest first."""
 
-NOTABLE_SHARE = 0.01
-"""Least share of a type among all numbers of a graph: fewer are constants, and no weights."""
+NOTABLE_SHARE = 0.01  # least share of a type among all numbers of a graph: fewer are constants, and no weights
 
-BESIDE = re.compile(r"[\w-][\w.-]*")
-"""The name of a file beside the graph."""
+BESIDE = re.compile(r"[\w-][\w.-]*")  # the name of a file beside the graph
 
-VARINT, EIGHT_BYTES, MESSAGE, FOUR_BYTES = 0, 1, 2, 5
-"""Kinds of fields in protobuf."""
+VARINT, EIGHT_BYTES, MESSAGE, FOUR_BYTES = 0, 1, 2, 5  # kinds of fields in protobuf
 
 PARTS: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 25: "function"},
@@ -46,15 +43,10 @@ PARTS: Mapping[str, Mapping[int, str]] = {
 
 
 class OnnxFile(NamedTuple):
-    """Facts of an ONNX file about its weights.
+    """Facts of an ONNX file about its weights."""
 
-    Attributes:
-        precision: ``float32``, or the lowest type that weights are stored in.
-        elsewhere: Names of the files beside it that hold weights.
-    """
-
-    precision: str
-    elsewhere: tuple[str, ...]
+    precision: str  # ``float32``, or the lowest type that weights are stored in
+    elsewhere: tuple[str, ...]  # names of the files beside it that hold weights
 
 
 def read_onnx(path: Path) -> OnnxFile:

@@ -20,17 +20,14 @@ from beirflow.files.errors import BeirflowError, ModelError
 from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
 from beirflow.models.settings import ModelSettings
 
-NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
-"""A module and a class in it."""
+NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
 
 SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransformersModel.__name__}"}
 """Classes of beirflow that a configuration names by one word."""
 
-MOST_FILES = 1000
-"""In the files and folders that arguments name."""
+MOST_FILES = 1000  # in the files and folders that arguments name
 
-INSTALLED = ("site-packages", "dist-packages")
-"""Folders whose packages have nothing to do with each other."""
+INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
 
 
 def class_problem(system: ModelSettings) -> str | None:

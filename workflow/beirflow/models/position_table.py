@@ -8,11 +8,9 @@ from beirflow.models.model_layout import module_folders, module_weight_files
 from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ModelSettings
 
-TABLES = ("position_embeddings.weight", "wpe.weight")
-"""Endings of the names of tables of positions, in most models and in GPT-2."""
+TABLES = ("position_embeddings.weight", "wpe.weight")  # endings of the names of tables of positions, in most models and in GPT-2
 
-MOST_HEADER_BYTES = 100_000_000
-"""Maximum size of a header; that of safetensors itself."""
+MOST_HEADER_BYTES = 100_000_000  # maximum size of a header; that of safetensors itself
 
 
 def length_problem(settings: ModelSettings, max_length: int | None) -> str | None:
@@ -28,7 +26,7 @@ def length_problem(settings: ModelSettings, max_length: int | None) -> str | Non
     except ModelError:  # said of the model
         return None
     rows = max((_table_rows(path) for path in files if path.suffix == ".safetensors"), default=0)
-    return f"the model reads at most {rows} tokens; set another max_length" if 0 < rows < max_length else None
+    return f"the model reads at most {rows} tokens; lower it" if 0 < rows < max_length else None
 
 
 def _table_rows(path: Path) -> int:

@@ -26,28 +26,18 @@ from beirflow.models.model_layout import module_folders
 
 LIBRARY = "sentence-transformers"
 
-FIRST_SAFE_VERSION = 6
-"""Earlier versions import any class that the files of a local folder name."""
+FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
 
-TOLERANCE = 1e-3
-"""Largest change of a vector, over its length, by another text in its batch or by loading the model again."""
+TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text in its batch or by loading the model again
 
 
 class SentenceTransformersModel:
-    """Encode with sentence-transformers, in float32.
+    """Encode with sentence-transformers, in float32, the model in the absolute path of a folder in its layout.
 
     Before each call, its shortest text is encoded alone and beside the longest one; before the first call, both are encoded again
-    with the model loaded a second time. If a vector changes, the model is refused.
-
-    Args:
-        model: Absolute path of a folder in the layout of sentence-transformers.
-        query_prefix: Text before every query; None for the prompt that the folder names.
-        document_prefix: Text before every document; None for the prompt that the folder names.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``; ``auto`` is the GPU of the job if there is one.
-        batch_texts: Texts in a batch.
-
-    Raises:
-        ModelError: The library is not installed, or the folder is refused.
+    with the model loaded a second time. If a vector changes, the model is refused. A prefix of None is the prompt that the folder
+    names; the device ``auto`` is the GPU of the job if there is one. Raises ModelError if the library is not installed, or the
+    folder is refused.
     """
 
     def __init__(

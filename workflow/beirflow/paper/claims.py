@@ -30,13 +30,14 @@ GRADE = "grade "  # before a grade, among those whose lengths are counted
 
 @dataclass(frozen=True)
 class PaperTables:
-    """Tables of the paper that findings are about: latency, holes, overlap of words, median lengths, and statistics."""
+    """Tables of the paper that findings are about: latency, holes, overlap of words, lengths, statistics, similarities."""
 
     efficiency_path: str
     bias_path: str
     overlap_path: str
     medians_path: str
     statistics_path: str
+    similarities_path: str
 
 
 def write_claims(*, means_paths: Sequence[str], comparison_path: str, tables: PaperTables, claims_path: str) -> None:
@@ -84,6 +85,9 @@ def _of_tables(tables: PaperTables, ours: Mapping[str, str]) -> dict[str, Any]:
             (row["dataset_a"], row["dataset_b"]): row["similarity"]
             for row in read_named_csv(tables.overlap_path).to_dict("records")
         },
+        "similarities": {
+            row["dataset"]: row for row in reversed(read_named_csv(tables.similarities_path).to_dict("records"))
+        },  # of several pairs, the first
         "without_text": {row["dataset"]: (row["without_text"], row["documents"]) for row in counted.to_dict("records")},
     }
 

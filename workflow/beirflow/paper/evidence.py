@@ -85,31 +85,26 @@ def read_scores(means_paths: Sequence[str], measure: str, facts: PaperFacts) -> 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Results of systems under the names that the paper's systems have in ``published.yaml``.
+    """Results of systems under the names that the paper's systems have in ``published.yaml``."""
 
-    Attributes:
-        scores: NDCG@10.
-        facts: The printed values.
-        median_words: By dataset and system, the median words of the documents in the first ten ranks.
-        significant: By system and dataset, the mark of a significant difference to BM25; None where nothing was tested.
-        latencies: By system, ``gpu_ms`` and ``cpu_ms`` of a query and ``index_gb``, as far as they are known.
-        measured_on: The dataset of these; that of the paper is ``dbpedia-entity``, a million documents of it.
-        holes: By system, on TREC-COVID, ``hole``, and NDCG@10 ``before`` and ``after`` additional judgements, as far as known.
-        overlap: By pair of datasets, the similarity of their words.
-        grades: By dataset and grade, the median words of the documents that were judged so.
-        without_text: By dataset, the documents that have a title alone, and all documents.
-    """
-
-    scores: Scores
-    facts: PaperFacts
+    scores: Scores  # NDCG@10
+    facts: PaperFacts  # the printed values
+    # by dataset and system, the median words of the documents in the first ten ranks
     median_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # by system and dataset, the mark of a significant difference to BM25; None where nothing was tested
     significant: Mapping[tuple[str, str], str] | None = None
+    # by system, ``gpu_ms`` and ``cpu_ms`` of a query and ``index_gb``, as far as they are known
     latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    measured_on: str = ""
+    measured_on: str = ""  # the dataset of these; that of the paper is ``dbpedia-entity``, a million documents of it
+    # by system, on TREC-COVID, ``hole``, and NDCG@10 ``before`` and ``after`` additional judgements, as far as known
     holes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    overlap: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    overlap: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by pair of datasets, the similarity of their words
+    # by dataset and grade, the median words of the documents that were judged so
     grades: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    # by dataset, the documents that have a title alone, and all documents
     without_text: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # by dataset, the columns of ``similarities.csv`` for one pair of systems
+    similarities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:
@@ -127,21 +122,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The conclusion of a finding.
+    """The conclusion of a finding."""
 
-    Attributes:
-        verdict: One of the verdicts.
-        sentence: The facts, with their numbers.
-        numbers: The numbers by name.
-        datasets: The datasets that it is over.
-        coverage: How many of the datasets that the paper's sentence is about are here; empty if it is about none.
-    """
-
-    verdict: str
-    sentence: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    datasets: Sequence[str] = ()
-    coverage: str = ""
+    verdict: str  # one of the verdicts
+    sentence: str  # the facts, with their numbers
+    numbers: Mapping[str, float] = field(default_factory=dict)  # the numbers by name
+    datasets: Sequence[str] = ()  # the datasets that it is over
+    coverage: str = ""  # how many of the datasets that the paper's sentence is about are here; empty if it is about none
 
 
 def conclude(holds: bool | None, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:

@@ -15,27 +15,21 @@ BM25 = "bm25-multifield"  # the paper's baseline, by its name in ``published.yam
 
 @dataclass(frozen=True)
 class PaperFacts:
-    """The printed values of the paper.
+    """The printed values of the paper."""
 
-    Attributes:
-        systems: By name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more.
-        datasets: By name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``,
-            ``queries`` and more.
-        ndcg: By system and dataset, NDCG@10.
-        efficiency: By system ``gpu_ms`` and ``cpu_ms``, milliseconds of a query, and ``index_gb``, as quoted elsewhere.
-        median_words: By dataset and system, the median words of what is retrieved.
-        not_comparable: By dataset, the ``measures`` whose values may not be compared, and the ``reason``.
-        made_otherwise: By system, how its values were made otherwise than ours, where that is so.
-        scope: Every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``.
-    """
-
+    # by name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more
     systems: Mapping[str, Mapping[str, Any]]
+    # by name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``, ``queries``
+    # and more
     datasets: Mapping[str, Mapping[str, Any]]
-    ndcg: Mapping[tuple[str, str], float]
+    ndcg: Mapping[tuple[str, str], float]  # by system and dataset, NDCG@10
+    # by system ``gpu_ms`` and ``cpu_ms``, milliseconds of a query, and ``index_gb``, as quoted elsewhere
     efficiency: Mapping[str, Mapping[str, float]]
-    median_words: Mapping[str, Mapping[str, float]]
+    median_words: Mapping[str, Mapping[str, float]]  # by dataset and system, the median words of what is retrieved
+    # by dataset, the ``measures`` whose values may not be compared, and the ``reason``
     not_comparable: Mapping[str, Mapping[str, Any]]
-    made_otherwise: Mapping[str, str]
+    made_otherwise: Mapping[str, str]  # by system, how its values were made otherwise than ours, where that is so
+    # every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``
     scope: Sequence[Mapping[str, Any]]
 
     @property

@@ -1,6 +1,6 @@
 """Draw the figures of the BEIR paper from the tables beside them, as PDF and SVG; the same tables give the same bytes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,18 @@ OWN = "of your own"
 ALONE = "There are fewer than two datasets: there is no overlap to show."
 
 
-def draw_figures(*, folder: str, style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures beside their tables; ``style`` has the arguments of :func:`~beirflow.report.figure_style.house_style`."""
+def draw_figures(*, folder: str, pairs: Sequence[Sequence[str]] = (), style: Mapping[str, Any] | None = None) -> None:
+    """Draw all figures beside their tables.
+
+    ``pairs`` are systems that compare the same vectors by two similarities; ``style`` has the arguments of
+    :func:`~beirflow.report.figure_style.house_style`.
+    """
     draw: dict[str, Callable[[pd.DataFrame], Figure]] = {
         "overlap-heatmap": overlap_heatmap,
         "overlap-graph": partial(overlap_graph, facts=load_facts()),
         "against-baseline": against_baseline_figure,
         "lengths-retrieved": partial(length_figure, what=WORDS),
+        "lengths-similarities": partial(similarities_figure, systems=[system for pair in pairs for system in pair]),
         "lengths-judged": partial(length_figure, what="words of the judged documents, by grade"),
     }
     with house_style(**(style or {})):
@@ -91,6 +96,15 @@ def length_figure(table: pd.DataFrame, what: str) -> Figure:
     names = dict.fromkeys(name for kinds in histograms.values() for name in kinds)
     systems = [name for name in names if name not in NOT_SYSTEMS and not name.startswith("grade ")]
     return violin_panels(histograms, systems, what, 0.19)[0]
+
+
+def similarities_figure(table: pd.DataFrame, systems: Sequence[str]) -> Figure:
+    """Draw the lengths of what some systems retrieve, beside those of all and of the relevant documents."""
+    if not systems:
+        return words_only(
+            "There is no configured pair of systems that compares the same vectors by the cosine and by the dot product."
+        )
+    return length_figure(table[table["of"].isin((*NOT_SYSTEMS, *systems))], WORDS)
 
 
 def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:

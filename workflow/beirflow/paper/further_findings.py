@@ -36,6 +36,7 @@ SMALL = 3
 """Gigabytes; section 5.1: "< 3GB". Its table has 3, rounded."""
 
 FEWEST = 2  # of which one is the best
+NO_PAIR = "No two systems here compare the same vectors by the cosine and by the dot product."
 
 
 def best_everywhere(evidence: Evidence) -> Conclusion:
@@ -170,6 +171,38 @@ def lengths_of_grades(evidence: Evidence) -> Conclusion:
     )
     sentence = f"Median words by rising grade: {each}. Lengths rise on {len(rising)} and fall on {len(falling)}."
     return conclude(bool(rising and falling), sentence, {"rising": len(rising), "falling": len(falling)}, names)
+
+
+def cosine_shorter(evidence: Evidence) -> Conclusion:
+    """Test that the cosine retrieves shorter documents than the dot product of the same vectors, on every dataset."""
+    if not evidence.similarities:
+        return Conclusion(FEW_SYSTEMS, NO_PAIR)
+    words = {name: (row["cosine_words"], row["dot_words"]) for name, row in evidence.similarities.items()}
+    shorter = [name for name, (cosine, dot) in words.items() if cosine < dot]
+    medians = listed(
+        [f"{cosine:.0f} and {dot:.0f} on {dataset_labels(evidence, [name])}" for name, (cosine, dot) in words.items()]
+    )
+    sentence = (
+        f"The cosine retrieves shorter documents on {len(shorter)} of {counted(len(words), 'dataset')}; medians: {medians}."
+    )
+    return conclude(len(shorter) == len(words), sentence, {"shorter": len(shorter), "datasets": len(words)}, list(words))
+
+
+def dot_product_mixed(evidence: Evidence) -> Conclusion:
+    """Test that the dot product is better than the cosine on TREC-COVID, and worse on more than half of the other datasets."""
+    if not evidence.similarities:
+        return Conclusion(FEW_SYSTEMS, NO_PAIR)
+    points = {name: 100 * row["difference"] for name, row in evidence.similarities.items()}
+    others = [name for name in points if name not in (STUDIED, *evidence.facts.in_domain)]
+    if STUDIED not in points or not others:
+        return without_datasets("TREC-COVID and others")
+    worse = [name for name in others if points[name] < 0]
+    sentence = (
+        f"By the dot product, NDCG@10 changes by {points[STUDIED]:+.1f} points on TREC-COVID; it is lower on {len(worse)} of "
+        f"{counted(len(others), 'other dataset')}."
+    )
+    numbers = {STUDIED: points[STUDIED], "worse": len(worse), "others": len(others)}
+    return conclude(points[STUDIED] > 0 and 2 * len(worse) > len(others), sentence, numbers, [STUDIED, *others])
 
 
 def titles_alone(evidence: Evidence) -> Conclusion:

@@ -71,6 +71,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "gpu_p95_ms": Shown("GPU, 95th percentile", ",.1f", "number upright"),
         "cpu_ms": Shown("CPU, ms", ",.1f", "number upright"),
         "cpu_p95_ms": Shown("CPU, 95th percentile", ",.1f", "number upright"),
+        "batch_queries_per_second": Shown("Queries a second, in batches", ",.1f", "number upright"),
         "queries": Shown("Queries", ",.0f", "number upright"),
         "index_bytes": Shown("Index, GB", ",.3g", "number upright"),
     },
@@ -90,6 +91,16 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "printed_ndcg": Shown("NDCG@10, printed", ".4f", "number upright"),
         "printed_ndcg_annotated": Shown("annotated, printed", ".4f", "number upright"),
     },
+    "similarities": {
+        "dataset": STUB,
+        "cosine": Shown("Cosine"),
+        "dot": Shown("Dot product"),
+        "cosine_ndcg": Shown("NDCG@10, cosine", ".4f", "number"),
+        "dot_ndcg": Shown("Dot product", ".4f", "number"),
+        "difference": Shown("Difference", "+.4f", "number"),
+        "cosine_words": Shown("Median words, cosine", ",.0f", "number"),
+        "dot_words": Shown("Dot product", ",.0f", "number"),
+    },
     MEDIANS: {
         "dataset": STUB,
         "of": Shown("Of"),
@@ -105,6 +116,7 @@ CAPTIONS = {
     "table-1": ("Datasets (table 1)", "Statistics of the datasets"),
     "efficiency": ("Latency and index (section 5.1)", "Milliseconds of one query, and the size of the index"),
     "bias": ("Annotation bias (section 6)", "Unjudged documents where judgements are pooled"),
+    "similarities": ("Two similarities (appendix D)", "The same vectors, compared by the cosine and by the dot product"),
     MEDIANS: ("Lengths of documents", "Median words of retrieved and judged documents"),
 }
 """By table, its title and its caption."""
@@ -114,6 +126,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "table-1": {"close": True, "groups": [("", 5), *((COUNTED[name].label, 2) for name in NUMBERS)]},
     "efficiency": {"close": True},
     "bias": {"close": True},
+    "similarities": {"close": True},
     MEDIANS: {"tall": True},
 }
 """By table, other attributes of :class:`~beirflow.report.pages.Table`."""
@@ -136,6 +149,7 @@ def write_paper(
     bias = tables["bias"]
     pooled = bias[bias["pooled"].astype(bool) | bias["extra"].notna()]
     sections += [page_table("bias", pooled)] if len(pooled) else []
+    sections += [page_table("similarities", pairs)] if len(pairs := tables["similarities"]) else []
     sections.append(page_table(MEDIANS, tables[MEDIANS]))
     standing = facts.standing(ours)
     values = {

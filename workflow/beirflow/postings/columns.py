@@ -17,12 +17,10 @@ Column: TypeAlias = "np.ndarray | pa.Array"
 
 
 class ColumnWriter:
-    """Writer of batches of columns; the first batch decides their names and types.
+    """Writer of batches of columns to a file that is open for bytes; the first batch decides their names and types.
 
-    Args:
-        sink: A file that is open for writing bytes; Arrow would ignore that one which it opened itself cannot be closed.
-        metadata: What a reader expects to find.
-        compression: ``zstd``; or None for numbers that do not get smaller.
+    Arrow would ignore that a file which it opened itself cannot be closed. ``metadata`` is what a reader expects to find;
+    ``compression`` is ``zstd``, or None for numbers that do not get smaller.
     """
 
     def __init__(self, sink: Any, metadata: Mapping[str, bytes | str], compression: str | None = "zstd") -> None:

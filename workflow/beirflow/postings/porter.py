@@ -12,8 +12,7 @@ from collections.abc import Callable
 CONSONANTS = "[^aeiou][^aeiouy]*"
 VOWELS = "[aeiouy][aeiou]*"
 
-HAS_VOWEL = re.compile(f"(?:{CONSONANTS})?[aeiouy]").match
-"""Porter's ``*v*``."""
+HAS_VOWEL = re.compile(f"(?:{CONSONANTS})?[aeiouy]").match  # Porter's ``*v*``
 
 MEASURE_ABOVE_0 = re.compile(f"(?:{CONSONANTS})?{VOWELS}{CONSONANTS}").match
 """Porter's ``m > 0``: vowels followed by consonants, at least once."""

@@ -13,17 +13,13 @@ import numpy as np
 
 from beirflow.runs.ranking import Hits, merge_hits
 
-SLICE_QUERIES = 32
-"""Number of queries that a thread searches at a time."""
+SLICE_QUERIES = 32  # number of queries that a thread searches at a time
 
-LINE = 8
-"""Number of sums that share a cache line: to read one takes as long as to read all of them."""
+LINE = 8  # number of sums that share a cache line: to read one takes as long as to read all of them
 
-SAMPLED = 32
-"""Stride of the sample of lines that predicts the score which the best k reach."""
+SAMPLED = 32  # stride of the sample of lines that predicts the score which the best k reach
 
-SURE = 4.0
-"""Standard deviations by which the predicted score is lowered."""
+SURE = 4.0  # standard deviations by which the predicted score is lowered
 
 
 class Lists(NamedTuple):

@@ -41,8 +41,7 @@ DRAWN = 20_000  # signs of a test; their least p, times the number of systems, i
 INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
 """Columns of ``cost.csv`` of stages before the first query."""
 
-COSTS = ("milliseconds", "bytes_per_million", "price")
-"""Kinds of cost that have a front."""
+COSTS = ("milliseconds", "bytes_per_million", "price")  # kinds of cost that have a front
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,10 @@ class Prices:
 
 @dataclass(frozen=True)
 class Quality:
-    """Values of every query of all datasets.
+    """Values of every query of all datasets."""
 
-    Attributes:
-        values: By system, the values of the queries of each corpus, float64.
-        shares: Weight of each corpus in the mean over datasets; their sum is 1.
-    """
-
-    values: Mapping[str, list[np.ndarray]]
-    shares: list[float]
+    values: Mapping[str, list[np.ndarray]]  # by system, the values of the queries of each corpus, float64
+    shares: list[float]  # weight of each corpus in the mean over datasets; their sum is 1
     _weights: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:

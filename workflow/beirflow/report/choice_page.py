@@ -54,14 +54,7 @@ def write_choice(
 ) -> None:
     """Write ``choice.csv``, the page and the record of both, with the prices and budgets behind them.
 
-    Args:
-        files: The results of all systems.
-        table_path: Path of the table.
-        page_path: Path of the page.
-        manifest_path: The manifest of the results.
-        prices: Prices of the machine and of storage.
-        choice: Budgets: ``milliseconds`` and ``gigabytes``, as far as there are any.
-        job: The job that writes.
+    ``choice`` has the budgets ``milliseconds`` and ``gigabytes``, as far as there are any.
     """
     table, measure = choice_table(files, prices), files.main_measure
     known_prices = {name: price for name, price in asdict(prices).items() if price is not None}

@@ -78,8 +78,7 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
 
 VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
 
-Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]
-"""By name, the edges and counts of a histogram of lengths in words."""
+Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]  # by name, the edges and counts of a histogram of lengths in words
 
 WORDS = "words of all documents, of the relevant ones, and of the first 10 hits of each system"
 """Lengths in a figure of an inspection."""
@@ -88,8 +87,7 @@ UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 WIDE = 30  # an axis is logarithmic from this factor between its largest and smallest value
 
-plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
-"""Numbers as people write them, on an axis that is logarithmic."""
+plain = FuncFormatter(lambda value, _: f"{value:,.10g}")  # numbers as people write them, on an axis that is logarithmic
 
 
 @contextmanager

@@ -31,8 +31,7 @@ OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a que
 FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_bytes"}
 """By kind of cost, the column of its Pareto front."""
 
-Means = Mapping[tuple[str, str], Mapping[str, float]]
-"""By system and dataset, the measures."""
+Means = Mapping[tuple[str, str], Mapping[str, float]]  # by system and dataset, the measures
 
 Blocks = Sequence[Sequence[str]]
 """The datasets whose ranks are averaged, those of one corpus together: without those that any compared system was trained on."""
@@ -112,27 +111,20 @@ def ranks_table(means: Means, measure: str, blocks: Blocks) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of all systems on all datasets, both in the order of the configuration.
-
-    Attributes:
-        means: By system and dataset, the measures.
-        per_query: By system and dataset, the main measure of every query, of all forums together; float64.
-        lengths: By dataset, by name (``all documents``, ``relevant``, systems), the edges and counts of the lengths in words.
-        comparison: ``significance.csv``.
-        costs: ``cost.csv``.
-        blocks: The datasets of average ranks.
-    """
+    """Results of all systems on all datasets, both in the order of the configuration."""
 
     systems: list[str]
     baseline: str
     datasets: list[str]
     measure: str
-    means: dict[tuple[str, str], dict[str, float]]
+    means: dict[tuple[str, str], dict[str, float]]  # by system and dataset, the measures
+    # by system and dataset, the main measure of every query, of all forums together; float64
     per_query: dict[tuple[str, str], np.ndarray]
+    # by dataset, by name (``all documents``, ``relevant``, systems), the edges and counts of the lengths in words
     lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
-    comparison: pd.DataFrame
-    costs: pd.DataFrame
-    blocks: Blocks
+    comparison: pd.DataFrame  # ``significance.csv``
+    costs: pd.DataFrame  # ``cost.csv``
+    blocks: Blocks  # the datasets of average ranks
 
 
 @dataclass(frozen=True)

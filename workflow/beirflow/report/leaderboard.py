@@ -10,20 +10,20 @@ from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.evaluation.paired_tests import against
 from beirflow.evaluation.summary import (
     BETWEEN,
+    DEVIATION,
     NOT_AVERAGED,
     NOT_STATED,
     NOT_TRAINED,
     OWN_MEASURE,
     OWN_SCORE,
+    SEEDS,
     TRAINED_ON,
     TRUNCATED,
     distinct,
 )
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
-from beirflow.report.tables import MOST_FLAT, Sources
-
-SYSTEM = Column("System", number=False, classes="stub")
+from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
 
 SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
@@ -47,10 +47,13 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None)
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
     trained, cut = _trained(summary), _cut(summary)
+    spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}
     rows = []
     for row in table.rows:
-        ends = [(TRAINED if (row[0].text, name) in trained else "") + cut.get((row[0].text, name), "") for name in ("", *labels)]
-        rows.append([replace(cell, text=cell.text + end) for cell, end in zip(row, ends, strict=True)])
+        keys = [(row[0].text, column) for column in ("", *labels)]
+        marked = [(TRAINED if key in trained else "") + cut.get(key, "") for key in keys]
+        behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + mark for key, mark in zip(keys, marked, strict=True)]
+        rows.append([replace(cell, text=cell.text + text) for cell, text in zip(row, behind, strict=True)])
     return replace(table, rows=rows)
 
 
@@ -204,15 +207,11 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     means = _names(summary[summary["split"].isna()])
     if uncertainty is not None and len(uncertainty):
         sentences += _uncertainty_notes(uncertainty)
+    if SEEDS in summary:
+        sentences.append("±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.")
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
-    if _cut(summary):
-        sentences.append(
-            f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each."
-        )
-    if own := distinct(summary.get(OWN_MEASURE, ())):
-        apart = [each.removeprefix(NOT_AVERAGED) for each in own if each.startswith(NOT_AVERAGED)]
-        sentences += [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
+    sentences += _notes_of_datasets(summary)
     if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
@@ -220,6 +219,14 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return sentences
+
+
+def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
+    """Return the sentences on documents that were cut, and on measures that are not averaged together."""
+    cut = f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each."
+    apart = [each.removeprefix(NOT_AVERAGED) for each in distinct(summary.get(OWN_MEASURE, ())) if each.startswith(NOT_AVERAGED)]
+    several = [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
+    return [cut, *several] if _cut(summary) else several
 
 
 def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:

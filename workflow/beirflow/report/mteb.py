@@ -1,9 +1,13 @@
-"""Results in the forms of MTEB: the JSON of a task, and the ``model-index`` of a model card.
+"""Results in the forms of MTEB and the hub: the JSON of a task, ``model-index`` of a model card, and files of ``.eval_results``.
 
 The JSON is what ``TaskResult`` of mteb 2 reads, with measures at full precision. It says nothing that was not measured here:
 ``dataset_revision`` is no revision of the hub but ``beir-sha256-`` and the sha256 of the lines that ``sha256sum`` prints of the
 source files, since BEIR's own files were evaluated and not a copy of them; ``mteb_version``, ``kg_co2_emissions`` and ``date``
 are null; ``evaluation_time`` is the sum over all jobs, from loading models to the measures, in seconds.
+
+``eval_results/<task>.yaml``, for the folder ``.eval_results`` of a model, has the main score in percent under the ids that mteb
+2.26 gives tasks of a benchmark on the hub: ``<task>_default_<split>``, and ``<task>`` for the whole. It names no revision of the
+hub's data, since they were not evaluated.
 """
 
 import hashlib
@@ -17,6 +21,7 @@ import yaml
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.errors import DataError
+from beirflow.files.layout import EVAL_RESULT, MODEL_INDEX
 from beirflow.files.records import read_json
 from beirflow.files.writing import atomic_path
 
@@ -76,7 +81,7 @@ def _name(measure: str) -> str:
 def write_model_index(
     *, system: str, result_paths: Sequence[str], datasets: Mapping[str, str], left_out: Sequence[str], index_path: str
 ) -> None:
-    """Write the block of a model card with the results of one system; values are percentages, as in other model cards.
+    """Write the block of a model card with the results of one system, and beside it ``.eval_results``; values are percentages.
 
     ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks. Raise
     DataError if there is no task at all, which no model card may say.
@@ -92,6 +97,20 @@ def write_model_index(
     notes += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
     _write(index_path, "".join(f"# {line}\n" for line in notes) + block)
+    for result in results:
+        if "/" in (dataset := datasets[result["task_name"]]):
+            names = {"system": system, "task": result["task_name"]}
+            path = index_path.removesuffix(MODEL_INDEX(system=system)) + EVAL_RESULT(**names)
+            _write(path, yaml.safe_dump(_eval_results(result, dataset), sort_keys=False))
+
+
+def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any]]:
+    """Return the entries of one task for the folder ``.eval_results`` of a model's repository."""
+    ((split, (scores,)),) = result["scores"].items()
+    name, value = result["task_name"], round(100 * scores["main_score"], 5)
+    notes = "Measured by beirflow on the files of BEIR, not on the copies that the hub has of them"
+    ids = (f"{name}_{scores['hf_subset']}_{split}", name)
+    return [{"dataset": {"id": dataset, "task_id": each}, "value": value, "notes": notes} for each in ids]
 
 
 def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:

@@ -26,61 +26,37 @@ HEATS = 6  # shades of a column by nearness to its best number; the style has on
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        label: Its header.
-        number: Whether it holds numbers: aligned on the right, sorted by value.
-        classes: Names for the style.
-    """
-
-    label: str
-    number: bool = True
-    classes: str = "number"
+    label: str  # its header
+    number: bool = True  # whether it holds numbers: aligned on the right, sorted by value
+    classes: str = "number"  # names for the style
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table.
+    """One cell of a table."""
 
-    Attributes:
-        text: What is read.
-        value: What a column of numbers is sorted by; None, which stays last, where there is no number.
-        best: Whether it is marked as the best of those it is compared with.
-        note: A letter or mark that a note below the table explains.
-        heat: Its shade, up to ``HEATS``; 0 for none.
-    """
-
-    text: str
-    value: float | None = None
-    best: bool = False
-    note: str = ""
-    heat: int = 0
+    text: str  # what is read
+    value: float | None = None  # what a column of numbers is sorted by; None, which stays last, where there is no number
+    best: bool = False  # whether it is marked as the best of those it is compared with
+    note: str = ""  # a letter or mark that a note below the table explains
+    heat: int = 0  # its shade, up to ``HEATS``; 0 for none
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that sorts.
+    """A table that sorts."""
 
-    Attributes:
-        name: Unique on the page.
-        title: The title of its section.
-        caption: What it holds.
-        columns: From left to right; the first names the row.
-        rows: Of cells.
-        groups: Headers above the columns but the first, each with the number of columns that it spans; none if empty.
-        tall: Whether it scrolls in a frame of limited height.
-        close: Whether its columns stand close together.
-    """
-
-    name: str
-    title: str
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    name: str  # unique on the page
+    title: str  # the title of its section
+    caption: str  # what it holds
+    columns: Sequence[Column]  # from left to right; the first names the row
+    rows: Sequence[Sequence[Cell]]  # of cells
+    # headers above the columns but the first, each with the number of columns that it spans; none if empty
     groups: Sequence[tuple[str, int]] = ()
-    tall: bool = False
-    close: bool = False
+    tall: bool = False  # whether it scrolls in a frame of limited height
+    close: bool = False  # whether its columns stand close together
 
 
 class Notes:

@@ -8,17 +8,7 @@ too.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from beirflow.files.layout import (
-    INSPECTION,
-    LATENCY,
-    METRICS,
-    PAPER_STATISTICS,
-    PAPER_WORDS,
-    QRELS,
-    RUN,
-    SCORES,
-    SIGNIFICANCE,
-)
+from beirflow.files.layout import INSPECTION, LATENCY, METRICS, PAPER_STATISTICS, PAPER_WORDS, QRELS, RUN, SCORES, SIGNIFICANCE
 
 
 class Figure(NamedTuple):
@@ -103,6 +93,11 @@ PAPER_FIGURES: Mapping[str, Figure] = {
     "lengths-retrieved": Figure(
         "Lengths of retrieved documents (appendix)", "A violin for each system on every dataset.", "lengths-retrieved"
     ),
+    "lengths-similarities": Figure(
+        "Lengths by similarity (appendix D)",
+        "Violins of what the same vectors retrieve by the cosine and by the dot product.",
+        "lengths-retrieved",
+    ),
     "lengths-judged": Figure("Lengths of judged documents (figure 4)", "A violin for each grade.", "lengths-judged"),
 }
 """The figures of the page of the BEIR paper by name, in its order."""
@@ -129,6 +124,7 @@ PAPER_TABLES: Mapping[str, PaperTable] = {
     "lengths-retrieved": PaperTable("tabulate_lengths", INSPECTION),
     "lengths-judged": PaperTable("tabulate_lengths", PAPER_STATISTICS),
     "lengths-medians": PaperTable("tabulate_lengths", f"{INSPECTION}, {PAPER_STATISTICS}"),
+    "similarities": PaperTable("compare_similarities", f"{METRICS}, {INSPECTION}"),
     "bias": PaperTable("measure_bias", f"{RUN}, {QRELS}, {METRICS}"),
     "efficiency": PaperTable("tabulate_efficiency", LATENCY),
 }

@@ -76,7 +76,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
     manifest = read_json(files.manifest_path)
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
-    systems, sources = list(dict.fromkeys(summary["system"])), Sources()
+    systems, sources = list(dict.fromkeys(record["system"] for record in means)), Sources()
     comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
     uncertainty = read_named_csv(files.uncertainty_path)
     marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
@@ -111,7 +111,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
         "index": {
             "systems": systems,
-            "ranked": [row[0].text for row in results[0].rows],
+            "ranked": [row[0].text for row in results[0].rows if row[0].text in systems],
             "baseline": baseline,
             "measure": measures[0].partition("@")[0],
             "datasets": datasets,

@@ -14,6 +14,7 @@ from beirflow.evaluation.summary import CHARACTERS, PUBLISHED
 from beirflow.report.pages import Cell, Column, Notes, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
+SYSTEM = Column("System", number=False, classes="stub")
 FIRST = "number group"
 MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
 
@@ -24,8 +25,8 @@ SIGNIFICANCE = {
     "difference": ("Difference", "+.4f"),
     "low": ("95 % from", "+.4f"),
     "high": ("to", "+.4f"),
-    "effect_size": ("Effect size", "+.2f"),
     "p_holm": ("p corrected", ".5f"),
+    "effect_size": ("Effect size", "+.2f"),
     "p": ("p", ".5f"),
     "detectable": ("Detectable", ".4f"),
     "queries": ("Queries", ",.0f"),
@@ -69,7 +70,7 @@ NOT_COUNTED = (
 COUNTED = (
     "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
     " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
-    " no more than the machine used; share is that of all jobs. Jobs that shared a GPU each count all of its energy."
+    " no more than the machine used; share is that of all jobs. Jobs on one GPU have equal parts of its energy."
 )
 
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
@@ -85,7 +86,8 @@ class Sources(Notes):
         super().__init__()
         published = load_catalogue().published
         self._citations = {
-            (system, entry["source"]): "; ".join(entry[key] for key in ("citation", "note") if key in entry)
+            (system, entry["source"]): f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}"
+            + (f"; {entry['note']}" if "note" in entry else "")
             for system, entries in published.items()
             for entry in entries
         }
@@ -105,12 +107,13 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
     """Return Hole@10 of every system on every dataset; None if it was not measured."""
     if HOLES not in summary:
         return None
-    systems = list(dict.fromkeys(summary["system"]))
-    columns = [NAME, *(Column(system, classes="number upright" if len(systems) > MOST_FLAT else "number") for system in systems)]
-    datasets = summary[summary["split"].notna()]
+    of_datasets = summary[summary["split"].notna()]
+    datasets = list(dict.fromkeys(of_datasets["dataset"]))
+    upright = "number upright" if len(datasets) > MOST_FLAT else "number"
+    columns = [SYSTEM, *(Column(dataset, classes=upright) for dataset in datasets)]
     rows = [
-        [Cell(str(dataset)), *map(number, part.set_index("system")[HOLES].reindex(systems))]
-        for dataset, part in datasets.groupby("dataset", sort=False)
+        [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
+        for system, part in of_datasets.groupby("system", sort=False)
     ]
     return Table("holes", "Unjudged documents", f"{HOLES} of every system on every dataset", columns, rows, close=True)
 
@@ -119,15 +122,14 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     """Return every pair of systems on every dataset; None for a single system."""
     if comparison.empty:
         return None
-    names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems", "Higher"))]
+    names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems"))]
     columns = names + [Column(label) for label, _ in SIGNIFICANCE.values()]
     rows = []
     for row in comparison.to_dict("records"):
         pair = row["system_a"], row["system_b"]
-        higher = "" if not row["difference"] else pair[row["difference"] < 0]
         cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
-        rows.append([Cell(str(row["dataset"])), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), Cell(higher), *cells])
-    caption = "The first system minus the second"
+        rows.append([Cell(str(row["dataset"])), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), *cells])
+    caption = "The first system minus the second: the first is better where the difference is above 0"
     return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 
 

@@ -12,8 +12,7 @@ from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.answers import Asked, Opened, as_hits, as_run
 from beirflow.runs.ranking import Hits
 
-IN_MEMORY = 3.0
-"""Memory of documents relative to disk, where they are compressed."""
+IN_MEMORY = 3.0  # memory of documents relative to disk, where they are compressed
 
 
 def open_answers(asked: Asked) -> Opened:

@@ -15,7 +15,7 @@ from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Setting, Stage
 
 OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
 """Settings that a reranker takes from the system whose model it uses."""
@@ -33,10 +33,10 @@ class RerankFamily(Family):
     direct = True
     own_candidates = True
     spot_checks = "beirflow.rerank.spot_check:spot_checks"
-    follows = "beirflow.rerank.ranked_again:spot_checks"
+    follows = "beirflow.rerank.run_check:spot_checks"
     answers = "beirflow.rerank.answers:open_answers"
     stored = (PAIRS,)
-    records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring",)),)
+    records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring", *COMPUTATION)),)
     other_stages = (Stage("score_pairs", blocked=True, row=2e-2), Stage("rerank_run", row=1e-6))
 
     def problem(self, settings: RerankSettings) -> Setting | None:

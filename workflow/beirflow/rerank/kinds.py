@@ -17,15 +17,13 @@ INCREASING = (
 )
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
 
-OF_TWO = ("Identity", "Softmax", "LogSoftmax")
-"""Activations after which two logits have the order of their difference."""
+OF_TWO = ("Identity", "Softmax", "LogSoftmax")  # activations after which two logits have the order of their difference
 
 Kind = Literal["cross-encoder", "pooled-cross-encoder", "logit-score", "monot5", "qwen3-reranker"]
 
 CLASSIFIER, WRITER, LOGIT_SCORE = "ForSequenceClassification", "ForCausalLM", "LogitScore"
 
-POOLED = ["Pooling", "Dense"]
-"""Modules behind a model without a head that make a score of a pair."""
+POOLED = ["Pooling", "Dense"]  # modules behind a model without a head that make a score of a pair
 
 STATED: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
 """Language models, by class, whose kind the configuration must state: their files lack the question."""

@@ -18,8 +18,7 @@ from beirflow.files.writing import atomic_path
 
 PAIRS = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())])
 
-SCORER_CODE = "scorer_code"
-"""Key, in ``made`` of the record, of the digest of the code that was imported by name."""
+SCORER_CODE = "scorer_code"  # key, in ``made`` of the record, of the digest of the code that was imported by name
 
 logger = logging.getLogger(__name__)
 
@@ -53,15 +52,10 @@ def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str] | None]:
-    """Reuse the scores that an earlier job left for the same pairs.
+    """Reuse the scores that an earlier job left for the same pairs, in a file that may be there.
 
-    Args:
-        path: Possible file of an earlier job.
-        pairs: n pairs that need scores.
-        expected: Keys of the record or of its ``made``, ``inputs`` among them, all of which must be unchanged.
-
-    Returns:
-        float32 of shape (n,), not-a-number where there is none; and ``made`` of the record, None if no score is used.
+    ``expected`` are keys of the record or of its ``made``, ``inputs`` among them, all of which must be unchanged. Returns float32
+    of shape (pairs,), not-a-number where there is none; and ``made`` of the record, None if no score is used.
     """
     scores = np.full(pairs.num_rows, np.nan, np.float32)
     try:

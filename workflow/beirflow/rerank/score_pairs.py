@@ -26,8 +26,7 @@ from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.first_stages import FirstStages
 
-BATCH_DOCUMENTS = 8192
-"""Documents that are read at once."""
+BATCH_DOCUMENTS = 8192  # documents that are read at once
 
 COLUMNS = ["doc_id", "text", "title_bytes"]
 
@@ -35,8 +34,7 @@ OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelS
 """Settings that locate a model, whose digests identify it better; and tables of which a dataset has one entry."""
 
 
-Scoring: TypeAlias = Computing[RerankSettings]
-"""Settings of a job that scores pairs."""
+Scoring: TypeAlias = Computing[RerankSettings]  # settings of a job that scores pairs
 
 
 def score_pairs(
@@ -72,7 +70,8 @@ def score_pairs(
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], made, more, seconds = _score(scoring, new, queries, corpus.documents_path)
+            scores[missing], made, more, seconds, computation = _score(scoring, new, queries, corpus.documents_path)
+            same |= {"computation": computation} if computation and missing.all() else {}
             made |= {SCORER_CODE: scorer_code} if scorer_code else {}
             counts |= more
     write_pairs(output_path, pairs, scores)
@@ -112,8 +111,8 @@ def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> 
 
 def _score(
     scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: str
-) -> tuple[np.ndarray, dict[str, str], dict[str, int], dict[str, float]]:
-    """Score some pairs, each two texts once; return scores, float32, ``made``, counts and seconds."""
+) -> tuple[np.ndarray, dict[str, str], dict[str, int], dict[str, float], dict[str, Any]]:
+    """Score some pairs, each two texts once; return scores, float32, ``made``, counts, seconds and ``computation``."""
     start = time.perf_counter()
     with checked_meanwhile(partial(check_model, scoring.settings, scoring.model_path)):
         model = load_scorer(scoring.settings, **scoring.on)
@@ -128,7 +127,8 @@ def _score(
     # Different documents may have one text; equal pairs then tie whatever their batches.
     number = {pair: place for place, pair in enumerate(dict.fromkeys(texts))}
     scores = model.scores(list(number))[[number[pair] for pair in texts]]
-    return scores, model.made(), model.counts(), {"load": loaded - start, "rerank": time.perf_counter() - loaded}
+    seconds = {"load": loaded - start, "rerank": time.perf_counter() - loaded}
+    return scores, model.made(), model.counts(), seconds, model.computation()
 
 
 def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:

@@ -32,29 +32,20 @@ class RerankSettings(ModelSettings):
     """A model that scores pairs of a query and a document, and which documents it scores.
 
     The model reads both texts together; or it is that of a system which encodes them apart, and then has a copy of its settings.
-
-    Attributes:
-        first: Name of the system whose run is ranked again; unless stated, the candidates that datasets state.
-        depth: Documents of each query that are scored.
-        below: Whether the documents below the depth are dropped, or keep their order behind the others.
-        kind: ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others.
-        max_length: Tokens after which a pair is cut, special tokens and prompt included; the model's if None.
-        instruction: Purpose of queries, where the prompt of the model has a place for it; that of its card if None.
-        instructions: The same by dataset, which wins.
-        dense: The dense system whose scores pairs have; None for another model.
-        late: The system of late interaction, likewise.
     """
 
+    # name of the system whose run is ranked again; unless stated, the candidates that datasets state
     first: str = field(kw_only=True, default="candidates")
-    depth: int = 100
-    below: Below = "drop"
-    kind: str | None = None
-    max_length: int | None = None
+    depth: int = 100  # documents of each query that are scored
+    below: Below = "drop"  # whether the documents below the depth are dropped, or keep their order behind the others
+    kind: str | None = None  # ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others
+    max_length: int | None = None  # tokens after which a pair is cut, special tokens and prompt included; the model's if None
+    # purpose of queries, where the prompt of the model has a place for it; that of its card if None
     instruction: str | None = None
-    instructions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    instructions: Mapping[str, str] = field(default_factory=dict, hash=False)  # the same by dataset, which wins
 
-    dense: Any = field(default=None, hash=False)
-    late: Any = field(default=None, hash=False)
+    dense: Any = field(default=None, hash=False)  # the dense system whose scores pairs have; None for another model
+    late: Any = field(default=None, hash=False)  # the system of late interaction, likewise
 
     def __post_init__(self) -> None:
         """Rebuild settings from the parameters of a rule or a manifest."""

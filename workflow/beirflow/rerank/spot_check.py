@@ -8,16 +8,18 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import as_read
-from beirflow.rerank import ranked_again
-from beirflow.rerank.ranked_again import pairs_folder, stored_pairs
+from beirflow.rerank import run_check
+from beirflow.rerank.run_check import pairs_folder, paths_of_pairs, stored_pairs
 from beirflow.rerank.scorers.encoders import EncodedPairs
 from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.drift import drift_of, drift_of_measure, unless_moved
 from beirflow.runs.representation_check import on_device
+from beirflow.runs.same_bits import Part, same_bits
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, rivals_of
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
@@ -26,18 +28,18 @@ TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
 """The same of two similarities, or sums of such: twice that of the spot checks of vectors, and no less than a thousandth."""
 
-LEAST_DRIFT = 0.02
-"""Allowed drift of the scores of relevant pairs, over the allowed distance of two scores."""
+LEAST_DRIFT = 0.02  # allowed drift of the scores of relevant pairs, over the allowed distance of two scores
 
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings of the person who audits: no code runs because results from elsewhere name it."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan two checks of a reranker on one corpus: pairs scored again, queries ranked again."""
-    pairs = PairScoreCheck(subject, sample, random)
-    scored = SpotCheck("pairs scored again have the stored scores", pairs_folder(subject), pairs.check)
-    return [scored, *ranked_again.spot_checks(subject, sample, random)]
+    """Plan the checks of a reranker on one corpus: pairs scored again, also bit for bit, and queries ranked again."""
+    pairs, folder, again = PairScoreCheck(subject, sample, random), pairs_folder(subject), "scored again have the stored scores"
+    scored = SpotCheck(f"pairs {again}", folder, pairs.check)
+    ranked = run_check.spot_checks(subject, sample, random)
+    return [scored, *ranked, SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits)]
 
 
 class PairScoreCheck:
@@ -51,8 +53,7 @@ class PairScoreCheck:
         """Score some pairs again and compare them with what is stored."""
         every = stored_pairs(self.subject).sort_by([("query_id", "ascending"), ("score", "descending")])
         relevant = self.subject.are_relevant(every)
-        tolerance = TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
-        precision = self.subject.precision(tolerance, own=self.settings.has_own_precision)
+        tolerance, precision = self._tolerance, self._precision
         queries = every["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
         drawn, rivals = self._draw(relevant, queries)
         pairs, relevant = every.take(pa.array(drawn)), relevant[drawn]
@@ -77,6 +78,39 @@ class PairScoreCheck:
             finding = unless_moved(finding, drift)
         return finding
 
+    def check_bits(self) -> Finding:
+        """Score some batches of pairs again as they were. Raises NotHereError in another computation than the recorded one."""
+        paths = self.random.permutation(paths_of_pairs(self.subject)).tolist()
+        with on_device(self.subject):
+            return same_bits(self.subject, map(self._part, paths), self.sample)
+
+    def _part(self, path: str) -> Part:
+        """Read the pairs of a block as they were scored: equal texts once."""
+        pairs = pq.read_table(self.subject.file(path))
+        numbers = pa.array(map("\0".join, self._texts(pairs))).dictionary_encode().indices.to_numpy()
+        distinct = pairs.take(pa.array(np.unique(numbers, return_index=True)[1]))
+        texts, stored, model = self._texts(distinct), distinct["score"].to_numpy(), partial(self._model, self._precision)
+        queries = pairs["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        drawn = self._draw(self.subject.are_relevant(pairs), queries)[0]
+
+        def is_same(batch: np.ndarray) -> bool:
+            return np.array_equal(stored[batch], model().scores([texts[row] for row in batch]))
+
+        def batch_of(row: int) -> np.ndarray:
+            return np.asarray(model().batch_of(texts, row))
+
+        return Part(
+            path, model, self.random.permutation(numbers[drawn]).tolist(), batch_of, is_same, distinct["doc_id"].to_pylist()
+        )
+
+    @property
+    def _tolerance(self) -> dict[str, float]:
+        return TOLERANCE_OF_ENCODERS if self.settings.encoder_settings else TOLERANCE
+
+    @property
+    def _precision(self) -> str:
+        return self.subject.precision(self._tolerance, own=self.settings.has_own_precision)
+
     def _draw(self, relevant: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows of pairs, a sixth of relevant documents and a third of their rivals; return all, and the rivals."""
         those = np.flatnonzero(relevant)
@@ -88,13 +122,15 @@ class PairScoreCheck:
         return np.union1d(taken, others[draw(len(others), self.sample - len(taken), self.random)]), rivals
 
     def _scores(self, pairs: pa.Table, precision: str) -> np.ndarray:
+        texts = self._texts(pairs)
+        with on_device(self.subject):
+            return self._model(precision).scores(texts)
+
+    def _model(self, precision: str) -> PairScorer | EncodedPairs:
         local = partial(self.subject.with_model_of_here, keys=PLACE)
         own = {key: local(found) for key in ("dense", "late") if (found := getattr(self.settings, key))}
         settings = replace(local(self.settings), **own)
-        texts = self._texts(pairs)
-        with on_device(self.subject):
-            precision = "auto" if settings.has_own_precision else precision
-            return _model(settings, precision=precision, **self.subject.computing).scores(texts)
+        return _model(settings, precision="auto" if settings.has_own_precision else precision, **self.subject.computing)
 
     def _texts(self, pairs: pa.Table) -> list[tuple[str, str]]:
         queries = self.subject.queries()

@@ -24,8 +24,7 @@ from beirflow.runs.run_file import RUN
 Answer = Callable[[str], Hits]
 """Gives the best documents of a query by its text: hits of the query 0, by rank, whose rows count through all chunks."""
 
-NOTHING_EXCLUDED = np.array([-1])
-"""No self match of the only query: it has a text and no id."""
+NOTHING_EXCLUDED = np.array([-1])  # no self match of the only query: it has a text and no id
 
 
 class NoAnswerError(BeirflowError):
@@ -114,16 +113,7 @@ def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:
 
 
 def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
-    """Return the answer that was made of other answers.
-
-    Args:
-        doc_ids: Its documents, by rank.
-        scores: Their scores, float32.
-        known: The other answers, each as a run as well.
-
-    Returns:
-        The same with the rows of the documents.
-    """
+    """Return documents, by rank, with their float32 scores as an answer, with the rows of other answers and their runs."""
     row_of: dict[str, int] = {}
     for run, (_, rows, _) in known:
         row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)

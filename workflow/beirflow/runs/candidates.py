@@ -56,17 +56,11 @@ def origin_of(
     trained: Mapping[str, Mapping[str, Any]] | None = None,
     **facts: Any,
 ) -> Origin:
-    """Return the origin of the candidates of a job.
+    """Return the origin of the candidates of a job that searched.
 
-    Args:
-        job: The job that searched.
-        searched: The files that were searched, each with the content of its record.
-        read: Other inputs, which these records do not name: sha256 by path below the results.
-        trained: Paths of the records of models that were trained for this, each with its content.
-        **facts: The fields of :class:`Origin` but ``inputs``, ``sources``, ``job`` and ``code``.
-
-    Returns:
-        All together.
+    ``searched`` are the files that were searched, each with the content of its record, ``read`` the sha256 of other inputs, by
+    path below the results, and ``trained`` the records of models that were trained for this, by their paths; ``facts`` are the
+    other fields of :class:`Origin`.
     """
     inputs, sources = dict(read or {}), {}
     for path, record in searched.items():

@@ -18,8 +18,7 @@ from beirflow.runs.candidates import Candidates, origin_of, write_candidates
 from beirflow.runs.ranking import Hits, Ties
 from beirflow.runs.searched import Ids, read_ids, rows_of_pairs
 
-Records = Mapping[str, Mapping[str, Any]]
-"""Contents of records, by path of the file that each is of."""
+Records = Mapping[str, Mapping[str, Any]]  # contents of records, by path of the file that each is of
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,9 @@ def search_one_chunk(
 ) -> None:
     """Find the top k of one chunk for every query, and write them with the facts that the merge needs.
 
-    Args:
-        request: The chunk and the documents to keep.
-        job: The job, for the record of the run.
-        files: The files that are read.
-        open_chunk: Opens the chunk, given the ids of queries and documents.
-        ties: Order of ids by which the cut keeps the first of documents with the same score.
-        gpu: Held while the chunk is searched.
-        ranks_own_candidates: True for a family that scores only the candidates of each query where a dataset states them; others
-            score all, and leave out the rest before the cut.
-
-    Raises:
-        DataError: A file is not the one that was recorded, or a query has more candidates of its own than are kept.
+    ``open_chunk`` gets the ids of queries and documents. ``ranks_own_candidates`` is for a family that scores only the candidates
+    of each query where a dataset states them; others score all, and leave out the rest before the cut. Raises DataError if a file
+    is not the one that was recorded, or a query has more candidates of its own than are kept.
     """
     with checked_while_read({path: output_digest(record, path) for path, record in files.records.items()}):
         candidates, path = own_candidates(request.corpus.queries_path) if ranks_own_candidates else (None, Path())

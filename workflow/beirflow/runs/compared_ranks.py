@@ -72,14 +72,7 @@ class Scores(NamedTuple):
 
 
 class SearchCheck(ABC):
-    """The checks of one system on one corpus, of which sampled queries are searched again.
-
-    Args:
-        subject: The system and the corpus.
-        settings: The settings of the system for the corpus.
-        sample: Documents and queries to draw.
-        random: Draws them.
-    """
+    """The checks of one system on one corpus, of which sampled queries are searched again; ``random`` draws the sample."""
 
     def __init__(self, subject: Subject, settings: Any, sample: int, random: np.random.Generator) -> None:
         self.subject, self.settings, self.sample, self.random = subject, settings, sample, random

@@ -16,24 +16,19 @@ from scipy.stats import t as student
 from beirflow.files.layout import QRELS
 from beirflow.runs.spot_check import Finding, Subject
 
-LEAST_PAIRS = 6
-"""Minimum number of relevant pairs: of fewer, chance and drift look the same."""
+LEAST_PAIRS = 6  # minimum number of relevant pairs: of fewer, chance and drift look the same
 
-CHANCE = 1e-4
-"""Largest probability of an accident that is taken for a drift."""
+CHANCE = 1e-4  # largest probability of an accident that is taken for a drift
 
-MOST_OTHERS = 200
-"""Maximum number of queries or documents with which recomputed ones are compared."""
+MOST_OTHERS = 200  # maximum number of queries or documents with which recomputed ones are compared
 
 LEAST_DRIFT = {"float32": 5e-6, "float16": 1e-4, "bfloat16": 1e-3}
 """By precision, the smallest mean change of the scores of relevant pairs that is a drift, over the lengths of both."""
 
 
-LEAST_CHANGES = 14
-"""Minimum number of changes of the measure: of fewer, all in one direction are no less likely than ``CHANCE``."""
+LEAST_CHANGES = 14  # minimum number of changes of the measure: of fewer, all in one direction are no less likely than ``CHANCE``
 
-DRAWN = 19_999
-"""Number of drawn signs of the changes of a measure; two as large sums among them are a chance above ``CHANCE``."""
+DRAWN = 19_999  # number of drawn signs of the changes of a measure; two as large sums among them are a chance above ``CHANCE``
 
 SEED = 20211018
 
@@ -63,14 +58,10 @@ def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
-    """Measure the common direction of changes, by Student's t-test.
+    """Measure the common direction of changes, by Student's t-test; None for fewer than ``LEAST_PAIRS`` pairs.
 
-    Args:
-        beyond: How far the score of each relevant pair changed, less what others changed, shape (pairs,).
-        least: The smallest mean that is a drift.
-
-    Returns:
-        The drift; None for fewer than ``LEAST_PAIRS`` pairs.
+    ``beyond`` is how far the score of each relevant pair changed, less what others changed, shape (pairs,), and ``least`` the
+    smallest mean that is a drift.
     """
     if len(beyond) < LEAST_PAIRS:
         return None
@@ -83,14 +74,8 @@ def drift_of(beyond: np.ndarray, least: float) -> Drift | None:
 def drift_of_scores(changed: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float) -> Drift | None:
     """Measure the drift of texts that were made again, from their scores with relevant and with other counterparts.
 
-    Args:
-        changed: How far the score of each text with each of the others changed, shape (texts, others).
-        rows: Relevant pairs: rows.
-        columns: Their columns.
-        least: The smallest mean that is a drift.
-
-    Returns:
-        The drift; None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
+    ``changed`` is how far the score of each text with each of the others changed, shape (texts, others); ``rows`` and ``columns``
+    are the places of relevant pairs. None for fewer than ``LEAST_PAIRS`` pairs, or where there is nothing else to compare with.
     """
     if changed.shape[1] < 2:
         return None
@@ -187,16 +172,9 @@ def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: 
 
 
 def gains_of_changes(scores: np.ndarray, again: np.ndarray, grades: np.ndarray, cutoff: int) -> np.ndarray:
-    """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits.
+    """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits; float64 of shape (hits,).
 
-    Args:
-        scores: Stored scores, descending, shape (hits,).
-        again: Recomputed ones; not-a-number where there is none.
-        grades: Grades.
-        cutoff: Number of hits that count.
-
-    Returns:
-        The differences, float64 of shape (hits,).
+    ``scores`` are stored and descend; of those ``again``, not-a-number stands where there is none.
     """
     number, gains = len(scores), np.zeros(len(scores))
     discounts = _discounts(number + 1, cutoff)

@@ -25,21 +25,15 @@ from typing import Any, ClassVar, NamedTuple
 from beirflow.files.layout import MODEL, Pattern
 from beirflow.jobs.by_name import by_name
 
-TOKENS_PER_WORD = 1.3
-"""Tokens of an English word in the vocabularies of common encoders, until they are measured."""
+TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
 
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """The data that a system was trained on, as far as they are known datasets.
+    """The data that a system was trained on, as far as they are known datasets."""
 
-    Attributes:
-        datasets: By name of a dataset, the split; None if nobody states the training data.
-        source: The publication that states them, or does not.
-    """
-
-    datasets: Mapping[str, str] | None = None
-    source: str = ""
+    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if nobody states the training data
+    source: str = ""  # the publication that states them, or does not
 
     @property
     def sentence(self) -> str:
@@ -118,14 +112,13 @@ class TunedOn(NamedTuple):
 ITS_MODEL = Pattern("models")
 """Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
 
-FIRST_STAGES = Pattern("first_stages")
-"""Among these: the runs that the system reads, with their records."""
+FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
 
-TOOK = ("made", "seconds", "bytes")
-"""Keys of every record of what a job computed."""
+TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
 
-ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")
-"""Keys of the record of vectors."""
+COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
+
+ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
 
 
 class Record(NamedTuple):
@@ -212,6 +205,10 @@ class Family:
         """Test whether a part of a system was trained, not counting the systems that it reads."""
         return True
 
+    def compared(self, settings: Any) -> tuple[str, str] | None:
+        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        return None
+
     # Other systems.
 
     def reads(self, settings: Any) -> Reads:
@@ -248,9 +245,9 @@ class Family:
         """Return the representations that a system searches, of every chunk where they have one."""
         return ()
 
-    def index(self, settings: Any) -> Any:
-        """Return what decides over an index that several systems search, with a ``name``; None without one."""
-        return None
+    def indexes(self, settings: Any) -> list[Any]:
+        """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
+        return []
 
     def added(self, settings: Any) -> Any:
         """Return the expansion that a system adds to documents, or is trained on; None if there is none."""

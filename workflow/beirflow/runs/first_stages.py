@@ -16,16 +16,8 @@ from beirflow.runs.run_file import NewRun, read_run
 class FirstStages:
     """The runs of some systems on one corpus. Raises DataError if one is not as recorded, or of another corpus or system.
 
-    Args:
-        systems: Names of the systems.
-        run_paths: Their runs, each next to its record.
-        corpus_path: ``corpus.json`` of the corpus.
-        job: The job that reads them.
-
-    Attributes:
-        corpus: Digests of the queries and the documents, by path below the results; neither is read.
-        runs: The runs, in the same order, with the columns of :data:`~beirflow.runs.run_file.RUN`.
-        inputs: Digests of what was read, by path below the results.
+    ``runs`` have the columns of :data:`~beirflow.runs.run_file.RUN`, in the order of the systems. ``corpus`` are the digests of
+    queries and documents, neither of which is read, and ``inputs`` those of what was read, by path below the results.
     """
 
     def __init__(self, systems: Sequence[str], run_paths: Sequence[str], corpus_path: str, job: Job) -> None:
@@ -56,19 +48,11 @@ class FirstStages:
         jobs: Sequence[str] = (),
         **facts: Any,
     ) -> None:
-        """Write the record of the run that was made from these.
+        """Write the record of the run that was made from these, with further ``facts``.
 
         Its times and sizes are those of the first stages and its own: what it takes to have such a run. A system counts once,
-        also where several of the first stages were made from it.
-
-        Args:
-            run: The run, which has been written.
-            made: What computed it, besides what the first stages were made with.
-            seconds: How long it took itself, by stage.
-            sizes: Bytes on disk of its own, by stage.
-            read: Other inputs: sha256 by path below the results.
-            jobs: Other jobs that it was made by.
-            **facts: Other facts; see :func:`~beirflow.files.records.write_record`.
+        also where several of the first stages were made from it. ``read`` are other inputs, sha256 by path below the results,
+        ``jobs`` other jobs that made it.
         """
         parts: dict[str, dict[str, Any]] = {}
         for record in self._records:

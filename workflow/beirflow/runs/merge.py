@@ -21,8 +21,7 @@ from beirflow.runs.searched import check_one_source, read_every_id
 CANDIDATES = 1 << 24
 """Number of candidates from which on they are cut to the k best; with those of another chunk some 70 bytes each are sorted."""
 
-RUN_ROWS = 1 << 20
-"""Rows of a run that are looked up and written at once."""
+RUN_ROWS = 1 << 20  # rows of a run that are looked up and written at once
 
 
 def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: PreparedCorpus, job: Job) -> None:
@@ -68,13 +67,9 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
 
 
 class _Chunks:
-    """Reads the candidates of chunk 0, 1, … and gathers where they come from.
+    """Reads the candidates of chunk 0, 1, …, which must be of this system and cut, and gathers where they come from.
 
-    Args:
-        system: Name of the system that they must be of.
-        top_k: Documents that must have been kept for each query.
-        corpus: Digests of queries and documents by path below the results.
-        job: The job that merges.
+    ``corpus`` has the digests of queries and documents by path below the results.
     """
 
     def __init__(self, system: str, top_k: int, corpus: Mapping[str, str], job: Job) -> None:

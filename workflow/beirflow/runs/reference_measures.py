@@ -14,15 +14,8 @@ def measures_of_query(
 ) -> dict[str, float]:
     """Return all measures of one query by name, such as ``NDCG@10``.
 
-    Args:
-        ranked: Ids of the retrieved documents, best first.
-        judgements: Grade of each judged document of this query.
-        judged: Ids of the documents that are judged for any query.
-        cutoffs: The k of the measures.
-        relevant_from: Grade from which a document is relevant, for measures without grades.
-
-    Returns:
-        The measures.
+    ``ranked`` are the ids of the retrieved documents, best first, ``judgements`` the grades of this query, ``judged`` the ids of
+    documents that are judged for any query. A document is relevant from the grade ``relevant_from``, for measures without grades.
     """
     depth = max(cutoffs)
     gains = [max(0, judgements.get(doc_id, 0)) for doc_id in ranked[:depth]]

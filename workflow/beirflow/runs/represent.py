@@ -56,18 +56,9 @@ def query_texts(queries_path: str) -> Texts:
 
 
 def document_texts(documents_path: str, chunk: int, separator: str | None = None) -> Texts:
-    """Read the documents of one chunk, as models read them.
+    """Read the documents of one chunk as models read them, with a separator of title and text; None for the stored space.
 
-    Args:
-        documents_path: ``documents.parquet``, next to its ``corpus.json``.
-        chunk: Number of the chunk, which is the number of the row group; no other is read.
-        separator: Separator between title and text; None for the stored space.
-
-    Returns:
-        The documents.
-
-    Raises:
-        DataError: What is read was changed after it was written.
+    A chunk is a row group; no other is read. Raises DataError if what is read was changed after it was written.
     """
     columns = ["doc_id", "text", *(["title_bytes"] if separator is not None else [])]
     with Documents(documents_path) as documents:
@@ -87,16 +78,8 @@ def represent(
 ) -> None:
     """Write a representation of texts, whole or not at all, and its record.
 
-    Args:
-        texts: The texts.
-        output_path: The file to write; its record lies next to it.
-        job: The job, for the record.
-        system: Name of the system.
-        inputs: sha256 of the files that are read, by path below the results.
-        gpu: Held while computing.
-        load: Loads the model; None if nothing has to be computed.
-        compute: Computes with the model and writes the representation; returns ``made``, ``counts`` and other facts for the
-            record.
+    ``inputs`` are the sha256 of the files that are read, by path below the results. ``load`` returns the model; None if nothing
+    has to be computed. ``compute`` writes the representation, and returns ``made``, ``counts`` and other facts for the record.
     """
     with gpu, atomic_path(output_path) as unfinished, DigestingWriter(unfinished) as stream:
         start = time.perf_counter()

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.document_text import Kind, as_read
+from beirflow.datasets.document_text import KINDS, Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import SearchCheck
 from beirflow.runs.drift import MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
+from beirflow.runs.same_bits import Model, Part, same_bits
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject, places_in
 
 R = TypeVar("R")
@@ -32,17 +33,27 @@ class TextSample(NamedTuple, Generic[R]):
     rows: list[np.ndarray]  # of documents those of each chunk, of queries one array
     stored: R  # their stored representations
 
+    def part(self, numbers: np.ndarray | slice) -> "TextSample[Any]":
+        """Return some of the texts, all of which are of one chunk, without their representations."""
+        ids, texts = (np.array(each, object)[numbers].tolist() for each in (self.ids, self.texts))
+        return TextSample(self.kind, ids, texts, [*self.rows[:-1], self.rows[-1][numbers]], None)
+
 
 class RepresentationCheck(SearchCheck, Generic[R]):
     """The checks of one system on one corpus: documents and queries represented again, queries searched again."""
 
     made: ClassVar[tuple[str, str]]  # participle and noun of the names of the checks, such as "encoded" and "vectors"
     of_queries: ClassVar[Pattern]  # path of the representations of queries
+    of_chunk: ClassVar[Pattern]  # the same of a chunk of documents
     tolerance: ClassVar[dict[str, float]]  # by precision, the largest distance of a stored and a recomputed representation
     most_others: ClassVar[int] = MOST_OTHERS  # counterparts of the sampled texts whose scores are compared
 
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*what)
+        self._models: dict[Kind, Any] = {}
+
     def checks(self) -> list[SpotCheck]:
-        """Plan the three checks."""
+        """Plan the checks."""
         participle, noun = self.made
         folder = self.of_queries(**self.names).rpartition("/")[0]
         run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
@@ -51,6 +62,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
             SpotCheck(f"documents {again}", folder, partial(self.check, "documents")),
             SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
             SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
+            *(SpotCheck(f"batches of {kind} {again}, bit for bit", folder, partial(self.check_bits, kind)) for kind in KINDS),
         ]
 
     def check(self, kind: Kind) -> Finding:
@@ -62,6 +74,49 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         if kind == "documents":
             finding = finding._replace(drawn=(len(sample.ids), self.subject.number_of_documents))
         return self._check_drift(sample, again, finding) if finding.passed else finding
+
+    def check_bits(self, kind: Kind) -> Finding:
+        """Represent some batches of queries or documents again as they were. Raises NotHereError in another computation."""
+        if kind == "queries":
+            drawn = [np.arange(self.subject.queries().num_rows)]
+        else:
+            drawn = self.subject.draw_documents(self.sample, self.random)
+        sizes = np.array([len(rows) for rows in drawn])
+        order = np.argsort(-self.random.random(len(drawn)) * sizes)  # a chunk with more of them is likelier first
+        parts = (self._part(kind, int(chunk), drawn[chunk]) for chunk in order[: np.count_nonzero(sizes)])
+        with on_device(self.subject):
+            return same_bits(self.subject, parts, self.sample)
+
+    def _part(self, kind: Kind, chunk: int, drawn: np.ndarray) -> Part:
+        """Read the texts of the queries, or of a chunk, as they were represented: equal ones once."""
+        if kind == "queries":
+            path, table = self.of_queries(**self.names), self.subject.queries()
+        else:
+            path, table = self.of_chunk(**self.names, chunk=chunk), as_read(self.subject.documents(chunk), self.separator)
+        rows = [np.zeros(0, np.int64)] * chunk + [np.arange(table.num_rows)]
+        ids, texts = (table[name].to_pylist() for name in ("query_id" if kind == "queries" else "doc_id", "text"))
+        every = TextSample(kind, ids, texts, rows, None)
+        numbers = pa.array(self.told_apart_by(every)).dictionary_encode().indices.to_numpy()
+        distinct = every.part(np.unique(numbers, return_index=True)[1])
+
+        def is_same(batch: np.ndarray) -> bool:
+            part = distinct.part(batch)
+            stored = self.stored_queries(part.rows[0]) if kind == "queries" else self._stored_documents(part.rows)
+            both = (each if isinstance(each, tuple) else (each,) for each in (stored, self.represent(part)))
+            return all(map(np.array_equal, *both))
+
+        wanted = self.random.permutation(numbers[drawn]).tolist()
+        return Part(path, partial(self.model, kind), wanted, partial(self.batch_of, distinct), is_same, distinct.ids)
+
+    def model(self, kind: Kind) -> Any:
+        """Return the model of a kind of text, loaded once."""
+        if kind not in self._models:
+            self._models[kind] = self.load(kind)
+        return self._models[kind]
+
+    def told_apart_by(self, texts: TextSample[Any]) -> list[str]:
+        """Return what tells texts apart, of which equal ones are represented once."""
+        return texts.texts
 
     def _check_drift(self, sample: TextSample[R], again: R, finding: Finding) -> Finding:
         """Fail the check if scores of relevant pairs moved or those of rivals moved in one direction, or raised the measure."""
@@ -142,6 +197,14 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     @abstractmethod
     def join(self, parts: list[R]) -> R:
         """Join the representations of several parts, at least one."""
+
+    @abstractmethod
+    def load(self, kind: Kind) -> Model:
+        """Load the model of a kind of text."""
+
+    @abstractmethod
+    def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are represented in one batch with one of them."""
 
     @abstractmethod
     def represent(self, sample: TextSample[R]) -> R:

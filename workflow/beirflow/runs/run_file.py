@@ -31,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 WHITESPACE = re.compile(r"\s")
 
-NUL = "\0"
-"""Sign that ends a text for trec_eval: two ids that differ behind it would be the same."""
+NUL = "\0"  # sign that ends a text for trec_eval: two ids that differ behind it would be the same
 
 
 @dataclass(frozen=True)
@@ -152,19 +151,10 @@ def queries_without_line(run_path: str, queries_path: str) -> list[str]:
 
 
 def write_trec(*, run_path: str, record_path: str, queries_path: str, output_path: str, tag: str, header: str = "") -> None:
-    """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip.
+    """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip; ``#`` begins each line of the header.
 
-    Args:
-        run_path: Parquet file of the run.
-        record_path: JSON that was written with the run.
-        queries_path: ``queries.parquet`` of its corpus, next to its ``corpus.json``.
-        output_path: The ``.trec.gz`` to write.
-        tag: Name of the system.
-        header: Lines that begin with ``#``, which come first.
-
-    Raises:
-        DataError: The run or the queries were changed after they were written, the run is of other queries, or an id holds
-            whitespace, which separates the columns of a TREC run, or NUL; nothing is written.
+    Raises DataError, and writes nothing, if the run or the queries were changed after they were written, the run is of other
+    queries, or an id holds whitespace, which separates the columns of a TREC run, or NUL.
     """
     _check_export(run_path, record_path, queries_path, output_path, system=tag)
     run = pq.ParquetFile(run_path)

@@ -17,8 +17,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
 from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
-MOST_EXCLUDED = 1 << 27
-"""Queries times the most documents that are left out for one of them: a GiB."""
+MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
@@ -64,16 +63,9 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, wit
 def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool) -> np.ndarray:
     """Return for each query the rows of the documents that are left out of its ranking, before the cut at k.
 
-    Args:
-        queries: The table of ``queries.parquet``, in which queries may exclude documents, or have candidates.
-        documents: Ids of the documents that are searched.
-        drop_self_matches: Whether a document with the id of the query is left out too.
-
-    Returns:
-        Rows, each once for a query, and -1 for none; int64 of shape (queries, most of a query, but at least 1).
-
-    Raises:
-        DataError: So many documents are excluded that the array would not fit into memory.
+    They are those that the table of ``queries.parquet`` excludes or that are not among the candidates that it states and, with
+    ``drop_self_matches``, the document with the id of the query: each row once, and -1 for none; int64 of shape (queries, most of
+    a query, but at least 1). Raises DataError if there are so many that the array would not fit into memory.
     """
     ids = queries["query_id"].combine_chunks()
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
@@ -143,19 +135,10 @@ def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
 
 
 def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, system: str) -> dict[str, dict[str, Any]]:
-    """Read the records of representations, by path, and make sure that the model of a system made them from these texts.
+    """Read the records of representations, and make sure that the model of a system made them from these texts.
 
-    Args:
-        sources: By path of each representation, ``queries.parquet`` or ``documents.parquet``.
-        model_path: The record of the model.
-        job: The job that searches.
-        system: The system that made it.
-
-    Returns:
-        The records, by path of the representation.
-
-    Raises:
-        DataError: A record was damaged, or is of something else.
+    ``sources`` has ``queries.parquet`` or ``documents.parquet`` by path of each representation, by which records are returned.
+    Raises DataError if a record was damaged, or is of something else.
     """
     records = {}
     for path, source_path in sources.items():
@@ -165,33 +148,19 @@ def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, syst
 
 
 def read_expansion(expansion_path: str, path: str, record: Mapping[str, Any], job: Job) -> dict[str, Any]:
-    """Read the record of an expansion of a chunk, and make sure that its documents were indexed or weighed with it.
+    """Read the record of an expansion of a chunk, and make sure that postings or weights, at ``path``, were made with it.
 
-    Args:
-        expansion_path: The expansion.
-        path: The postings or weights of the documents.
-        record: Their record.
-        job: The job that searches.
-
-    Returns:
-        The record.
-
-    Raises:
-        DataError: A record was damaged, or another expansion was added.
+    Raises DataError if a record was damaged, or another expansion was added.
     """
     check_inputs(record_of(path), record, job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))}))
     return read_json(record_of(expansion_path))
 
 
 def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Iterable[str | Path]) -> None:
-    """Make sure that all chunks of a given expansion were read from one version of its file.
+    """Make sure that all chunks of a given expansion were read from one version of its file, else DataError.
 
-    Args:
-        records: By path, records of chunks of the expansion, and of anything else.
-        made_of_it: Folders of the expansion, and of what was made of it so far, for the message.
-
-    Raises:
-        DataError: The file was replaced between the jobs of two chunks.
+    ``records`` may be of anything else too; ``made_of_it`` are the folders of the expansion and of what was made of it, for the
+    message.
     """
     digests = {path: record[EXPANSION_SOURCE] for path, record in records.items() if EXPANSION_SOURCE in record}
     for path, digest in digests.items():
@@ -204,16 +173,9 @@ def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Itera
 
 
 def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
-    """Make sure that what was made of queries and of documents agrees in something.
+    """Make sure that what was made of queries and of documents agrees in what a function takes from each record, else DataError.
 
-    Args:
-        records: The records, by path of what they are of.
-        what: Returns it, from a record.
-        name: Its name, for the message.
-        again: Step that repairs it: ``encode`` or ``weigh``.
-
-    Raises:
-        DataError: It differs.
+    ``name`` is its name in the message, and ``again`` the step that repairs it, ``encode`` or ``weigh``.
     """
     first, expected = next((path, what(record)) for path, record in records.items())
     for path, record in records.items():

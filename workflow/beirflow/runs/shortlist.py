@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-AT_ONCE = 64
-"""Queries whose candidates a CPU looks for at a time: a cache holds their scores."""
+AT_ONCE = 64  # queries whose candidates a CPU looks for at a time: a cache holds their scores
 
 
 class Candidates(NamedTuple):

@@ -19,11 +19,9 @@ from beirflow.runs.family import System
 
 S = TypeVar("S", bound=Any)
 
-MODEL_PLACE = ("model", "offline", "revision")
-"""Settings that say where a model is."""
+MODEL_PLACE = ("model", "offline", "revision")  # settings that say where a model is
 
-BLOCK_ROWS = 16_384
-"""Documents of a chunk that are searched at a time."""
+BLOCK_ROWS = 16_384  # documents of a chunk that are searched at a time
 
 BESIDE = (-1, 1)
 """Distances in rank of the rivals of a relevant hit, which are drawn rather than others: to pass them costs least."""
@@ -171,15 +169,9 @@ class Subject:
         return pa.concat_arrays([doc_ids.take(pa.array(here)) for doc_ids, here in zip(every, rows, strict=True)]), rows
 
     def draw_documents(self, sample: int, random: np.random.Generator, relevant: int | None = None) -> list[np.ndarray]:
-        """Draw documents, half of them where forging pays: relevant ones, and their rivals in the run.
+        """Draw documents, half of them where forging pays: a sixth, or ``relevant``, relevant ones, and their rivals in the run.
 
-        Args:
-            sample: Number of documents.
-            random: Draws them.
-            relevant: Number of relevant documents; by default a sixth of all, beside which a third are rivals.
-
-        Returns:
-            Of each chunk the drawn rows, ascending, each once.
+        Returns the drawn rows of each chunk, ascending, each once.
         """
         run = self.run().sort_by([("query_id", "ascending"), ("rank", "ascending")])
         queries = run["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
@@ -279,18 +271,9 @@ def _rows_among(every: pa.Array, ids: pa.Array) -> np.ndarray:
 def compare_distances(
     found: str, distances: np.ndarray, unit: str, tolerance: Mapping[str, float], precision: str, name_of: Callable[[int], str]
 ) -> Finding:
-    """Check that no recomputed value is further from the stored one than the tolerance.
+    """Check that no recomputed value, named by ``name_of``, is further from the stored one than the tolerance of the precision.
 
-    Args:
-        found: What was recomputed.
-        distances: Distance of each recomputed value from the stored one.
-        unit: Unit of the distances.
-        tolerance: The largest distance, by precision.
-        precision: Precision of the values.
-        name_of: Names the value of a number.
-
-    Returns:
-        The finding, which names the largest distance; where it is too large, also its value.
+    Returns the finding, which names the largest distance; where it is too large, also its value.
     """
     worst, largest = int(np.argmax(distances)), tolerance[precision]
     found = f"{found}, at most {distances[worst]:.1e}{unit} apart"

@@ -35,20 +35,20 @@ def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
     folder = folder / forum if forum else folder
     files = [folder / name for name in (CORPUS, QUERIES, qrels_of(split))]
     missing = [str(file.relative_to(folder)) for file in files if not file.is_file()]
+    if folder.is_file():
+        raise ConfigError(f"{folder} is a file; expected a folder or a .zip in BEIR form, or the 'form' of the file")
     if missing:
-        raise ConfigError(f"{folder}: a dataset in BEIR form was expected here, but it has no {', '.join(missing)}")
+        splits = ", ".join(sorted(each.stem for each in folder.glob(qrels_of("*")))) if (folder / CORPUS).is_file() else ""
+        instead = f"; splits are {splits}" if splits else ""
+        raise ConfigError(f"{folder}: a dataset in BEIR form was expected here, but it has no {', '.join(missing)}{instead}")
     return [str(file) for file in files]
 
 
 class Source(DatasetSource):
-    """A dataset in BEIR form, in a folder or a zip archive.
+    """A dataset in BEIR form, in a folder or a zip archive, which is never unpacked, or in the folder of a forum inside it.
 
-    Args:
-        path: Folder or archive. An archive is never unpacked.
-        forum: Folder of a forum inside it, or None.
-
-    Raises:
-        DataError: The archive is damaged, has a member that would leave its folder, or does not hold exactly one such dataset.
+    Raises DataError if the archive is damaged, has a member that would leave its folder, or does not hold exactly one such
+    dataset.
     """
 
     def __init__(self, path: str | Path, forum: str | None = None) -> None:

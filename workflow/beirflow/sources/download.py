@@ -32,22 +32,13 @@ class _GiveUpError(Exception):
 def download_dataset(
     *, urls: Sequence[str], md5: str, size: int, output_path: str, attempts: int = 6, first_pause: float = 1.0
 ) -> None:
-    """Fetch an archive unless it is there already.
+    """Fetch an archive from the first of some addresses that serves it, unless it is there already.
 
-    What has arrived is kept in ``<output_path>.part`` until the digest is right, so that the next attempt, or the next run,
-    asks for the rest only. No more is kept than the archive has bytes. A complete file in that place, which users may put there,
-    needs no network; ``output_path`` is no such place, because Snakemake removes the output of a failed job.
-
-    Args:
-        urls: Where to look, in order.
-        md5: Digest of the archive.
-        size: Its bytes.
-        output_path: Path of the archive.
-        attempts: Attempts for each URL that bring nothing, when the connection breaks or the server is busy.
-        first_pause: Seconds before the second attempt; each later pause is twice as long.
-
-    Raises:
-        DownloadError: No URL serves the archive, or what they serve has another digest.
+    What has arrived is kept in ``<output_path>.part`` until the digest is right, so that the next attempt, or the next run, asks
+    for the rest only. No more is kept than the archive has bytes. A complete file in that place, which users may put there, needs
+    no network; ``output_path`` is no such place, because Snakemake removes the output of a failed job. ``attempts`` at each
+    address may bring nothing, when the connection breaks or the server is busy, after ``first_pause`` seconds and then twice as
+    long each time. Raises DownloadError if no address serves the archive, or what they serve has another digest.
     """
     output = Path(output_path)
     if output.is_file() and file_digest(output, "md5") == md5:

@@ -21,15 +21,9 @@ CARD_BYTES = 1 << 24
 def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job: Job) -> None:
     """Fetch the files of a dataset to this machine, and record their digests.
 
-    Args:
-        form: Fields of :class:`~beirflow.sources.forms.HubForm`.
-        split: Name of the judgements.
-        output_path: The record to write. It does not say where the files are, which the cache of the hub's library knows.
-        job: The job, for the record.
-
-    Raises:
-        DataError: It is no dataset for retrieval in a layout that is known.
-        DownloadError: It cannot be fetched, or a file is not that of the revision.
+    ``form`` has the fields of :class:`~beirflow.sources.forms.HubForm`. The record does not say where the files are, which the
+    cache of the hub's library knows. Raises DataError if it is no dataset for retrieval in a layout that is known, DownloadError
+    if it cannot be fetched, or a file is not that of the revision.
     """
     wanted = HubForm(**form)
     repositories = {place: _Repository(*place) for place in map(wanted.place, wanted.roles)}

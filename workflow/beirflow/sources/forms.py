@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")
-"""The parts of a dataset on a hub."""
+CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of a dataset on a hub
 
 TOP_RANKED, INSTRUCTION, QREL_DIFF = "top_ranked", "instruction", "qrel_diff"
 """MTEB's names of further parts: candidates of queries, their instructions, and documents whose relevance these change."""
@@ -32,27 +31,17 @@ NUGGETS = "nuggets"
 
 @dataclass(frozen=True)
 class LabelledForm:
-    """Names of the fields of such a file, and the meaning of its labels.
+    """Names of the fields of such a file, and the meaning of its labels."""
 
-    Attributes:
-        query: Field of a line: the text of the query.
-        documents: Field of a line: the list of its documents.
-        id: Field of a document: its id, a string or an integer; one that has none gets one from its title and text.
-        title: Field of a document: its title, which may be missing.
-        text: Field of a document: its text.
-        label: Field of a document: its label; one that has none is in the corpus, but not judged.
-        labels: Labels with the score that each stands for; without any, labels are the scores, as integers.
-        kind: What tells this form from others.
-    """
-
-    query: str = "query"
-    documents: str = "data"
-    id: str = "id"
-    title: str = "title"
-    text: str = "summary"
-    label: str = "answer"
+    query: str = "query"  # field of a line: the text of the query
+    documents: str = "data"  # field of a line: the list of its documents
+    id: str = "id"  # field of a document: its id, a string or an integer; one that has none gets one from its title and text
+    title: str = "title"  # field of a document: its title, which may be missing
+    text: str = "summary"  # field of a document: its text
+    label: str = "answer"  # field of a document: its label; one that has none is in the corpus, but not judged
+    # labels with the score that each stands for; without any, labels are the scores, as integers
     labels: tuple[tuple[str, int], ...] = ()
-    kind: Literal["labelled"] = "labelled"
+    kind: Literal["labelled"] = "labelled"  # what tells this form from others
 
     has_splits: ClassVar[bool] = False
     own_candidates: ClassVar[bool] = False
@@ -60,21 +49,14 @@ class LabelledForm:
 
 @dataclass(frozen=True)
 class SamplesForm:
-    """Names of the fields of such a file, and the meaning of a list of queries.
+    """Names of the fields of such a file, and the meaning of a list of queries."""
 
-    Attributes:
-        query: The text of the query, or its list of texts.
-        positive: The list of its relevant documents.
-        negative: The list of the others.
-        query_lists: Whether a query may be a list of texts, which then has the mean of their vectors; None if not.
-        kind: What tells this form from others.
-    """
-
-    query: str = "query"
-    positive: str = "positive"
-    negative: str = "negative"
+    query: str = "query"  # the text of the query, or its list of texts
+    positive: str = "positive"  # the list of its relevant documents
+    negative: str = "negative"  # the list of the others
+    # whether a query may be a list of texts, which then has the mean of their vectors; None if not
     query_lists: Literal["averaged"] | None = None
-    kind: Literal["samples"] = "samples"
+    kind: Literal["samples"] = "samples"  # what tells this form from others
 
     has_splits: ClassVar[bool] = False
     own_candidates: ClassVar[bool] = True
@@ -82,25 +64,15 @@ class SamplesForm:
 
 @dataclass(frozen=True)
 class HubForm:
-    """A dataset on a hub.
+    """A dataset on a hub."""
 
-    Attributes:
-        hub: Its id there.
-        revision: The commit that pins it.
-        subset: The language or part of it, if it has several.
-        qrels_hub: Id of another dataset that has the judgements; None where it has them itself.
-        qrels_revision: The commit that pins that one.
-        layout: Name of its layout in ``hub_layout.LAYOUTS``; None where each part has a config of its name.
-        kind: What tells this form from others.
-    """
-
-    hub: str
-    revision: str
-    subset: str | None = None
-    qrels_hub: str | None = None
-    qrels_revision: str | None = None
-    layout: str | None = None
-    kind: Literal["hub"] = "hub"
+    hub: str  # its id there
+    revision: str  # the commit that pins it
+    subset: str | None = None  # the language or part of it, if it has several
+    qrels_hub: str | None = None  # id of another dataset that has the judgements; None where it has them itself
+    qrels_revision: str | None = None  # the commit that pins that one
+    layout: str | None = None  # name of its layout in ``hub_layout.LAYOUTS``; None where each part has a config of its name
+    kind: Literal["hub"] = "hub"  # what tells this form from others
 
     has_splits: ClassVar[bool] = True
 
@@ -122,8 +94,7 @@ class HubForm:
         return self.hub, self.revision
 
 
-Form = LabelledForm | SamplesForm | HubForm
-"""Any form other than BEIR's."""
+Form = LabelledForm | SamplesForm | HubForm  # any form other than BEIR's
 
 FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, SamplesForm, HubForm)}
 

@@ -41,19 +41,16 @@ OTHER_LAYOUT = (
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names.
+    """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names."""
 
-    Attributes:
-        configs: By role, the name of the config, if not MTEB's; ``{subset}`` stands for the language or part.
-        splits: By role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset.
-        columns: By role, their name of each column by ours; two names of texts are joined with a space.
-        length: Column whose number, where it has one, must be the split.
-    """
-
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by role, the name of the config, if not MTEB's; ``{subset}`` is filled in
+    # by role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset
     splits: Mapping[str, str] = field(default_factory=dict)
+    # by role, their name of each column by ours; two names of texts are joined with a space
     columns: Mapping[str, Mapping[str, str | tuple[str, str]]] = field(default_factory=dict)
-    length: str | None = None
+    length: str | None = None  # column whose number, where it has one, must be the split
 
 
 def _bright(documents: str, judged: str) -> Layout:
@@ -94,11 +91,9 @@ LAYOUTS = {
 """Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack, FollowIR
 and mFollowIR, InstructIR, and FreshStack."""
 
-CARD = "README" + ".md"
-"""The card of a dataset."""
+CARD = "README" + ".md"  # the card of a dataset
 
-FRONT_MATTER = 1 << 21
-"""Limit of the characters of the front matter of a card: one with a thousand configs has some 100,000."""
+FRONT_MATTER = 1 << 21  # limit of the characters of the front matter of a card: one with a thousand configs has some 100,000
 
 MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
 """Limits for a config: entries of ``data_files``, entries with wildcards, and characters of an entry."""
@@ -108,11 +103,9 @@ SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
 
 DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{5}-of-\d{5})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
 
-ANY_FOLDERS = "**"
-"""Component of a pattern that stands for any number of folders."""
+ANY_FOLDERS = "**"  # component of a pattern that stands for any number of folders
 
-Splits = dict[str, list[str]]
-"""Files by split."""
+Splits = dict[str, list[str]]  # files by split
 
 
 def files_of(

@@ -36,8 +36,7 @@ from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
-BATCH_ROWS = 2048
-"""Rows of a Parquet file that are read at a time."""
+BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
 
 COLUMNS = {
     CORPUS: ("_id", "id", "title", "text"),
@@ -48,14 +47,9 @@ COLUMNS = {
     QREL_DIFF: ("query-id", "corpus-ids"),
 }
 
-SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"
-"""Documents of a nugget of FreshStack."""
-
-ORIGINAL, ALTERED = "-og", "-changed"
-"""Ends of the ids of the two queries of a topic, in FollowIR."""
-
-NOTHING = ["N/A"]
-"""List of ids that stands for an empty one, in BRIGHT."""
+SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"  # documents of a nugget of FreshStack
+ORIGINAL, ALTERED = "-og", "-changed"  # ends of the ids of the two queries of a topic, in FollowIR
+NOTHING = ["N/A"]  # list of ids that stands for an empty one, in BRIGHT
 
 Row = dict[str, Any]
 

@@ -7,8 +7,7 @@ import orjson
 
 from beirflow.files.errors import DataError
 
-ENDS = "unexpected end of data"
-"""Part of orjson's message about a truncated line; a comma or a comment too much has another."""
+ENDS = "unexpected end of data"  # part of orjson's message about a truncated line; a comma or a comment too much has another
 
 
 def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]]:

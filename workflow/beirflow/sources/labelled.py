@@ -22,8 +22,7 @@ from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.query_lists import as_query
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
-ID_DIGITS = 16
-"""Digits of an id that is made, of a digest in hexadecimal."""
+ID_DIGITS = 16  # digits of an id that is made, of a digest in hexadecimal
 
 
 class _QuerySource(DatasetSource):
@@ -59,10 +58,6 @@ class LabelledSource(_QuerySource):
     """A file of queries with their labelled documents.
 
     A query without any relevant document counts as not judged: no system can find anything for it.
-
-    Args:
-        path: The file.
-        form: Its fields and labels.
     """
 
     def __init__(self, path: str | Path, form: LabelledForm) -> None:
@@ -202,12 +197,7 @@ class _Sample(NamedTuple):
 
 
 class SamplesSource(_QuerySource):
-    """A file of samples.
-
-    Args:
-        path: The file.
-        form: Its fields.
-    """
+    """A file of samples, in a form that names its fields."""
 
     own_candidates = True
 

@@ -12,16 +12,9 @@ from beirflow.sources.source import DatasetSource
 def open_source(path: str | Path, forum: str | None = None, form: Form | None = None) -> DatasetSource:
     """Open a dataset in any form; none of its documents, queries and judgements has been read yet.
 
-    Args:
-        path: Its folder, archive or file; of one on a hub, the record of what was fetched.
-        forum: Folder of a forum inside it, or None.
-        form: Its form; None for that of BEIR.
-
-    Returns:
-        The dataset.
-
-    Raises:
-        DataError: It is an archive that is missing or damaged, or the record of something else.
+    ``path`` is its folder, archive or file; of one on a hub, the record of what was fetched. ``forum`` is a folder inside it, and
+    a form of None is that of BEIR. Raises DataError if it is an archive that is missing or damaged, or the record of something
+    else.
     """
     if isinstance(form, HubForm):
         return HubSource(path, form)

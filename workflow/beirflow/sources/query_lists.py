@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-_BETWEEN = " \ufdd1 "
-"""Separator of texts: Unicode has the character for no text; the spaces keep words apart."""
+_BETWEEN = " \ufdd1 "  # separator of texts: Unicode has the character for no text; the spaces keep words apart
 
 
 def as_query(texts: Sequence[str]) -> str | None:

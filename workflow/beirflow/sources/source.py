@@ -16,8 +16,7 @@ LINE_BYTES = 1 << 28
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-Block = tuple[Sequence[int], bytes]
-"""Whole lines, and before them the number of each."""
+Block = tuple[Sequence[int], bytes]  # whole lines, and before them the number of each
 
 
 def qrels_of(split: str) -> str:
@@ -26,16 +25,11 @@ def qrels_of(split: str) -> str:
 
 
 class DatasetSource(ABC):
-    """Place that a dataset is read from.
+    """Place that a dataset is read from, a file or folder.
 
-    Args:
-        path: Its file or folder.
-
-    Attributes:
-        digests: sha256 by name of every file that has been read to its end.
-        assumed: What had to be assumed of what was read to its end, for the record.
-        own_candidates: Whether a query ranks only the documents that are judged for it.
-        query_lists: Whether a query may be a list of texts, joined to one.
+    ``digests`` has the sha256 by name of every file that has been read to its end, and ``assumed`` what had to be assumed of
+    these, for the record. With ``own_candidates`` a query ranks only the documents that are judged for it; with ``query_lists``
+    it may be a list of texts, joined to one.
     """
 
     own_candidates = False

@@ -1,6 +1,5 @@
 """A sparse system that answers one query at a time: the query weigher and all weights stay in memory."""
 
-from beirflow.computing.made import made_with
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
 from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
@@ -11,8 +10,7 @@ from beirflow.sparse.search import Backward, search_segments
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 
-IN_MEMORY = 6.0
-"""Memory of weights relative to disk, where they are compressed and not in double."""
+IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed and not in double
 
 
 def open_answers(asked: Asked) -> Opened:
@@ -45,4 +43,4 @@ def open_answers(asked: Asked) -> Opened:
         return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
-    return Opened(answer, where, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)}, encode)
+    return Opened(answer, where, weigher.made(), encode)

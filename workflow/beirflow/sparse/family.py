@@ -16,16 +16,14 @@ from beirflow.files.layout import (
     TERM_WEIGHTS_RECORD,
     Pattern,
 )
-from beirflow.runs.family import ITS_MODEL, TOOK, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
-NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")
-"""Settings that would be ignored."""
+NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")  # settings that would be ignored
 
-DOCUMENT_BYTES = 1500.0
-"""Bytes of the weights of a document: some two hundred terms."""
+DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
 
 WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
 
@@ -40,8 +38,8 @@ class SparseFamily(Family):
     answers = "beirflow.sparse.answers:open_answers"
     stored = (QUERY_WEIGHTS,)
     records = (
-        Record(TERM_WEIGHTS_RECORD, (DOCUMENTS, ITS_MODEL, EXPANSION, EXPANSION_RECORD), (TERM_WEIGHTS,), WEIGHED),
-        Record(QUERY_WEIGHTS_RECORD, (QUERIES, ITS_MODEL), (QUERY_WEIGHTS,), WEIGHED),
+        Record(TERM_WEIGHTS_RECORD, (DOCUMENTS, ITS_MODEL, EXPANSION, EXPANSION_RECORD), (TERM_WEIGHTS,), WEIGHED, COMPUTATION),
+        Record(QUERY_WEIGHTS_RECORD, (QUERIES, ITS_MODEL), (QUERY_WEIGHTS,), WEIGHED, COMPUTATION),
     )
     represents = Stage("weigh_chunk", chunked=True, word=4e-4)
     searches = Stage("search_weights", chunked=True, pair=2e-8)

@@ -15,8 +15,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.verified import damaged
 from beirflow.postings.columns import ColumnWriter, read_columns, reading
 
-LUCENE_SCALE = 256 / 5
-"""Factor of weights before they are rounded to integers, in published runs with Lucene."""
+LUCENE_SCALE = 256 / 5  # factor of weights before they are rounded to integers, in published runs with Lucene
 
 FORMAT = b"beirflow term weights 2"
 
@@ -26,22 +25,15 @@ SEGMENT_POSTINGS = 1 << 23
 SEGMENT_DOCUMENTS = 1 << 16
 """Documents after which a segment ends, so that uint16 holds their rows: smaller on disk, and read in half the time."""
 
-STORED = {"none": np.float32, "lucene": np.uint16}
-"""Type of the weights, by how they are quantized."""
+STORED = {"none": np.float32, "lucene": np.uint16}  # type of the weights, by how they are quantized
 
 
 class Rows(NamedTuple):
-    """The terms of n consecutive texts and their weights.
+    """The terms of n consecutive texts and their weights."""
 
-    Attributes:
-        counts: Terms of each text, int64 of shape (n,).
-        terms: Their numbers in the vocabulary, text after text and ascending inside a text, int32 of shape (m,).
-        weights: Their weights, above 0, float32 of shape (m,).
-    """
-
-    counts: np.ndarray
-    terms: np.ndarray
-    weights: np.ndarray
+    counts: np.ndarray  # terms of each text, int64 of shape (n,)
+    terms: np.ndarray  # their numbers in the vocabulary, text after text and ascending inside a text, int32 of shape (m,)
+    weights: np.ndarray  # their weights, above 0, float32 of shape (m,)
 
     @property
     def starts(self) -> np.ndarray:
@@ -74,12 +66,8 @@ def quantized(rows: Rows, quantize: str) -> Rows:
 def in_rows(windows: Iterable[Rows], indices: np.ndarray) -> Iterator[Rows]:
     """Give rows the weights of their texts as soon as these are computed: equal texts have equal weights.
 
-    Args:
-        windows: Weights of the distinct texts, in order.
-        indices: Number of each row's text, integers of shape (rows,); numbers appear in ascending order for the first time.
-
-    Yields:
-        The weights of the next rows.
+    ``windows`` are the weights of the distinct texts, in order, ``indices`` the number of each row's text, integers of shape
+    (rows,), which appear in ascending order for the first time.
     """
     repeated = np.bincount(indices) > 1
     seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there
@@ -104,21 +92,13 @@ def _one(rows: Rows, number: int) -> Rows:
 
 
 class Segment(NamedTuple):
-    """The postings of n consecutive documents with t different terms.
+    """The postings of n consecutive documents with t different terms."""
 
-    Attributes:
-        documents: Their number.
-        terms: The terms, ascending, int32 of shape (t,).
-        starts: First posting of each term, and p, int64 of shape (t + 1,).
-        rows: The document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,).
-        weights: The weight of the term in it, above 0, float32 or uint16 of shape (p,).
-    """
-
-    documents: int
-    terms: np.ndarray
-    starts: np.ndarray
-    rows: np.ndarray
-    weights: np.ndarray
+    documents: int  # their number
+    terms: np.ndarray  # the terms, ascending, int32 of shape (t,)
+    starts: np.ndarray  # first posting of each term, and p, int64 of shape (t + 1,)
+    rows: np.ndarray  # the document of each posting, from 0 in each segment, ascending inside a term, uint16 of shape (p,)
+    weights: np.ndarray  # the weight of the term in it, above 0, float32 or uint16 of shape (p,)
 
 
 class SegmentWriter:

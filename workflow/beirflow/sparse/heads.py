@@ -7,13 +7,12 @@ memory and pooled before the next, without an array of every position and term o
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, some
 from beirflow.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.files.errors import ModelError
 from beirflow.models.model_json import read_json_file
@@ -24,8 +23,7 @@ CPU_TOKENS, CPU_TERMS = 1024, 512
 cores: a third less time than in blocks of 32 MB for hidden states of 128 numbers, and no more for those of 768.
 """
 
-CUDA_LOGITS = 1 << 27
-"""Logits of a block on a GPU, where few large products are fast."""
+CUDA_LOGITS = 1 << 27  # logits of a block on a GPU, where few large products are fast
 
 NOT_PART_OF_IT = re.compile(
     r"(.*\.)?(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)"
@@ -36,8 +34,7 @@ HEADS = {"splade": "a masked language model with its head", "unicoil": "a BERT w
 """Expected model of each kind of part that has one."""
 
 PROBE_TOKENS = 12
-PROBE_TOLERANCE = 64.0
-"""Tolerance between logits computed in two steps and the model's own, in units of the precision's rounding."""
+PROBE_TOLERANCE = 64.0  # tolerance between logits computed in two steps and the model's own, in units of the precision's rounding
 
 
 class Vocabulary(NamedTuple):
@@ -116,23 +113,14 @@ def keep_most(weights: torch.Tensor, most: int) -> torch.Tensor:
 
 
 class Loaded(NamedTuple):
-    """A model that gives hidden states, and the layer that turns them into weights.
+    """A model that gives hidden states, and the layer that turns them into weights."""
 
-    Attributes:
-        model: Called with ``input_ids`` and ``attention_mask``.
-        output: Name of the hidden states, or of the logits, in its output.
-        vocabulary: Gives terms their logits; None of ``unicoil``, and where the output is the logits themselves.
-        projection: Gives each token one weight, of ``unicoil``; else None.
-        terms: Size of the vocabulary.
-        longest: Tokens that the model can read.
-    """
-
-    model: Any
-    output: str
-    vocabulary: Vocabulary | None
-    projection: torch.nn.Linear | None
-    terms: int
-    longest: int
+    model: Any  # called with ``input_ids`` and ``attention_mask``
+    output: str  # name of the hidden states, or of the logits, in its output
+    vocabulary: Vocabulary | None  # gives terms their logits; None of ``unicoil``, and where the output is the logits themselves
+    projection: torch.nn.Linear | None  # gives each token one weight, of ``unicoil``; else None
+    terms: int  # size of the vocabulary
+    longest: int  # tokens that the model can read
 
 
 def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tensor | None]:
@@ -141,27 +129,17 @@ def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tenso
     Raises ModelError if weights are missing, unused or of another shape; or negative or not finite.
     """
     load = {"splade": _load_splade, "unicoil": _load_unicoil, "sparta": _load_sparta}.get(part.kind)
-    try:
-        tokenizer = load_lean(partial(load_tokenizer, part.folder))
+
+    def load_both() -> tuple[Any, Loaded | torch.Tensor | None]:
+        tokenizer = load_tokenizer(part.folder)
         if part.kind == "table":
             return tokenizer, _load_table(part, tokenizer)
-        loaded = load_lean(partial(load, part, dtype, tokenizer)) if load else None
+        loaded = load(part, dtype, tokenizer) if load else None
         if loaded:
             refuse_token_types(tokenizer, loaded.model, part.folder)
         return tokenizer, loaded
-    except ModelError:
-        raise
-    except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-        problem = f"the model in {part.folder} cannot be loaded ({type(error).__name__}: {error})"
-        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-        raise ModelError(f"{problem}; {todo}") from error
 
-
-def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer of a folder, without its code."""
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    return load_quietly(load_both, part.folder)
 
 
 def _load_splade(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
@@ -225,7 +203,7 @@ def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
     from transformers import AutoConfig, AutoModel
 
     weights = {name.removeprefix("coil_encoder."): value for name, value in _tensors(part).items()}
-    config = AutoConfig.from_pretrained(part.folder, trust_remote_code=False, local_files_only=True)
+    config = AutoConfig.from_pretrained(part.folder, **LOCAL)
     model = AutoModel.from_config(config)
     # Checkpoints of different authors have these prefixes or not.
     own = {name.removeprefix("bert."): value for name, value in weights.items() if not name.startswith("tok_proj.")}
@@ -243,15 +221,7 @@ def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
 
 def _from_pretrained(kind: Any, part: Part, dtype: torch.dtype) -> Any:
     """Load a model of transformers, all of whose weights are those of the folder."""
-    model, report = kind.from_pretrained(
-        part.folder,
-        dtype=dtype,
-        use_safetensors=part.weights[0].suffix == ".safetensors",
-        weights_only=True,
-        trust_remote_code=False,
-        local_files_only=True,
-        output_loading_info=True,
-    )
+    model, report = load_model(kind, part.folder, part.weights[0].name, dtype)
     _check(part, report["missing_keys"], report["unexpected_keys"])
     return model.eval()
 
@@ -261,9 +231,8 @@ def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> Non
     for names, problem in ((missing, "no weights for {}; these would be random"), (unexpected, "unused weights, {}")):
         wrong = sorted(name for name in names if not NOT_PART_OF_IT.fullmatch(name))
         if wrong:
-            listed = ", ".join(wrong[:5]) + (" and others" if len(wrong) > 5 else "")
             expected = f"head: {part.kind} is {HEADS[part.kind]}; use the head that it was trained with, or save it whole"
-            raise ModelError(f"{part.weights[0]} has {problem.format(listed)}. {expected}")
+            raise ModelError(f"{part.weights[0]} has {problem.format(some(wrong))}. {expected}")
 
 
 def _tensors(part: Part) -> dict[str, torch.Tensor]:

@@ -20,38 +20,25 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ENCODER = "config_sentence_transformers.json"
 SPARTA_TERMS = 2000
 
-AROUND = 3
-"""Special tokens of a document with an expansion: before the text, behind it, and at the end."""
+AROUND = 3  # special tokens of a document with an expansion: before the text, behind it, and at the end
 
 
 @dataclass(frozen=True)
 class Part:
-    """Steps that weigh one kind of text, queries or documents.
+    """Steps that weigh one kind of text, queries or documents."""
 
-    Attributes:
-        kind: ``splade``, ``unicoil`` or ``sparta``, by a model; ``table``, by a table of weights; ``tokens``, every token weighs
-            1; or ``counts``, as often as it occurs.
-        folder: Of the tokenizer, and of the model or table.
-        weights: The files that hold weights; none of ``tokens`` and ``counts``.
-        pooling: ``max`` or ``sum``, of ``splade``.
-        activation: ``relu`` or ``log1p_relu``, of ``splade``.
-        max_length: Tokens after which a text is cut; the tokenizer's maximum if None.
-        prefix: Written before every text.
-        most_terms: Terms kept of a text; None for all.
-        text_length: Tokens after which a text is cut before its expansion; None without one.
-        expansion_length: Tokens after which the expansion is cut; None without one.
-    """
-
+    # ``splade``, ``unicoil`` or ``sparta``, by a model; ``table``, by a table of weights; ``tokens``, every token weighs 1; or
+    # ``counts``, as often as it occurs
     kind: str
-    folder: Path
-    weights: tuple[Path, ...] = ()
-    pooling: str = "max"
-    activation: str = "relu"
-    max_length: int | None = None
-    prefix: str = ""
-    most_terms: int | None = None
-    text_length: int | None = None
-    expansion_length: int | None = None
+    folder: Path  # of the tokenizer, and of the model or table
+    weights: tuple[Path, ...] = ()  # the files that hold weights; none of ``tokens`` and ``counts``
+    pooling: str = "max"  # ``max`` or ``sum``, of ``splade``
+    activation: str = "relu"  # ``relu`` or ``log1p_relu``, of ``splade``
+    max_length: int | None = None  # tokens after which a text is cut; the tokenizer's maximum if None
+    prefix: str = ""  # written before every text
+    most_terms: int | None = None  # terms kept of a text; None for all
+    text_length: int | None = None  # tokens after which a text is cut before its expansion; None without one
+    expansion_length: int | None = None  # tokens after which the expansion is cut; None without one
 
 
 class Parts(NamedTuple):

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from beirflow.computing.made import made_with
 from beirflow.runs.matches import Match, Matched, Pairs, readable
 from beirflow.sparse.files import Rows, quantized
 from beirflow.sparse.weigh import Weighing, load_weigher
 
-MOST_TERMS = 12
-"""Terms of a pair that are shown: those that add most."""
+MOST_TERMS = 12  # terms of a pair that are shown: those that add most
 
 
 def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
@@ -29,7 +27,7 @@ def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
         terms, adds = _shared(rows["queries"], query, rows["documents"], document)
         names = [readable(weigher.tokenizer, term) for term in terms.tolist()]
         matches.append([Match(name, name, each) for name, each in zip(names, adds.tolist(), strict=True)])
-    return Matched(matches, {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)})
+    return Matched(matches, weigher.made())
 
 
 def _shared(queries: Rows, query: int, documents: Rows, document: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, write_record
 from beirflow.models.model_files import check_digests, check_weights
-from beirflow.models.model_layout import PATTERNS
-from beirflow.models.model_places import absent, fetching, local_folder, weight_patterns
+from beirflow.models.model_places import absent, hub_folder, local_folder
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
@@ -18,8 +17,7 @@ from beirflow.sparse.settings import SparseSettings
 
 logger = logging.getLogger(__name__)
 
-QUERY_MODEL = "query_model"
-"""Folder, in names of files, of the queries' own model."""
+QUERY_MODEL = "query_model"  # folder, in names of files, of the queries' own model
 
 
 class Folders(NamedTuple):
@@ -86,16 +84,7 @@ def model_folders(settings: SparseSettings, *, download: bool = False) -> Folder
 
 
 def _folder(model: ModelSettings, download: bool) -> Path:
-    if folder := local_folder(model):
-        return folder
-    from huggingface_hub import snapshot_download
-
-    names = weight_patterns(model.weights)
-    patterns = [*PATTERNS, *names, *(f"*/{name}" for name in names)]  # each module of a SparseEncoder has a folder
-    with fetching(model):
-        return Path(
-            snapshot_download(model.model, revision=model.revision, allow_patterns=patterns, local_files_only=not download)
-        )
+    return local_folder(model) or hub_folder(model, download)
 
 
 def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:

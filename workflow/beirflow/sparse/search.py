@@ -20,22 +20,15 @@ from beirflow.runs.searched import Ids, check_precision, check_rows, read_expans
 from beirflow.sparse.files import SEGMENT_POSTINGS, Rows, Segment, read_queries, read_segments
 from beirflow.sparse.settings import SparseSettings
 
-TURNED_POSTINGS = 1 << 20
-"""Postings that a thread reverses at a time."""
+TURNED_POSTINGS = 1 << 20  # postings that a thread reverses at a time
 
 
 class Backward(NamedTuple):
-    """A segment as a search reads it: from its last posting to its first, with weights in double.
+    """A segment as a search reads it: from its last posting to its first, with weights in double."""
 
-    Attributes:
-        terms: The terms, ascending, int32 of shape (t,).
-        starts: First posting of each term in the segment itself, and p, int64 of shape (t + 1,).
-        lists: The postings, a list for each term.
-    """
-
-    terms: np.ndarray
-    starts: np.ndarray
-    lists: Lists
+    terms: np.ndarray  # the terms, ascending, int32 of shape (t,)
+    starts: np.ndarray  # first posting of each term in the segment itself, and p, int64 of shape (t + 1,)
+    lists: Lists  # the postings, a list for each term
 
     @classmethod
     def of(cls, segment: Segment) -> Self:

@@ -5,10 +5,12 @@ weights, document by document and with nothing of ``search.py``.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from beirflow.datasets.document_text import Kind
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS, Pattern
 from beirflow.postings.analyzer import analyze
@@ -20,13 +22,12 @@ from beirflow.sparse.files import Rows, quantized, read_queries, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders
 from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.weigher import Weigher
+from beirflow.sparse.weigher import WINDOW_TEXTS, Weigher
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest length of the difference of two texts' weights, relative to the stored ones, by precision."""
 
-ROUNDING = 2.0
-"""Further difference of integer weights: one that is rounded to the other side, in each of some terms."""
+ROUNDING = 2.0  # further difference of integer weights: one that is rounded to the other side, in each of some terms
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -43,7 +44,7 @@ class TermWeightCheck(RepresentationCheck[Rows]):
 
     settings: SparseSettings
     made = "weighed", "weights"
-    of_queries = QUERY_WEIGHTS
+    of_queries, of_chunk = QUERY_WEIGHTS, TERM_WEIGHTS
     tolerance = TOLERANCE
 
     @property
@@ -58,14 +59,30 @@ class TermWeightCheck(RepresentationCheck[Rows]):
 
     def represent(self, sample: TextSample[Rows]) -> Rows:
         """Weigh the texts again."""
-        settings = self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
-        part = read_parts(settings, *model_folders(settings)).of(sample.kind)
-        weigher = Weigher(settings.name, part, precision=self.precision, **self.subject.computing)
-        added = self._added(sample) if sample.kind == "documents" and self.settings.added else None
-        return quantized(Rows.together(list(weigher.windows(sample.texts, sample.kind, added))), settings.quantize)
+        windows = self.model(sample.kind).windows(sample.texts, sample.kind, self._added(sample))
+        return quantized(Rows.together(list(windows)), self.settings.quantize)
 
-    def _added(self, sample: TextSample[Rows]) -> list[str]:
-        """Read the queries that are added to each document."""
+    def load(self, kind: Kind) -> Weigher:
+        """Load the weigher."""
+        settings = self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
+        part = read_parts(settings, *model_folders(settings)).of(kind)
+        return Weigher(settings.name, part, precision=self.precision, **self.subject.computing)
+
+    def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
+        """Return the rows of the texts of a batch."""
+        start = row - row % WINDOW_TEXTS
+        window = texts.part(slice(start, start + WINDOW_TEXTS))
+        return start + np.asarray(self.model(texts.kind).batch_of(window.texts, self._added(window), row - start))
+
+    def told_apart_by(self, texts: TextSample[Any]) -> list[str]:
+        """Return the texts, with the additions to each."""
+        added = self._added(texts)
+        return [*map("\0".join, zip(texts.texts, added, strict=True))] if added else texts.texts
+
+    def _added(self, sample: TextSample[Any]) -> list[str] | None:
+        """Read the queries that are added to each document; None if there are none."""
+        if sample.kind == "queries" or not self.settings.added:
+            return None
         chunks = (stored_expansion(self.subject, self.settings.added, *chunk) for chunk in enumerate(sample.rows))
         return [" ".join(queries) for chunk in chunks for queries in chunk]
 

@@ -11,8 +11,7 @@ from beirflow.computing.model_limits import UNLIMITED
 from beirflow.files.errors import ModelError
 from beirflow.sparse.layouts import AROUND, Part
 
-WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")
-"""Kinds of parts that weigh no special tokens."""
+WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")  # kinds of parts that weigh no special tokens
 
 Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Numbers of texts and of terms, int64, and weights, float32, each of shape (m,)."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
-from beirflow.computing.made import made_with
+from beirflow.computing.loading import load_tokenizer
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
 from beirflow.expansions.files import ExpansionFile
@@ -18,20 +18,16 @@ from beirflow.files.records import Job
 from beirflow.files.writing import DigestingWriter
 from beirflow.runs.represent import Texts, document_texts, query_texts, represent
 from beirflow.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
-from beirflow.sparse.heads import load_tokenizer
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.settings import INJECT, SparseSettings
 from beirflow.sparse.weigher import NotFiniteError, Weigher
 
-ADDED = "added"
-"""The column of what is added to documents."""
+ADDED = "added"  # the column of what is added to documents
 
-BATCH_DOCUMENTS = 4096
-"""Documents whose expansion is read at once."""
+BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 
-Weighing: TypeAlias = Computing[SparseSettings]
-"""Settings of a job that weighs terms."""
+Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
 
 
 class Strings(Sequence[str]):
@@ -53,17 +49,11 @@ class Strings(Sequence[str]):
 
 
 class DistinctTexts(NamedTuple):
-    """The different texts of some rows, in the order of their first row.
+    """The different texts of some rows, in the order of their first row."""
 
-    Attributes:
-        texts: The texts.
-        added: The addition to each; a text with another addition is another text. None without additions.
-        indices: Number of each row's text, integers of shape (rows,).
-    """
-
-    texts: Sequence[str]
-    added: Sequence[str] | None
-    indices: np.ndarray
+    texts: Sequence[str]  # the texts
+    added: Sequence[str] | None  # the addition to each; a text with another addition is another text. None without additions.
+    indices: np.ndarray  # number of each row's text, integers of shape (rows,)
 
 
 def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:
@@ -146,7 +136,8 @@ def _weigh(
             message = f"the weights of {texts.name_of(error.row, different.indices)} hold infinity or not-a-number"
             raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
         return {
-            "made": {"precision": str(weigher.dtype).removeprefix("torch."), **made_with(weigher.device)},
+            "made": weigher.made(),
+            "computation": weigher.computation(),
             "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
             "distinct_texts": len(different.texts),
             "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.computing.token_budget import TokenBudget
@@ -26,8 +26,7 @@ from beirflow.sparse.tokens import TextTokenizer, Weights, count_tokens, merge_t
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 1024
-"""Texts that are tokenised together and sorted by length before they are batched."""
+WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
 
@@ -36,22 +35,11 @@ OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 
 
 class Weigher:
-    """Weighs terms, window by window: a thread tokenises the next texts while the device computes.
+    """Weighs terms as a part says, window by window: a thread tokenises the next texts while the device computes.
 
-    Args:
-        name: Name of the system.
-        part: How its texts are weighed.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, or ``auto``.
-
-    Attributes:
-        tokens: Tokens weighed so far, padding not counted.
-        texts: Turns texts into tokens, and counts those that were cut.
-        terms: Size of the vocabulary.
-
-    Raises:
-        ModelError: The model cannot be loaded or contradicts the settings.
+    Device, precision and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`. ``tokens`` counts those weighed,
+    without padding; ``texts`` turns texts into tokens, and counts those that were cut; ``terms`` is the size of the vocabulary.
+    Raises ModelError if the model cannot be loaded or contradicts the settings.
     """
 
     def __init__(self, name: str, part: Part, *, device: str, precision: str, token_budget: int | str) -> None:
@@ -60,8 +48,6 @@ class Weigher:
         self.dtype = choose_precision(precision, self.device)
         self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
         self.tokens = 0
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         try:
             self.tokenizer, found = load_part(part, self.dtype)
             self.loaded = _moved(found, self.device) if isinstance(found, Loaded) else None
@@ -99,6 +85,18 @@ class Weigher:
         if self.loaded:
             check_length(self.loaded.model, longest)
         return longest
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device and versions of the weights, for a record."""
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for a record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], added: Sequence[str] | None, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are weighed in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, added, row - row % WINDOW_TEXTS), row)
 
     def described(self) -> dict[str, Any]:
         """Describe the weighing of texts, for the record of their weights."""

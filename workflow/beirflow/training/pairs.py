@@ -14,25 +14,17 @@ from beirflow.expansions.files import COLUMNS, ExpansionFile
 from beirflow.files.records import Job
 from beirflow.files.verified import damaged
 
-FILE_ROWS = 65_536
-"""Rows of a file that are read at a time."""
+FILE_ROWS = 65_536  # rows of a file that are read at a time
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Training data of an encoder: p pairs of n documents.
+    """Training data of an encoder: p pairs of n documents."""
 
-    Attributes:
-        doc_ids: Ids of the documents that have a query.
-        texts: Their texts.
-        documents: For each pair, the place of its document, int64 of shape (p,).
-        queries: For each pair, its query; a document has no query twice.
-    """
-
-    doc_ids: list[str]
-    texts: list[str]
-    documents: np.ndarray
-    queries: list[str]
+    doc_ids: list[str]  # ids of the documents that have a query
+    texts: list[str]  # their texts
+    documents: np.ndarray  # for each pair, the place of its document, int64 of shape (p,)
+    queries: list[str]  # for each pair, its query; a document has no query twice
 
     def order(self, seed: int, epoch: int) -> np.ndarray:
         """Return the pairs, int64 of shape (p,), in an order given by seed, epoch, ids and texts, not by the corpus."""

@@ -13,35 +13,22 @@ class Training:
 
     Queries, documents, ``top_k`` and ``top_p`` are those of the BEIR paper, which does not say the rest. Batch and ``max_length``
     are those of its authors' later training with this loss (GPL), rate, warm-up and one epoch the defaults of their package.
-
-    Attributes:
-        generator: Where the T5 is that writes queries: fields of :class:`~beirflow.expansions.settings.Expansion`. Or ``path``,
-            the file that holds them; all of them are used then, whatever is said here of how they are written.
-        queries: Queries written for a document.
-        documents: Most documents that queries are written for, drawn by the seed and their ids.
-        top_k: The next token of a query is drawn from this many, the most probable ones.
-        top_p: And of these from the fewest whose probabilities reach this sum.
-        query_length: Tokens after which a query is cut.
-        seed: Of every draw: documents, queries, their order, dropout.
-        epochs: How often every pair of query and document is seen.
-        batch: Pairs of a step; each query is compared with the documents of all.
-        learning_rate: Of AdamW, at its highest.
-        warmup: Share of the steps in which it rises; in the others it falls to 0.
-        max_length: Tokens after which a text is cut while the encoder is trained.
     """
 
+    # where the T5 is that writes queries: fields of :class:`~beirflow.expansions.settings.Expansion`. Or ``path``, the file that
+    # holds them; all of them are used then, whatever is said here of how they are written
     generator: Mapping[str, Any] = field(hash=False)
-    queries: int = 5
-    documents: int = 100_000
-    top_k: int = 25
-    top_p: float = 0.95
-    query_length: int = 64
-    seed: int = 0
-    epochs: int = 1
-    batch: int = 75
-    learning_rate: float = 2e-5
-    warmup: float = 0.1
-    max_length: int = 350
+    queries: int = 5  # queries written for a document
+    documents: int = 100_000  # most documents that queries are written for, drawn by the seed and their ids
+    top_k: int = 25  # the next token of a query is drawn from this many, the most probable ones
+    top_p: float = 0.95  # and of these from the fewest whose probabilities reach this sum
+    query_length: int = 64  # tokens after which a query is cut
+    seed: int = 0  # of every draw: documents, queries, their order, dropout
+    epochs: int = 1  # how often every pair of query and document is seen
+    batch: int = 75  # pairs of a step; each query is compared with the documents of all
+    learning_rate: float = 2e-5  # of AdamW, at its highest
+    warmup: float = 0.1  # share of the steps in which it rises; in the others it falls to 0
+    max_length: int = 350  # tokens after which a text is cut while the encoder is trained
 
     def __post_init__(self) -> None:
         """Accept a generator that is only a place."""

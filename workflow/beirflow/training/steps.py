@@ -14,11 +14,9 @@ from beirflow.training.checkpoint import Checkpoint
 from beirflow.training.settings import Training
 from beirflow.training.trainee import Trainee
 
-WEIGHT_DECAY = 0.01
-"""Of matrices; biases and the weights of normalisations have none, as sentence-transformers trains."""
+WEIGHT_DECAY = 0.01  # of matrices; biases and the weights of normalisations have none, as sentence-transformers trains
 
-LARGEST_GRADIENT = 1.0
-"""Length that the gradient of all weights together is cut to."""
+LARGEST_GRADIENT = 1.0  # length that the gradient of all weights together is cut to
 
 
 def rate(step: int, steps: int, warmup: float) -> float:

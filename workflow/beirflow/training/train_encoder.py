@@ -32,8 +32,7 @@ from beirflow.training.settings import Training
 from beirflow.training.steps import train
 from beirflow.training.trainee import Trainee
 
-CURVE_POINTS = 100
-"""Of the losses in the record: means over as many equal parts of the steps."""
+CURVE_POINTS = 100  # of the losses in the record: means over as many equal parts of the steps
 
 
 def train_encoder(

@@ -14,8 +14,7 @@ from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.jobs.devices import choose_precision, exact_device
 from beirflow.models.settings import EncoderSettings
 
-COSINE_SCALE = 20.0
-"""Factor of cosines, as in sentence-transformers; dot products stay as they are."""
+COSINE_SCALE = 20.0  # factor of cosines, as in sentence-transformers; dot products stay as they are
 
 
 def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: str) -> torch.Tensor:
@@ -31,21 +30,9 @@ def in_batch_loss(queries: torch.Tensor, documents: torch.Tensor, similarity: st
 class Trainee:
     """An encoder whose transformer is trained, in float32; the modules after the pooling stay as they are.
 
-    Args:
-        settings: The encoder that it begins as.
-        folder: Its folder.
-        similarity: ``dot`` or ``cosine``; None for that in the files of the model.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``, as for encoding. In bfloat16, products of matrices are
-            computed in it; float16, in which gradients vanish, is float32 here.
-        max_length: Tokens after which texts are cut.
-
-    Attributes:
-        model: The transformer.
-        place: Its folder, below that of the encoder.
-
-    Raises:
-        ModelError: The model cannot be loaded, or cannot be trained.
+    Device and precision are as for encoding: in bfloat16, products of matrices are computed in it; float16, in which gradients
+    vanish, is float32 here. A similarity of None is that in the files of the model. ``model`` is the transformer, and ``place``
+    its folder, below that of the encoder. Raises ModelError if the model cannot be loaded, or cannot be trained.
     """
 
     def __init__(

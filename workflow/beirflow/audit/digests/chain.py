@@ -13,6 +13,7 @@ from typing import Any
 
 from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
 from beirflow.audit.digests.folder import Listing, list_folder
+from beirflow.audit.digests.limits import Limits
 from beirflow.audit.digests.reading import part, read_record
 from beirflow.audit.digests.repairs import Repairs
 from beirflow.audit.digests.setup import Setup
@@ -49,37 +50,25 @@ def in_words(error: Exception) -> str:
 
 @dataclass
 class Chain:
-    """Everything that the manifest leads to.
+    """Everything that the manifest leads to."""
 
-    Attributes:
-        folder: The results.
-        shown: The folder as written in commands.
-        manifest: The root.
-        claims: By file, what records say of it.
-        results: By file, the systems and datasets that depend on it.
-        records: By path, the records that could be read; None for one that could not.
-        evaluated: Systems and corpora that have metrics, each with the row of the summary that it belongs to.
-        problems: Records that cannot be read or lack something.
-        visited: Records that have been followed, each with the result that led there; a record may name others that name it.
-        repairs: Makes the commands that repair something; as if the audit had been called here, if None.
-        busy: Files that a run in progress writes.
-        compared: By file and key, keys joined with slashes, what a fact was compared with.
-        audited_with: The configuration of the person who audits; None if the chain is only followed.
-    """
-
-    folder: Path
-    shown: str
-    manifest: Mapping[str, Any]
-    claims: dict[str, list[Claim]] = field(default_factory=dict)
-    results: dict[str, set[Result]] = field(default_factory=dict)
-    records: dict[str, Any] = field(default_factory=dict)
+    folder: Path  # the results
+    shown: str  # the folder as written in commands
+    manifest: Mapping[str, Any]  # the root
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # by file, what records say of it
+    results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
+    records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
+    # systems and corpora that have metrics, each with the row of the summary that it belongs to
     evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
-    problems: list[Check] = field(default_factory=list)
+    problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
+    # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
-    repairs: Repairs | None = None
-    busy: frozenset[str] = frozenset()
+    repairs: Repairs | None = None  # makes the commands that repair something; as if the audit had been called here, if None
+    unpacked: set[str] = field(default_factory=set)  # tables that were read as a whole, within the limits
+    busy: frozenset[str] = frozenset()  # files that a run in progress writes
+    # by file and key, keys joined with slashes, what a fact was compared with
     compared: dict[tuple[str, str], str] = field(default_factory=dict)
-    audited_with: Setup | None = None
+    audited_with: Setup | None = None  # the configuration of the person who audits; None if the chain is only followed
 
     @property
     def setup(self) -> Setup:
@@ -91,6 +80,11 @@ class Chain:
         if self.audited_with is None:
             raise ValueError("this chain is followed without a configuration")
         return self.audited_with
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Return the limits of reading the folder; holes in its files have no size."""
+        return Limits(sum((self.folder / path).lstat().st_blocks << 9 for path in self.listing.files))
 
     @cached_property
     def listing(self) -> Listing:

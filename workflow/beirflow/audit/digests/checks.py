@@ -1,5 +1,6 @@
 """The result of one check of an audit."""
 
+import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,36 +16,20 @@ EVERYTHING: Result = ("all systems", "all datasets")
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        name: What was looked at, in a few words.
-        status: ``passed``, ``failed``, ``warning`` or ``not checked``.
-        found: What is the case.
-        expected: What should be; empty where ``found`` says it all.
-        files: Paths in the results that it is about.
-        results: Systems and datasets whose numbers depend on it.
-        repair: What to do, a command where there is one.
-        drawn: Number of documents or pairs that were made again, and of all; None for other checks.
-    """
-
-    name: str
-    status: str
-    found: str
-    expected: str = ""
-    files: tuple[str, ...] = ()
-    results: tuple[Result, ...] = field(default=())
-    repair: str = ""
-    drawn: tuple[int, int] | None = None
+    name: str  # what was looked at, in a few words
+    status: str  # ``passed``, ``failed``, ``warning`` or ``not checked``
+    found: str  # what is the case
+    expected: str = ""  # what should be; empty where ``found`` says it all
+    files: tuple[str, ...] = ()  # paths in the results that it is about
+    results: tuple[Result, ...] = field(default=())  # systems and datasets whose numbers depend on it
+    repair: str = ""  # what to do, a command where there is one
+    drawn: tuple[int, int] | None = None  # number of documents or pairs that were made again, and of all; None for other checks
 
 
 class RecordError(Exception):
-    """A record does not hold what it should.
-
-    Args:
-        message: What is wrong.
-        path: The file that it is about, in the results; None for the one that was being looked at.
-    """
+    """A record does not hold what it should; ``path`` is the file in the results, None for the one that was being looked at."""
 
     def __init__(self, message: str, path: str | None = None) -> None:
         super().__init__(message)
@@ -63,6 +48,7 @@ UNREADABLE = (
     ArithmeticError,
     MemoryError,
     EOFError,
+    csv.Error,
     DataError,
     RecordError,
 )

@@ -15,19 +15,12 @@ RELATIVE = 1e-9
 
 @dataclass
 class Comparison:
-    """Facts of one kind that are compared.
+    """Facts of one kind that are compared."""
 
-    Attributes:
-        chain: What records say.
-        name: The name of the check.
-        compared: Facts that were looked at.
-        checks: Those that do not agree, and those that there was nothing to compare with.
-    """
-
-    chain: Chain
-    name: str
-    compared: int = 0
-    checks: list[Check] = field(default_factory=list)
+    chain: Chain  # what records say
+    name: str  # the name of the check
+    compared: int = 0  # facts that were looked at
+    checks: list[Check] = field(default_factory=list)  # those that do not agree, and those that there was nothing to compare with
 
     def same(self, path: str, what: str, found: Any, expected: Any, by: str, key: str | None = None) -> None:
         """Compare what a file states with what it should, by ``by``; ``key`` is ``what`` with "/" for " / " if None."""

@@ -22,14 +22,10 @@ EMPTY = (".gitkeep", TIMESTAMP)
 
 @dataclass(frozen=True)
 class Listing:
-    """Content of a folder.
+    """Content of a folder."""
 
-    Attributes:
-        files: Paths of plain files, each with its bytes.
-        odd: What is neither a plain file nor a folder, or cannot be looked into, and what it is instead.
-    """
-
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)  # paths of plain files, each with its bytes
+    # what is neither a plain file nor a folder, or cannot be looked into, and what it is instead
     odd: dict[str, str] = field(default_factory=dict)
 
     def oddity(self, path: str) -> tuple[str, str] | None:

@@ -3,7 +3,8 @@
 import csv
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ ROWS_A_BYTE = 4
 
 GROWTH = 100
 """Times that a Parquet file may grow when it is unpacked; texts grow up to twenty times."""
+
+PIECE_ROWS = 1 << 10
+"""Rows that are unpacked at once where it is not known how long they are."""
 
 SMALL_BYTES = 1 << 26
 """Bytes to which a file may always unpack, however small it is."""
@@ -69,15 +73,7 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:
     """Open a Parquet file that all readers understand alike, and whose footer promises no more than its size can hold.
 
-    Args:
-        path: The file.
-        name: What it is called in messages.
-
-    Returns:
-        The open file.
-
-    Raises:
-        RecordError: It promises more, has a column twice, or names columns for pandas.
+    ``name`` is its name in messages. Raises RecordError if it promises more, has a column twice, or names columns for pandas.
     """
     file, size = pq.ParquetFile(path), path.stat().st_size
     names = file.schema_arrow.names
@@ -92,27 +88,43 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
     return file
 
 
-def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of some columns of a Parquet file, row by row; raise RecordError if they cannot be read."""
+def check_unpacked(path: Path, name: str) -> None:
+    """Unpack a table piece by piece; raise RecordError if it has more than its size can hold, whatever its head promises."""
+    size, unpacked = path.stat().st_size, 0
+    with _as_record_errors(name), ExitStack() as stack:
+        pieces: Iterable[Any] = ()
+        if name.endswith(".parquet"):
+            pieces = stack.enter_context(open_parquet(path, name)).iter_batches(PIECE_ROWS)
+        elif size:  # that of a chunk without documents is empty
+            file = stack.enter_context(pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path)))))
+            pieces = map(file.get_batch, range(file.num_record_batches))
+        for piece in pieces:
+            unpacked += piece.nbytes
+            if unpacked > GROWTH * size + SMALL_BYTES:
+                raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+
+
+@contextmanager
+def _as_record_errors(name: str) -> Iterator[None]:
     try:
-        with open_parquet(path, name) as file:
-            for batch in file.iter_batches(columns=list(columns)):
-                yield from zip(*(batch[column].to_pylist() for column in columns), strict=True)
+        yield
     except (FileNotFoundError, RecordError):
         raise
     except UNREADABLE as error:
         raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", name) from error
+
+
+def read_rows(path: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of some columns of a Parquet file, row by row; raise RecordError if they cannot be read."""
+    with _as_record_errors(name), open_parquet(path, name) as file:
+        for batch in file.iter_batches(columns=list(columns)):
+            yield from zip(*(batch[column].to_pylist() for column in columns), strict=True)
 
 
 def read_columns(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Read columns, all if None, of a Parquet file; raise RecordError if it cannot be read or is larger than it looks."""
-    try:
-        with open_parquet(path, name) as file:
-            return file.read(None if columns is None else list(columns))
-    except (FileNotFoundError, RecordError):
-        raise
-    except UNREADABLE as error:
-        raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", name) from error
+    with _as_record_errors(name), open_parquet(path, name) as file:
+        return file.read(None if columns is None else list(columns))
 
 
 def columns_of(path: Path) -> list[str]:
@@ -128,16 +140,9 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_packed_lines(path: Path) -> Iterator[bytes]:
-    r"""Lines of a gzipped text that beirflow wrote.
+    """Yield the lines of a gzipped text that beirflow wrote, one that is longer than :data:`BLOCK_BYTES` in pieces.
 
-    Args:
-        path: The file.
-
-    Yields:
-        Each line with its ``\n``; one that is longer than :data:`BLOCK_BYTES` in pieces.
-
-    Raises:
-        ValueError: It cannot be unpacked, has another header, or has bytes behind its end.
+    Raises ValueError if it cannot be unpacked, has another header, or has bytes behind its end.
     """
     unpack, rest = zlib.decompressobj(wbits=31), b""
     with path.open("rb") as stream:

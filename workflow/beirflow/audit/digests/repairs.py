@@ -19,19 +19,12 @@ ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")
 
 @dataclass(frozen=True)
 class Call:
-    """Command line of the audit.
+    """Command line of the audit."""
 
-    Attributes:
-        snakefile: The main Snakefile; empty for that of the folder where one is.
-        directory: Where Snakemake works.
-        configfiles: Configuration files that were named.
-        config: What ``--config`` said.
-    """
-
-    snakefile: str = ""
-    directory: str = field(default_factory=lambda: str(Path.cwd()))
-    configfiles: Sequence[str] = ()
-    config: Mapping[str, Any] = field(default_factory=dict)
+    snakefile: str = ""  # the main Snakefile; empty for that of the folder where one is
+    directory: str = field(default_factory=lambda: str(Path.cwd()))  # where Snakemake works
+    configfiles: Sequence[str] = ()  # configuration files that were named
+    config: Mapping[str, Any] = field(default_factory=dict)  # what ``--config`` said
 
     def snakemake(self, targets: Sequence[str], cores: int = 2) -> str:
         """The command that makes files, called as the audit was."""
@@ -50,16 +43,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Repairs:
-    """Commands that repair files of some results.
+    """Commands that repair files of some results."""
 
-    Attributes:
-        folder: The results, as targets of Snakemake name them.
-        call: How the audit was called.
-        stamp: Names the folder that files are moved to, so that no two audits use the same.
-    """
-
-    folder: str
-    call: Call = field(default_factory=Call)
+    folder: str  # the results, as targets of Snakemake name them
+    call: Call = field(default_factory=Call)  # how the audit was called
+    # names the folder that files are moved to, so that no two audits use the same
     stamp: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
 
     def make_again(self, present: Sequence[str], targets: Sequence[str], cores: int = 2) -> str:

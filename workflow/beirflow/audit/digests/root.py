@@ -47,17 +47,11 @@ NAMESPACE = "file"
 
 @dataclass(frozen=True)
 class Published:
-    """Facts about a manifest from elsewhere.
+    """Facts about a manifest from elsewhere."""
 
-    Attributes:
-        manifest_sha256: Its digest, as it was published; None if it is not known.
-        manifest_signature: A detached OpenSSH signature of it; None if there is none.
-        allowed_signers: The file of allowed signers, as ssh-keygen reads it.
-    """
-
-    manifest_sha256: str | None = None
-    manifest_signature: str | None = None
-    allowed_signers: str | None = None
+    manifest_sha256: str | None = None  # its digest, as it was published; None if it is not known
+    manifest_signature: str | None = None  # a detached OpenSSH signature of it; None if there is none
+    allowed_signers: str | None = None  # the file of allowed signers, as ssh-keygen reads it
 
 
 def check_manifest(chain: Chain) -> list[Check]:
@@ -86,12 +80,7 @@ def check_manifest(chain: Chain) -> list[Check]:
 def check_form(manifest: Mapping[str, Any]) -> None:
     """Make sure that a manifest has what an audit reads in it.
 
-    Args:
-        manifest: What it holds.
-
-    Raises:
-        RecordError: It lacks something, or has something else in its place.
-        ValueError: The time is none.
+    Raises RecordError if it lacks something or has something else in its place, ValueError if its time is none.
     """
     for keys, kind in NEEDED:
         part(manifest, *keys, kind=kind)

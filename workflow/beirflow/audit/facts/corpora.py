@@ -38,34 +38,21 @@ SAMPLES = {
 
 @dataclass
 class Prepared:
-    """Memory of one pass over the documents of a corpus.
+    """Memory of one pass over the documents of a corpus."""
 
-    Attributes:
-        ids: Ids, in the order of the file.
-        digests: A digest of each document, in the order of the file; uint64 of shape (n, 2).
-        texts: Number of different texts.
-        characters: Lengths of the texts, int64 of shape (n,).
-        chunks: Row groups.
-    """
-
-    ids: pa.Array
-    digests: np.ndarray
-    texts: int
-    characters: np.ndarray
-    chunks: int
+    ids: pa.Array  # ids, in the order of the file
+    digests: np.ndarray  # a digest of each document, in the order of the file; uint64 of shape (n, 2)
+    texts: int  # number of different texts
+    characters: np.ndarray  # lengths of the texts, int64 of shape (n,)
+    chunks: int  # row groups
 
 
 @dataclass
 class Corpora:
-    """The documents of the corpora, each read once.
+    """The documents of the corpora, each read once."""
 
-    Attributes:
-        chain: What records say.
-        read: What was read, by name of the corpus.
-    """
-
-    chain: Chain
-    read: dict[str, Prepared] = field(default_factory=dict)
+    chain: Chain  # what records say
+    read: dict[str, Prepared] = field(default_factory=dict)  # what was read, by name of the corpus
 
     def __getitem__(self, name: str) -> Prepared:
         """Return the documents of a corpus; raise RecordError if they cannot be read."""

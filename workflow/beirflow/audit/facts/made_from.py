@@ -116,21 +116,13 @@ def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
 
 
 class _Owner(NamedTuple):
-    """A system of a known family.
+    """A system of a known family."""
 
-    Attributes:
-        name: Its name.
-        family: Its family.
-        settings: Its settings.
-        added: What it adds to documents; None for nothing.
-        in_paths: What paths may have of it: as ``system`` the one that encodes for it.
-    """
-
-    name: str
-    family: Family
-    settings: Any
-    added: Expansion | None
-    in_paths: Mapping[str, Any]
+    name: str  # its name
+    family: Family  # its family
+    settings: Any  # its settings
+    added: Expansion | None  # what it adds to documents; None for nothing
+    in_paths: Mapping[str, Any]  # what paths may have of it: as ``system`` the one that encodes for it
 
     def has(self, names: Mapping[str, str]) -> bool:
         """Test whether something with these names in its path is of this system."""
@@ -149,21 +141,25 @@ class _Expected:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
+        self._owners: dict[str | None, list[_Owner]] = {}
 
-    @cached_property
-    def owners(self) -> list[_Owner]:
-        """The systems of known families."""
-        entries = part(self.chain.manifest, "systems", kind=dict)
-        families = self.chain.setup.families
-        return [self._owner(name, families[entry["family"]]) for name, entry in entries.items() if entry["family"] in families]
+    def owners(self, dataset: str | None) -> list[_Owner]:
+        """Return the systems of known families, with their settings as they are for a corpus."""
+        if dataset not in self._owners:
+            entries, families = part(self.chain.manifest, "systems", kind=dict), self.chain.setup.families
+            known = {name: entry["family"] for name, entry in entries.items() if entry["family"] in families}
+            self._owners[dataset] = [self._owner(name, families[family], dataset) for name, family in known.items()]
+        return self._owners[dataset]
 
     def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
         """The system that something with these names in its path is of: before a variant of it, the system itself."""
-        found = [owner for owner in self.owners if owner.has(names)]
+        found = [owner for owner in self.owners(names.get("dataset")) if owner.has(names)]
         return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
 
-    def _owner(self, name: str, family: Family) -> _Owner:
+    def _owner(self, name: str, family: Family, dataset: str | None) -> _Owner:
         settings, added = settings_of(self.chain, name), added_by(self.chain, name)
+        if dataset in self.chain.corpora:
+            settings = family.for_dataset(settings, *self.chain.whole(dataset))
         names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
         return _Owner(name, family, settings, added, names)
 

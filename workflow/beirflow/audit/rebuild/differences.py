@@ -34,11 +34,7 @@ MOST_TIMES, MORE_BYTES = 4, 1 << 20
 
 
 class UnsourcedError(DataError):
-    """An error about columns with cells that come from nothing among the results.
-
-    Args:
-        columns: Their names.
-    """
+    """An error about columns, named by ``columns``, with cells that come from nothing among the results."""
 
     def __init__(self, columns: Iterable[str]) -> None:
         self.columns = sorted(columns)

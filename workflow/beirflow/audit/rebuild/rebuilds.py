@@ -31,13 +31,7 @@ NOT_REBUILT = (
 
 
 class Rebuilds:
-    """Makes files for reading again.
-
-    Args:
-        chain: What records say of the results.
-        rules: The rules for the experiment of the results, which place all results in the scratch folder.
-        scratch: The scratch folder.
-    """
+    """Makes files for reading again, by rules for the experiment of the results that place all results in a scratch folder."""
 
     def __init__(self, chain: Chain, rules: RuleJobs, scratch: Path) -> None:
         self._chain, self._rules, self._scratch = chain, rules, scratch
@@ -45,16 +39,9 @@ class Rebuilds:
         self._done: dict[tuple[str, ...], Exception | None] = {}
 
     def rebuild(self, path: str) -> tuple[Path, str] | None:
-        """Make a file again.
+        """Make the file at a path below the results again, and raise what its job raises.
 
-        Args:
-            path: Its path below the results.
-
-        Returns:
-            The new file, and the digest of the code here that made it; None if nothing makes it again.
-
-        Raises:
-            Exception: What the job raised.
+        Returns the new file, and the digest of the code here that made it; None if nothing makes it again.
         """
         target = layout.CRATE_CODE if path == layout.CRATE_CONFIGURATION else path
         is_excluded = target.startswith(f"{layout.CRATE_CODE}/") or any(each.names_in(path) is not None for each in NOT_REBUILT)
@@ -106,14 +93,7 @@ class Rebuilds:
 
 @contextmanager
 def rebuilds(chain: Chain) -> Iterator[Rebuilds]:
-    """Read the rules for the experiment that the results state.
-
-    Args:
-        chain: What records say of the results.
-
-    Yields:
-        What makes their files for reading again.
-    """
+    """Read the rules for the experiment that the results state, and yield what makes their files for reading again."""
     documents = {}
     for name in chain.corpora:
         with suppress(*UNREADABLE):

@@ -23,29 +23,17 @@ Ranked = tuple[str, list[str], list[float]]
 
 @dataclass(frozen=True)
 class RunRules:
-    """Conditions on every query of a run.
+    """Conditions on every query of a run."""
 
-    Attributes:
-        top_k: Most documents.
-        drop: Whether the document with the id of the query is dropped.
-        documents: Documents of the corpus.
-        queries: Ids of the queries that there are.
-        own: Those of them that are also ids of documents.
-        full: Whether the system scores every document, so that a run is only shorter where the corpus is.
-        candidates: By query, the documents that it ranks; None where these are all.
-        all_candidates: Whether it ranks all of these.
-        excluded: By query, the documents of the corpus that it excludes.
-    """
-
-    top_k: int
-    drop: bool
-    documents: int
-    queries: frozenset[str]
-    own: frozenset[str]
-    full: bool
-    candidates: Mapping[str, frozenset[str]] | None = None
-    all_candidates: bool = True
-    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    top_k: int  # most documents
+    drop: bool  # whether the document with the id of the query is dropped
+    documents: int  # documents of the corpus
+    queries: frozenset[str]  # ids of the queries that there are
+    own: frozenset[str]  # those of them that are also ids of documents
+    full: bool  # whether the system scores every document, so that a run is only shorter where the corpus is
+    candidates: Mapping[str, frozenset[str]] | None = None  # by query, the documents that it ranks; None where these are all
+    all_candidates: bool = True  # whether it ranks all of these
+    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by query, the documents of the corpus that it excludes
 
     def problem(self, ranked: Ranked) -> str:
         """Return the problem of the documents of a query or of their order; empty without one."""

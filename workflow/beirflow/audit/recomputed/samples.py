@@ -1,15 +1,14 @@
 """Sampled documents and queries, made again by the families that made them."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from beirflow.audit.digests.arrow_files import check_arrow
 from beirflow.audit.digests.chain import Chain
 from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique
-from beirflow.audit.digests.reading import open_parquet, part
+from beirflow.audit.digests.reading import check_unpacked, part
 from beirflow.audit.digests.setup import Setup
 from beirflow.audit.facts.representations import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
@@ -28,16 +27,9 @@ QUERIES_THAT_FOLLOW = 100
 
 
 def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Check]:
-    """Make a sample of every system on every corpus again.
+    """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0.
 
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits, which says where models are and on which device to compute.
-        sample: Documents and queries of each corpus; nothing is made again if 0.
-        seed: Of the draw.
-
-    Returns:
-        The checks of each family for every system and corpus.
+    ``setup`` says where models are and on which device to compute.
     """
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
@@ -48,13 +40,8 @@ def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Ch
 def check_runs_that_follow(chain: Chain, setup: Setup, seed: int) -> list[Check]:
     """Make runs again that follow from other files of the results, whether or not a sample is asked for: no model is needed.
 
-    Args:
-        chain: What records say.
-        setup: The configuration of the person who audits.
-        seed: Of the draw of :data:`QUERIES_THAT_FOLLOW` queries of each corpus.
-
-    Returns:
-        The checks of fused and of reranked systems, and of runs of elsewhere, for every corpus.
+    Returns the checks of fused and of reranked systems, and of runs of elsewhere, on :data:`QUERIES_THAT_FOLLOW` queries of every
+    corpus, drawn by ``seed``.
     """
     return _check_all(chain, setup, QUERIES_THAT_FOLLOW, seed, _following)
 
@@ -76,7 +63,7 @@ def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Call
             family = part(chain.manifest, "systems", name, "family", kind=str)
             plan = planner(setup.families[family]) if family in setup.families else None
             if plan:
-                checks += _check_corpus(chain, setup, name, dataset, sample, random, plan)
+                checks += _check_corpus(chain, setup, name, dataset, sample, random, plan, uses_model=planner is _spot_checks)
             elif planner is _spot_checks:
                 problem = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
                 checks.append(Check(WHAT, NOT_CHECKED, problem))
@@ -86,7 +73,15 @@ def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Call
 
 
 def _check_corpus(
-    chain: Chain, setup: Setup, name: str, dataset: str, sample: int, random: np.random.Generator, planner: str
+    chain: Chain,
+    setup: Setup,
+    name: str,
+    dataset: str,
+    sample: int,
+    random: np.random.Generator,
+    planner: str,
+    *,
+    uses_model: bool,
 ) -> Iterator[Check]:
     recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
@@ -107,9 +102,10 @@ def _check_corpus(
         own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
         whole=whole,
     )
-    plan: SpotChecks = by_name(planner)  # imported only now: it may need torch
+    with chain.limits.lifted() if uses_model else nullcontext():
+        plan: SpotChecks = by_name(planner)  # imported only now: it may need torch
     for check in plan(subject, sample, random):
-        yield _run(chain, check, name, dataset)
+        yield _run(chain, check, name, dataset, uses_model=uses_model)
 
 
 def _made(chain: Chain, name: str, dataset: str) -> dict[str, Any]:
@@ -126,8 +122,9 @@ def _check_files(chain: Chain, name: str, dataset: str) -> None:
     for path in sorted(_behind(chain, RUN_RECORD(system=name, dataset=dataset), set())):
         if chain.listing.oddity(path):
             chain.file(path)
-        if path in chain.listing.files and path.endswith((".arrow", ".parquet")):
-            _check_size(chain.file(path), path)
+        if path in chain.listing.files and path.endswith((".arrow", ".parquet")) and path not in chain.unpacked:
+            check_unpacked(chain.file(path), path)
+            chain.unpacked.add(path)
 
 
 def _behind(chain: Chain, record: str, seen: set[str]) -> set[str]:
@@ -141,18 +138,11 @@ def _behind(chain: Chain, record: str, seen: set[str]) -> set[str]:
     return seen
 
 
-def _check_size(path: Path, name: str) -> None:
-    """Make sure that a table does not fill memory."""
-    if name.endswith(".arrow"):
-        check_arrow(path, name)
-    else:
-        open_parquet(path, name).close()
-
-
-def _run(chain: Chain, check: SpotCheck, name: str, dataset: str) -> Check:
+def _run(chain: Chain, check: SpotCheck, name: str, dataset: str, *, uses_model: bool) -> Check:
     results, repair = _affected(chain, name, dataset), _repair(chain, check.path)
     try:
-        finding = check.run()
+        with chain.limits.lifted() if uses_model else nullcontext():
+            finding = check.run()
     except (NotHereError, BeirflowError) as error:
         return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}")
     except UNREADABLE as error:

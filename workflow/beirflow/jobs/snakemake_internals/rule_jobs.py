@@ -10,32 +10,19 @@ from typing import Any
 from beirflow.files import layout
 from beirflow.jobs.snakemake_internals.workflow_run import check_version
 
-EXPERIMENT = "stated_experiment"
-"""Name under which ``common.smk`` takes an experiment that is not made from the configuration."""
+EXPERIMENT = "stated_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
 
 
 class RuleJobs:
-    """The rules of a Snakefile for an experiment.
-
-    Args:
-        workflow: Snakemake's object of that name, which has read the Snakefile.
-        results: Folder in which the rules place all results.
-    """
+    """The rules of a Snakefile that Snakemake's ``workflow`` has read for an experiment, whose results go to ``results``."""
 
     def __init__(self, workflow: Any, results: Path) -> None:
         self._workflow, self._results = workflow, results
 
     def job(self, path: str) -> SimpleNamespace | None:
-        """Return the job that makes a file, with what :class:`~beirflow.jobs.entrance.Sources` asks of Snakemake's object.
+        """Return the job that makes a file below the results, with what :class:`~beirflow.jobs.entrance.Sources` asks of it.
 
-        Args:
-            path: Path of the file below the results.
-
-        Returns:
-            The job; None if no rule makes the file.
-
-        Raises:
-            ValueError: The rule has no job for this file.
+        None if no rule makes the file. Raises ValueError if the rule has no job for this file.
         """
         from snakemake.exceptions import WorkflowError
         from snakemake.iocontainers import Wildcards
@@ -73,16 +60,7 @@ def _makes_for_reading(rules: Path) -> bool:
 def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
     """Read a Snakefile, and its rule files that make files for reading, for an experiment, whatever the configuration says.
 
-    Args:
-        snakefile: The Snakefile.
-        experiment: The experiment whose ``config`` is the configuration.
-        results: Folder in which the rules place all results; a path without braces.
-
-    Yields:
-        Its rules.
-
-    Raises:
-        ValueError: The rules do not fit the experiment.
+    The rules place all results in ``results``, a path without braces. Raises ValueError if they do not fit the experiment.
     """
     from snakemake.api import Workflow  # before snakemake.workflow, which imports it in a circle
     from snakemake.exceptions import WorkflowError

@@ -24,14 +24,12 @@ AWAY = re.compile(
     r"|backup controller in standby|Transport endpoint|Slurm controller not responding",
     re.IGNORECASE,
 )
-FULL = re.compile(r"MaxSubmitJob")
-"""Limit of an association or a QOS: too many jobs, not too large ones."""
+FULL = re.compile(r"MaxSubmitJob")  # limit of an association or a QOS: too many jobs, not too large ones
 
 ADVICE = "; these are more jobs at once than you may submit: lower slurm-array-limit and jobs in the profile"
 
 AWAY_SECONDS = 3600.0
-PAUSES_SECONDS = (1.0, 5.0, 15.0, 30.0)
-"""Before the next attempts; the last of them again and again."""
+PAUSES_SECONDS = (1.0, 5.0, 15.0, 30.0)  # before the next attempts; the last of them again and again
 
 REPORT_SECONDS = 300.0
 

@@ -24,8 +24,7 @@ QUESTIONS = {
 }
 """Commands that print id, state and reason of jobs, by the plugin's setting ``status_command``."""
 
-ANSWER_SECONDS = 60.0
-"""Time limit of a question."""
+ANSWER_SECONDS = 60.0  # time limit of a question
 
 DOUBT_SECONDS = {"squeue": 20.0, "sacct": 600.0}
 """Time until a later answer confirms that a job will not run (again); longer for sacct, which lags behind."""
@@ -46,8 +45,7 @@ PASSES = {"None", "Priority", "Resources", "BeginTime", "Dependency", "Prolog", 
 
 ADVICE = "compare the request of its rule in the profile with `scontrol show partition` and `sacctmgr show qos,assoc`"
 
-TASKS = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?")
-"""Numbers of array tasks: first, last, step."""
+TASKS = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?")  # numbers of array tasks: first, last, step
 
 
 class JobState(NamedTuple):
@@ -58,8 +56,7 @@ class JobState(NamedTuple):
 
 
 NO_ANSWER = JobState("no answer")
-FORGOTTEN = JobState("forgotten")
-"""State of a job that is missing in an answer."""
+FORGOTTEN = JobState("forgotten")  # state of a job that is missing in an answer
 
 
 class JobWatch:

@@ -12,17 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import TextIO
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from beirflow.files.errors import DataError
 from beirflow.files.layout import job_error
+from beirflow.files.progress import logged_share
 from beirflow.files.records import read_json
 from beirflow.jobs.overall import Overall
 
-HANDLER = "DefaultStreamHandler"
-"""Snakemake's name of its handler for the terminal."""
+HANDLER = "DefaultStreamHandler"  # Snakemake's name of its handler for the terminal
 
 NOISE = (
     *("Building DAG", "Using shell", "Select jobs", "Conda environments:", "Singularity containers:", "Group jobs:"),
@@ -34,8 +35,7 @@ NOISE = (
 
 NOTHING = "Nothing to be done"
 INTERRUPTED = "Terminating processes on user request"
-ENDING = "Will exit after finishing currently running jobs"
-"""After SIGTERM; Snakemake repeats it whenever a job ends."""
+ENDING = "Will exit after finishing currently running jobs"  # after SIGTERM; Snakemake repeats it whenever a job ends
 
 SILENT = {
     *(LogEvent.WORKFLOW_STARTED, LogEvent.RESOURCES_INFO, LogEvent.RUN_INFO, LogEvent.PROGRESS),
@@ -46,16 +46,13 @@ SILENT = {
 OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "SubprocessError")
 """Exceptions that Snakemake logs when a script fails, whose error the job has written."""
 
-FAILED = "At least one job did not complete successfully"
-"""In the exception that ends a run."""
+FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
 
-LOCKED = "LockException"
-"""Exception for a working folder in which another run writes the same files, or was killed."""
+LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
 
-EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0
-"""Time between two lines about progress, while jobs run and when one ends."""
+EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
 
 
 class Terminal(logging.Handler):
@@ -106,7 +103,7 @@ class Terminal(logging.Handler):
         if self.dry and event != LogEvent.ERROR:
             known = False
         elif event == LogEvent.JOB_INFO:
-            known = self._begin_job(facts["jobid"], facts["rule_name"], facts["rule_msg"])
+            known = self._begin_job(facts["jobid"], facts["rule_name"], facts["rule_msg"], facts.get("log"))
         elif event == LogEvent.JOB_FINISHED:
             known = self._end_job(facts["job_id"])
         elif event == LogEvent.JOB_ERROR:
@@ -147,10 +144,10 @@ class Terminal(logging.Handler):
             return message.startswith(NOISE)
         return True
 
-    def _begin_job(self, jobid: int, rule_name: str, rule_msg: str | None) -> bool:
+    def _begin_job(self, jobid: int, rule_name: str, rule_msg: str | None, log: Collection[str] | None) -> bool:
         name = self._messages[jobid] = rule_msg or rule_name
         if self.overall:
-            self.overall.begin(jobid, name)
+            self.overall.begin(jobid, name, partial(logged_share, next(iter(log or ()), "")))
         if rule_msg and "rules" not in self.quiet:  # the rule all has no message, and does nothing
             self._line(name)
         return True

@@ -1,7 +1,9 @@
 """A run of Snakemake, as its Snakefile sees it: version, settings, plan and limits."""
 
+import json
 import os
 import re
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,19 +31,12 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 class PlannedJob(NamedTuple):
-    """A job of the plan.
+    """A job of the plan."""
 
-    Attributes:
-        rule: Name of its rule.
-        wildcards: Their values by name.
-        writes: Whether it has outputs.
-        computes: Whether it runs a script.
-    """
-
-    rule: str
-    wildcards: dict[str, str]
-    writes: bool
-    computes: bool
+    rule: str  # name of its rule
+    wildcards: dict[str, str]  # their values by name
+    writes: bool  # whether it has outputs
+    computes: bool  # whether it runs a script
 
 
 class WorkflowRun:
@@ -89,6 +84,20 @@ class WorkflowRun:
             "configfiles": self.configfiles,
             "config": dict(self._workflow.config_settings.config or {}),
         }
+
+    @property
+    def options(self) -> str:
+        """Return the options of another command with the same Snakefile, folder and configuration, a space before each."""
+        here, words = Path.cwd(), list[str]()
+        moved = Path(os.environ.get("PWD", here)).resolve() != here.resolve()  # by --directory
+        if moved or Path(self._workflow.main_snakefile).parent not in (here, here / "workflow"):
+            words += ["--snakefile", str(self._workflow.main_snakefile)]
+        words += ["--directory", str(here)] if moved else []
+        shorter = [path if moved else path.removeprefix(f"{here}/") for path in self.configfiles]
+        said = {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.call["config"].items()}
+        for option, values in (("--configfile", shorter), ("--config", [f"{key}={value}" for key, value in said.items()])):
+            words += [option, *values] if values else []
+        return "".join(f" {shlex.quote(word)}" for word in words)
 
     @property
     def bucket(self) -> str | None:

@@ -22,12 +22,10 @@ OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive"
 OPPOSITES |= {"true": "false", "yes": "no", "1": "0"}
 """Names of labels that mean relevant, each with the name of its opposite."""
 
-UNNAMED = ("label_0", "label_1")
-"""Names that transformers gives to two labels without names."""
+UNNAMED = ("label_0", "label_1")  # names that transformers gives to two labels without names
 
 LABELS = (1, 2)
-HEADS = ("classifier", "score")
-"""Names of the last layers in the models of transformers."""
+HEADS = ("classifier", "score")  # names of the last layers in the models of transformers
 
 NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "scores"}
 
@@ -188,11 +186,8 @@ class PooledCrossEncoder(CrossEncoder):
         if self._prompt and not self._pooling.settings["include_prompt"]:
             raise ModelError(f"{self.folder} leaves the tokens of its prompt out of the pooling, which is not done here")
 
-    def _check_weights(self, report: dict[str, Any]) -> None:
-        """Accept a pooler that is missing, if it is not used."""
-        needed = "pooler" in self._pooling.settings["modes"]
-        missing = [name for name in report["missing_keys"] if needed or "pooler." not in name]
-        super()._check_weights({**report, "missing_keys": missing})
+    def _needs(self, weight: str) -> bool:
+        return "pooler" in self._pooling.settings["modes"] or "pooler." not in weight
 
     def _relevant_label(self) -> int:
         """Load the layer that scores, which has one number."""

@@ -5,7 +5,7 @@ Each text is encoded once. Documents come window by window, longest first, and g
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class TextEncoder(Protocol):
     def made(self) -> dict[str, str]:
         """Return the precision, device and versions."""
 
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor."""
+
 
 class EncodedPairs(ABC):
     """Scores pairs by encoding their texts apart, with one encoder for each kind of text."""
@@ -42,6 +45,14 @@ class EncodedPairs(ABC):
     def made(self) -> dict[str, str]:
         """Return precision, device and versions of the scores, for the record."""
         return self._encoders["documents"].made()
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self._encoders["documents"].computation()
+
+    def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
+        """Return the rows of all pairs: their documents are encoded together."""
+        return np.arange(len(pairs))
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and texts that were probably cut, as far as the encoders know."""

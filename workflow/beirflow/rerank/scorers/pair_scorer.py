@@ -11,11 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 import transformers
-from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
-from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.loading import check_weights, load_model, load_quietly, load_tokenizer
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
@@ -30,8 +29,7 @@ from beirflow.rerank.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
 
-WINDOW_PAIRS = 8192
-"""Pairs that are tokenised together and sorted by length before they are batched."""
+WINDOW_PAIRS = 8192  # pairs that are tokenised together and sorted by length before they are batched
 
 Pair = tuple[str, str]
 
@@ -46,36 +44,18 @@ class TokenPairs(NamedTuple):
 class PairScorer(ABC):
     """A model of the transformers library that reads a query and a document together.
 
-    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch.
-
-    Args:
-        system: The system.
-        folder: Folder of the model.
-        device: ``auto``, ``cuda``, ``mps`` or ``cpu``.
-        precision: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        token_budget: Tokens of a batch, padding included, or ``auto``.
-
-    Attributes:
-        max_length: Tokens after which a pair is cut.
-        tokens: Tokens read so far, padding not counted.
-        truncated: Pairs that were as long as the maximum, so probably cut.
-        assumed: Sentences on what the files of the model leave open, for the record and the summary.
-
-    Raises:
-        ModelError: The model cannot be loaded whole, or does not give a query and a document one score.
+    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch. Device,
+    precision and budget are as in :class:`~beirflow.jobs.hardware.ModelHardware`. ``tokens`` counts those read, without padding,
+    ``truncated`` pairs as long as the maximum, so probably cut; ``assumed`` are sentences on what the files of the model leave
+    open, for the record and the summary. Raises ModelError if the model cannot be loaded whole, or does not give a query and a
+    document one score.
     """
 
-    loader: ClassVar[str]
-    """Class of transformers that loads such models."""
-
+    loader: ClassVar[str]  # class of transformers that loads such models
+    # names of weights that a file may have beyond those of the model: parts that no score is computed with
     left_over: ClassVar[re.Pattern[str]] = re.compile("(?!)")
-    """Names of weights that a file may have beyond those of the model: parts that no score is computed with."""
-
-    own_modules: ClassVar[tuple[str, ...]] = ()
-    """Modules of sentence-transformers whose work is done here anyway."""
-
-    takes_prompt: ClassVar[bool] = False
-    """Support of the default prompt of sentence-transformers."""
+    own_modules: ClassVar[tuple[str, ...]] = ()  # modules of sentence-transformers whose work is done here anyway
+    takes_prompt: ClassVar[bool] = False  # whether the default prompt of sentence-transformers is read
 
     def __init__(self, system: RerankSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.system, self.folder = system, folder
@@ -84,12 +64,11 @@ class PairScorer(ABC):
         self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget, unit="pair")
         self.tokens = self.truncated = 0
         self.assumed: list[str] = []
-        transformers_logging.disable_progress_bar()
-        transformers_logging.set_verbosity_error()
         try:
             self._check_folder()
-            self.tokenizer, self.model, report = self._loaded()
-            self._check_weights(report)
+            self.tokenizer, self.model, report = load_quietly(self._load, self.folder)
+            unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
+            check_weights(self.folder / self.system.weights, filter(self._needs, report["missing_keys"]), unused)
             self._vocabulary = known_tokens(self.model)
             self.model.to(self.device).eval()
             self.max_length = self._longest()
@@ -110,35 +89,13 @@ class PairScorer(ABC):
         if self._prompt and not self.takes_prompt:
             raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
 
-    def _loaded(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Load tokenizer and model; return the report on its weights, too."""
-        try:
-            return load_lean(self._load)
-        except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
-            problem = f"the model in {self.folder} cannot be loaded ({type(error).__name__}: {error})"
-            todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
-            raise ModelError(f"{problem}; {todo}") from error
-
     def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False, local_files_only=True)
-        model, report = getattr(transformers, self.loader).from_pretrained(
-            self.folder,
-            dtype=self.dtype,
-            use_safetensors=self.system.weights.endswith(".safetensors"),
-            weights_only=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-        return tokenizer, model, report
+        kind = getattr(transformers, self.loader)
+        return load_tokenizer(self.folder), *load_model(kind, self.folder, self.system.weights, self.dtype)
 
-    def _check_weights(self, report: dict[str, Any]) -> None:
-        """Refuse weights that are missing, which would be random, or that would not be used, but for known parts left over."""
-        unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
-        for found, says in ((report["missing_keys"], "no weights for"), (unused, "weights that the model does not use:")):
-            if names := sorted(found):
-                problem = f"{says} {', '.join(names[:5])}" + (" and others" if len(names) > 5 else "")
-                raise ModelError(f"{self.folder / self.system.weights} has {problem}; it is another model")
+    def _needs(self, weight: str) -> bool:
+        """Test whether a weight that a file lacks, by its name, would change scores."""
+        return True
 
     @abstractmethod
     def _longest(self) -> int:
@@ -178,6 +135,14 @@ class PairScorer(ABC):
     def made(self) -> dict[str, Any]:
         """Return precision, device, versions and assumptions of the scores, for the record."""
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all pairs that are scored in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(pairs, row - row % WINDOW_PAIRS).ids, row)
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and pairs that were probably cut."""

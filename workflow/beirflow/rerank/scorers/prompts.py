@@ -16,8 +16,7 @@ from beirflow.rerank.scorers.render_template import SECONDS
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 """Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
 
-WAIT = 60
-"""Seconds until a process is ended that renders a template, its start included."""
+WAIT = 60  # seconds until a process is ended that renders a template, its start included
 
 MARKS = ("\ue000query\ue001", "\ue000document\ue001")
 """Placeholders of the texts, in characters that Unicode leaves to private use."""
@@ -38,27 +37,17 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question whose answer is one of two words.
+    """A question whose answer is one of two words."""
 
-    Attributes:
-        opening: Text before the query.
-        middle: Text between query and document.
-        closing: Text after the document.
-        words: The answer for a relevant document, and that for any other; none where a folder has their tokens.
-        max_length: Tokens after which a pair is cut, those of the prompt included.
-        before: Text before everything, tokenised by itself.
-        after: Text after everything, tokenised by itself.
-        strip: Whether white space at the ends of query and document is left out.
-    """
-
-    opening: str
-    middle: str
-    closing: str
+    opening: str  # text before the query
+    middle: str  # text between query and document
+    closing: str  # text after the document
+    # the answer for a relevant document, and that for any other; none where a folder has their tokens
     words: tuple[str, ...] = ()
-    max_length: int = UNLIMITED
-    before: str = ""
-    after: str = ""
-    strip: bool = False
+    max_length: int = UNLIMITED  # tokens after which a pair is cut, those of the prompt included
+    before: str = ""  # text before everything, tokenised by itself
+    after: str = ""  # text after everything, tokenised by itself
+    strip: bool = False  # whether white space at the ends of query and document is left out
 
     def text(self, query: str, document: str) -> str:
         """Return the question about a pair, without the parts that are tokenised by themselves."""

@@ -11,14 +11,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 3
-"""Processor time that a template may take; any real one takes less than a thousandth of it."""
+SECONDS = 3  # processor time that a template may take; any real one takes less than a thousandth of it
 
-MEMORY = 1 << 29
-"""Bytes that it may take, besides those of Python and its modules."""
+MEMORY = 1 << 29  # bytes that it may take, besides those of Python and its modules
 
-LONGEST = 1 << 22
-"""Characters that it may write."""
+LONGEST = 1 << 22  # characters that it may write
 
 
 def main() -> None:

@@ -27,8 +27,8 @@ def pairs_folder(subject: Subject) -> str:
     return PAIRS.folder(system=subject.system.name, dataset=subject.dataset).rstrip("/")
 
 
-def stored_pairs(subject: Subject) -> pa.Table:
-    """Read the pairs of all blocks that the run was made from; blocks of an earlier run may be left over.
+def paths_of_pairs(subject: Subject) -> list[str]:
+    """Return the files of all blocks that the run was made from; blocks of an earlier run may be left over.
 
     Raises NotHereError if they are not here.
     """
@@ -36,7 +36,12 @@ def stored_pairs(subject: Subject) -> pa.Table:
     files = [PAIRS(**names) for path in sorted(record["inputs"]) if (names := PAIRS.names_in(path))]
     if not files:
         raise NotHereError(f"{pairs_folder(subject)} is not here")
-    return pa.concat_tables([pq.read_table(subject.file(file)) for file in files])
+    return files
+
+
+def stored_pairs(subject: Subject) -> pa.Table:
+    """Read the pairs of all blocks that the run was made from. Raises NotHereError if they are not here."""
+    return pa.concat_tables([pq.read_table(subject.file(file)) for file in paths_of_pairs(subject)])
 
 
 def _check(subject: Subject, sample: int, random: np.random.Generator) -> Finding:

@@ -1,0 +1,57 @@
+"""Tokenizers and models of transformers from a folder: none of its code runs, no hub is asked, only tensors are read."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from transformers.utils import logging as transformers_logging
+
+from beirflow.computing.lean_imports import load_lean
+from beirflow.files.errors import ModelError
+
+LOCAL = {"trust_remote_code": False, "local_files_only": True}  # arguments of every loading function of transformers
+
+Loaded = TypeVar("Loaded")
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Load the tokenizer of a folder."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder, **LOCAL)
+
+
+def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Load the model of a folder by a class of transformers; return it with the report on its weights, a file of this name."""
+    # Pickles, too, are read as tensors alone.
+    tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
+    model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
+    return model, report
+
+
+def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
+    """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises."""
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    try:
+        return load_lean(load)
+    except ModelError:
+        raise
+    except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+        # Those of torch continue with advice that does not apply here.
+        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})"
+        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
+        raise ModelError(f"{problem}; {todo}") from error
+
+
+def check_weights(path: Path, missing: Iterable[str], unused: Iterable[str]) -> None:
+    """Refuse weights that are missing, which would be random, or that no part of a model uses."""
+    for names, says in ((missing, "no weights for"), (unused, "weights that the model does not use:")):
+        if wrong := sorted(names):
+            raise ModelError(f"{path} has {says} {some(wrong)}; it is another model")
+
+
+def some(names: list[str]) -> str:
+    """Return the first of many names in words."""
+    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")

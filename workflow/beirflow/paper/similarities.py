@@ -1,0 +1,34 @@
+"""Two similarities of the same vectors, the experiment of appendix D of the BEIR paper.
+
+``similarities.csv`` has a row a dataset and pair of configured systems that compare the same vectors, one by the cosine, one by
+the dot product: ``dataset``; ``cosine`` and ``dot``, the systems; ``cosine_ndcg`` and ``dot_ndcg``, their NDCG@10;
+``difference``, that of the dot product minus that of the cosine; ``cosine_words`` and ``dot_words``, the median words of the
+first ten ranks. The paper trained a model for each similarity; here, the vectors of one model are compared twice.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from beirflow.files.csv_files import read_named_csv, write_csv
+from beirflow.paper.evidence import NDCG, read_scores
+from beirflow.paper.facts import load_facts
+
+COLUMNS = ("dataset", "cosine", "dot", "cosine_ndcg", "dot_ndcg", "difference", "cosine_words", "dot_words")
+
+
+def compare_similarities(
+    *, means_paths: Sequence[str], medians_path: str, pairs: Sequence[Sequence[str]], table_path: str
+) -> None:
+    """Write the table of ``pairs``, each the system with the cosine and the one with the dot product.
+
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
+    """
+    scores, medians = read_scores(means_paths, NDCG, load_facts()).values, read_named_csv(medians_path)
+    words = dict(zip(zip(medians["of"], medians["dataset"], strict=True), medians["median"], strict=True))
+    rows = []
+    for pair in pairs:
+        for dataset in dict.fromkeys(name for system, name in scores if system in pair):
+            (cosine, dot), lengths = ([of[system, dataset] for system in pair] for of in (scores, words))
+            rows.append((dataset, *pair, cosine, dot, dot - cosine, *lengths))
+    write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), table_path)
