@@ -123,9 +123,14 @@ def words(seed: int, count: int) -> str:
 
 
 def small_dataset(
-    folder: Path, documents: int = 30, queries: int = 4, *, shuffled: bool = False, excluded: Sequence[str] = ()
+    folder: Path,
+    documents: int = 30,
+    queries: int = 4,
+    *,
+    shuffled: bool = False,
+    stated: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
-    """Documents of mixed length, every third text twice, and queries with two graded judgements each; q0 excludes some."""
+    """Documents of mixed length, every third text twice, and queries with two graded judgements each, and what some state."""
     texts: dict[str, str | Mapping[str, Any]] = {}
     for i in range(documents):
         texts[f"d{i:03}"] = words(i - 1 if i % 3 == 1 else i, 3 + (i - (i % 3 == 1)) % 17)
@@ -133,7 +138,5 @@ def small_dataset(
     if shuffled:
         random.Random(5).shuffle(order)
     judgements = {f"q{i}": {f"d{3 * i:03}": 2, f"d{3 * i + 2:03}": 1} for i in range(queries)}
-    asked: dict[str, str | Mapping[str, Any]] = {f"q{i}": words(900 + i, 5) for i in range(queries)}
-    if excluded:
-        asked["q0"] = {"text": asked["q0"], "excluded_ids": list(excluded)}
+    asked = {f"q{i}": {"text": words(900 + i, 5), **(stated or {}).get(f"q{i}", {})} for i in range(queries)}
     return write_beir(folder, {key: texts[key] for key in order}, asked, judgements)

@@ -309,3 +309,30 @@ def test_the_table_of_systems_is_made_again_where_one_was_tuned(families: Forger
         ["failed"],
         ["warning"],
     )  # by the code's commit
+
+
+def test_every_family_ranks_candidates_only_and_a_document_of_the_rest_is_noticed(families: Forger) -> None:
+    corpus = families.path("corpora/small")
+    queries = pq.read_table(corpus / "queries.parquet").to_pandas().set_index("query_id")
+    systems = json.loads(families.path("manifest.json").read_text())["systems"]
+    for system in systems:
+        run = pq.read_table(families.path(f"runs/{system}/small.parquet"))
+        for query, ids in run.to_pandas().groupby("query_id")["doc_id"]:
+            expected = set(queries.loc[query, "candidate_ids"]) - set(queries.loc[query, "excluded_ids"])
+            assert set(ids) <= expected, system
+            if system in ("tokens", "candidates"):
+                assert [*ids] == [each for each in queries.loc[query, "candidate_ids"] if each in {*ids}] or system == "tokens"
+                assert set(ids) == expected - {"nowhere"}, system
+    means = json.loads(families.path("metrics/candidates/small.json").read_text())["measures"]
+    assert {"p-MRR@20", "alpha-nDCG@10", "coverage@20"} <= means.keys()
+    assert not any(name.startswith("robustness") for name in means)
+    families.edit_table("runs/words/small.parquet", lambda rows: rows.assign(doc_id=["d044", *rows["doc_id"][1:]]))
+    families.evaluate_again("words", "small")
+    assert any("not its candidates" in check.found for check in families.failed())
+
+
+def test_a_value_of_a_topic_that_its_runs_do_not_give_is_noticed(families: Forger) -> None:
+    path = "metrics/words/small.parquet"
+    families.edit_table(path, lambda rows: rows.assign(**{"p-MRR@10": rows["p-MRR@10"] + 0.1}))
+    families.digest_again()
+    assert any("for p-MRR@" in check.found for check in families.failed())

@@ -119,7 +119,7 @@ def everything(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> 
     user, password, token = OF_MIRRORS
     config = config_of(
         every_system(tmp_path, server),
-        small_dataset(tmp_path / "data", DOCUMENTS, excluded=EXCLUDED),
+        small_dataset(tmp_path / "data", DOCUMENTS, stated={"q0": {"excluded_ids": list(EXCLUDED)}}),
         chunk_documents=DOCUMENTS,
         mirrors=[f"http://{user}:{password}@127.0.0.1:1/beir?token={token}#{token}"],
     )

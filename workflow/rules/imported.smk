@@ -1,7 +1,7 @@
 """Imported runs: checked row by row, then treated like any other.
 
 REQUIRED INPUTS
-  source                     = the file in `run` of the system, outside the results
+  source                     = the file in `run` of the system, outside the results; queries if the dataset states candidates
   queries, documents, corpus = <results>/corpora/<dataset>/…
 
 OUTPUTS
@@ -17,6 +17,7 @@ rule import_run:
     input:
         source=lambda wildcards: on_this_machine(
             experiment.run_file(wildcards.system, wildcards.dataset)
+            or layout.QUERIES.below(layout.RESULTS).format(dataset=wildcards.dataset)
         ),
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),

@@ -26,6 +26,10 @@ SIZES = {
     "longembed": (6, 20, 2_788, 13_412),
     "coir": (10, 20, 2_389_123, 162_216),
     "browsecomp-plus": (2, 2, 200_390, 1_660),
+    "followir": (3, 3, 98_312, 208),
+    "mfollowir": (3, 3, 121_635, 246),
+    "mfollowir-cross-lingual": (3, 3, 121_635, 246),
+    "instructir": (1, 1, 16_072, 9_906),
 }
 
 
@@ -82,8 +86,8 @@ def test_members_are_chosen_by_property_and_licence() -> None:
         ("bright.biolgy", ["allowed are bright.biology, ", "did you mean 'bright.biology'?"]),
         ("nanobier", ["allowed are msmarco, ", "did you mean 'nanobeir'?"]),
         ("longembed.passkey.test_256", ["is evaluated on test_256; it has no other splits"]),
-        ("followir", ["this collection is not read", "p-MRR"]),
-        ("freshstack.langchain", ["this collection is not read", "per nugget"]),
+        ("followir.core18", ["allowed are followir.robust04", "did you mean 'followir.core17'?"]),
+        ("freshstack.langchain", ["this collection is not read", "layout: freshstack"]),
         ({"collection": "brite"}, ["datasets.collection: found 'brite'", "did you mean 'bright'?"]),
         ({"collection": "miracl", "language": "Dutch"}, ["datasets.language: found 'Dutch'", "Swahili"]),
     ],
@@ -103,6 +107,26 @@ def test_systems_are_ranked_by_the_main_measure_that_all_collections_share() -> 
     assert measure(["bright-long", "bright"]) == measure(["bright-long", "scifact"]) == "NDCG@10"
     assert measure("bright-long", main_measure="NDCG@5") == "NDCG@5"
     assert measure("bright-long", cutoffs=[10]) == "NDCG@10"
+    assert measure("followir") == measure("mfollowir.fas.sample-20") == "p-MRR@1000"
+    assert measure("instructir") == "robustness@10"
+    assert measure("longembed.needle") == measure(["longembed.needle", "longembed.passkey"]) == "NDCG@1"
+    assert measure("longembed") == measure(["followir", "longembed.needle"]) == "NDCG@10"  # several, none for all
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"), [("p-MRR@100", "scifact"), ("robustness@10", "followir"), ("coverage@10", "bright")]
+)
+def test_a_measure_that_a_dataset_does_not_state_is_refused(name: str, dataset: str) -> None:
+    with pytest.raises(ConfigError, match="does not state what this measure compares"):
+        load_experiment({"systems": "bm25", "datasets": dataset, "main_measure": name})
+
+
+def test_queries_of_plain_datasets_have_no_candidates_to_rerank() -> None:
+    systems = {"ce": {"family": "rerank", "model": "a/b", "revision": "f" * 40}}
+    followir = load_experiment({"systems": "ce", "datasets": "followir.core17", "custom": {"systems": systems}})
+    assert sorted(followir.needed_runs) == [("candidates", "followir.core17"), ("ce", "followir.core17")]
+    with pytest.raises(ConfigError, match="queries of scifact have no candidates; name a system in 'first'"):
+        load_experiment({"systems": "ce", "datasets": "scifact", "custom": {"systems": systems}})
 
 
 def test_facts_that_change_scores_reach_the_job_that_prepares_the_data() -> None:

@@ -155,6 +155,7 @@ def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, c
             "judgements": 6,
             "positives": 3,
             "judgements_without_document": 2,
+            "characters": 17,
         },
         "official": None,
         "characters": pytest.approx({"min": 1, "mean": 3.4, "median": 2, "p90": 3 + 0.6 * 7, "p99": 3 + 0.96 * 7, "max": 10}),

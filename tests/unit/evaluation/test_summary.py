@@ -265,6 +265,41 @@ def test_training_data_are_shown_by_pair_and_a_zero_shot_mean_leaves_out_what_an
     assert "zero-shot mean of 2: scifact, fiqa" in for_terminal(table)
 
 
+def test_a_dataset_has_its_own_measure_and_a_mean_of_several_is_refused_unless_its_authors_take_it(results: Results) -> None:
+    lengths = {name: MEASURES | {"NDCG@1": 0.25} for name in ("needle", "passkey")}
+    others = ("narrativeqa", "qmsum", "summ-screen-fd", "2wikimqa")
+    for name in (*others, *lengths):
+        results.add("toy", f"longembed.{name}", measures=lengths.get(name, MEASURES))
+    rows = results.summary()
+    assert (rows["toy", "longembed.needle"]["own_measure"], rows["toy", "longembed.needle"]["own_score"]) == ("NDCG@1", "0.25")
+    assert rows["toy", "longembed.qmsum"]["own_measure"] == ""
+    (mean,) = (row for (_, name), row in rows.items() if name.startswith("mean of"))
+    assert mean["own_measure"] == "NDCG@10, NDCG@1"
+    assert float(mean["own_score"]) == pytest.approx((4 * 0.5 + 2 * 0.25) / 6)
+    results.add("toy", "followir.core17", measures=MEASURES | {"p-MRR@1000": 0.1})
+    results.add("toy", "mfollowir.fas")
+    rows = results.summary()
+    assert rows["toy", "mfollowir.fas"]["own_score"] == ""  # its cutoff is not configured
+    last = [row for (_, name), row in rows.items() if name.startswith("mean of 8")]
+    assert [row["own_measure"] for row in last] == ["not averaged: NDCG@10, NDCG@1, p-MRR@1000"]
+    assert last[0]["own_score"] == ""
+
+
+def test_lengths_and_the_share_of_cut_documents_are_beside_the_scores(results: Results) -> None:
+    counts = {"documents": 1000, "queries": 10, "retrieved": 1}
+    results.add("toy", "scifact", counts={**counts, "characters": 50_000, "truncated_documents": 250})
+    results.add(
+        "ce", "scifact", counts={**counts, "characters": 50_000, "truncated_documents": 1, "truncated_pairs": 5, "pairs": 20}
+    )
+    results.add("bm25", "scifact", counts=counts)
+    rows = results.summary()
+    shown = [
+        (rows[name, "scifact"]["characters_per_document"], rows[name, "scifact"]["truncated_share"]) for name in ("toy", "ce")
+    ]
+    assert shown == [("50.0", "0.25"), ("50.0", "0.25")]
+    assert rows["bm25", "scifact"]["truncated_share"] == ""
+
+
 def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows(results: Results) -> None:
     samples = ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
     for seed, values in {1: (0.25, 0.5), 2: (0.5, 0.25), 9: (0.75, 0.75)}.items():

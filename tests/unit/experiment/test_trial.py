@@ -20,7 +20,7 @@ OWN = {
 
 def test_every_system_of_the_catalogue_can_be_tried_with_its_settings() -> None:
     experiment = load_experiment({})
-    names = list(experiment.published_systems)
+    names = [name for name in experiment.published_systems if name != "candidates"]
     experiment = load_experiment({"systems": names, "sample_queries": 5, "results": "elsewhere"})
     tried = load_experiment(trial_config(experiment, names, DATASET, "r/try"))
     assert (tried.chosen_systems, tried.chosen_datasets, tried.config["results"]) == (names, ["try"], "r/try")

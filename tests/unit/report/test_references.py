@@ -54,8 +54,8 @@ def test_results_of_others_are_below_the_leaderboard_and_change_nothing_of_it(tm
     alone, shown = leaderboard(SUMMARY, "NDCG@10"), leaderboard(SUMMARY, "NDCG@10", references=table)
     assert shown.rows[:2] == alone.rows
     assert [[cell.text for cell in row] for row in shown.rows[2:]] == [
-        ["BAAI/bge at 0123456789 ‡", "0.5000", "0.7500", "0.2500"],
-        ["half at 0123456789 ‡", "", "1.0000", ""],
+        ["BAAI/bge at 0123456789 §", "0.5000", "0.7500", "0.2500"],
+        ["half at 0123456789 §", "", "1.0000", ""],
     ]
     assert not any(cell.best or cell.heat for row in shown.rows[2:] for cell in row)
     # The folder of a model or of a revision is one too.

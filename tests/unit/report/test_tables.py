@@ -159,7 +159,7 @@ def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> Non
     assert [row[0] for row in rows] == ["scifact", "mine", "nfcorpus.dev.sample-50-seed-7"]
     assert rows[0][:4] == ["scifact", "test", "5,183", "300"]
     assert rows[0][-2:] == [load_catalogue().datasets["scifact"][0].licence, "scifact"]
-    assert rows[1][4:] == ["", "", "", ""]
+    assert rows[1][4:] == [""] * 5
     assert rows[2][-1] == "nfcorpus"
     text = bibtex(DATASETS["dataset"])
     assert re.findall(r"^@\w+\{([\w-]+),", text, re.MULTILINE) == ["beir", "scifact", "nfcorpus"]

@@ -1,12 +1,15 @@
 """Documents that queries exclude are left out of every ranking, before the cut."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.audit.recomputed.runs import RunRules
+from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.errors import DataError
 from beirflow.runs import searched
-from beirflow.runs.searched import excluded_rows
+from beirflow.runs.searched import Ids, excluded_rows, rows_of_pairs
 
 DOCUMENTS = pa.array(["a", "b", "q1", "c", "d"])
 QUERIES = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_ids": [["c", "b", "nowhere"], ["q1", "a"], []]})
@@ -25,9 +28,37 @@ def test_the_document_of_the_own_id_and_those_that_a_query_excludes_are_left_out
     assert rows(QUERIES.select(["query_id"]), drop=False) == [[], [], []]
 
 
+def test_what_is_no_candidate_of_a_query_is_left_out_and_a_candidate_that_it_excludes() -> None:
+    candidates = pa.array([["d", "a", "b"], ["q1", "c"], ["nowhere"]])
+    queries = QUERIES.append_column("candidate_ids", candidates)
+    assert rows(queries, drop=True) == [[1, 2, 3], [0, 1, 2, 4], [0, 1, 2, 3, 4]]
+    ids = Ids(queries["query_id"].combine_chunks(), DOCUMENTS, excluded_rows(QUERIES, DOCUMENTS, drop_self_matches=True))
+    stated = candidates_in(queries)
+    assert stated is not None
+    query, row = rows_of_pairs(stated, ids, 3)
+    assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(0, 4), (0, 0), (1, 3)]
+    with pytest.raises(DataError, match="a query has 3 candidates, all of which are ranked; set 'top_k: 3' or more"):
+        rows_of_pairs(stated, ids, 2)
+
+
+def test_an_audit_notices_what_is_no_candidate_and_a_missing_one_where_all_are_ranked() -> None:
+    kwargs: dict[str, Any] = {"top_k": 5, "drop": False, "documents": 9, "queries": frozenset({"q"}), "own": frozenset()}
+    kwargs |= {"candidates": {"q": frozenset("abc")}, "excluded": {"q": frozenset("c")}}
+    for every, ids, wrong in (
+        (True, "ba", ""),
+        (True, "b", "not its candidates, 2"),
+        (False, "b", ""),
+        (False, "d", "candidates, 2"),
+    ):
+        found = RunRules(full=every, all_candidates=every, **kwargs).problem(("q", list(ids), [2.0, 1.0][: len(ids)]))
+        assert (wrong in found) if wrong else (found == "")
+
+
 def test_more_excluded_documents_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "MOST_EXCLUDED", 5)
-    with pytest.raises(DataError, match="3 queries of which one excludes 2 documents of a chunk, more than 5 together"):
+    with pytest.raises(
+        DataError, match="3 queries for one of which 2 documents of a chunk may be left out, more than 5 together"
+    ):
         excluded_rows(QUERIES, DOCUMENTS, drop_self_matches=False)
 
 

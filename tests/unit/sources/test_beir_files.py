@@ -100,7 +100,7 @@ def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
     source = Source(folder)
     assert list(read_judgements(source, "test")) == [(2, Judgement("q1", "d1", 1)), (3, Judgement("q1", "d2", 0))]
     assert documents(source) == [(1, "d1", "one"), (2, "d2", "Two zwei")]
-    assert list(read_queries(source)) == [(1, "q1", "which?", [])]
+    assert list(read_queries(source)) == [(1, "q1", "which?", {})]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

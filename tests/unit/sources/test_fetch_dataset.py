@@ -9,6 +9,7 @@ import pytest
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table, relevant_from
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.prepare import Preparation, prepare_corpus
+from beirflow.datasets.sampling import sampled_queries
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources.fetch_dataset import fetch_dataset
@@ -31,7 +32,8 @@ INSTRUCTED = [{"query-id": "q1", "instruction": "Only about one."}]
 BRIGHT = {"documents": CORPUS, "long_documents": CORPUS, "examples": [{"id": "0", "query": "one?", "gold_ids": ["d1"]}]}
 CURE = {"corpus": CORPUS, "queries-en": QUERIES, "qrels": JUDGED}
 LONG = {"corpus": [{"doc_id": "d1", "text": "one"}], "queries": [{"qid": "q1", "text": "one?"}], "qrels": [{"qid": "q1"}]}
-NUGGETS = [{"query_id": "q1", "query_title": "one?", "nuggets": [{"text": "one", "relevant_corpus_ids": ["d1"]}]}]
+NUGGET = {"_id": "q1_0", "text": "one", "relevant_corpus_ids": ["d1"], "non_relevant_corpus_ids": ["d2"]}
+NUGGETS = [{"query_id": "q1", "query_title": "one?", "query_text": "or two", "nuggets": [NUGGET]}]
 
 
 def layout(configs: Mapping[str, Rows], subset: str | None = None, split: str = "test", form: str = "{}") -> Layout:
@@ -70,6 +72,7 @@ LAYOUTS = {
     "mFollowIR, changed judgements alone": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="{}-fas"),
     "mFollowIR, candidates of all languages": together(layout(PLAIN, "fas", form="{}-fas"), layout({"top_ranked": CANDIDATES})),
     "mFollowIR, no language": layout({**PLAIN, "top_ranked": CANDIDATES}, form="{}-fas"),
+    "FollowIR, a language as prefix": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="fas-{}"),
     "InstructIR": layout({**PLAIN, "instruction": INSTRUCTED}),
     "InstructIR, instructions as a column": layout({**PLAIN, "queries": [{**QUERIES[0], "instruction": "Only about one."}]}),
     "FreshStack": layout({"langchain": NUGGETS}, "langchain"),
@@ -87,7 +90,10 @@ REASONS = {
     "mFollowIR, changed judgements alone": "'qrel_diff-fas', so its measure compares two runs",
     "mFollowIR, candidates of all languages": "'top_ranked', so each query has candidates of its own",
     "mFollowIR, no language": "name one of its languages or parts in 'subset'",
-    "InstructIR": "'instruction', so its queries come with instructions",
+    "FollowIR, a language as prefix": "'fas-qrel_diff', so its measure compares two runs of each topic, before and after a change"
+    " of what is relevant; say 'layout: followir' for it",
+    "InstructIR": "'instruction', so its queries come with instructions, which change what is relevant; say 'layout: followir' or"
+    " 'layout: instructir' for it",
     "InstructIR, instructions as a column": "'instruction', which changes what is relevant",
     "FreshStack": "found langchain; this layout is not read",
 }
@@ -144,6 +150,45 @@ BOTH_DOMAINS = {
     for domain in ("biology", "pony")
     for config, rows in (("documents", CONTENTS), ("long_documents", CONTENTS), ("examples", EXAMPLES))
 }
+PAIR = ("3-og", "3-changed")
+FOLLOWIR = {
+    "corpus": [{"id": doc, "title": "", "text": doc} for doc in ("d1", "d2", "d3")],
+    "queries": [{"id": query, "text": "one?", "instruction": f"for {query}"} for query in (*PAIR, "4-og")],
+    "qrels": [{"query-id": query, "corpus-id": "d1", "score": n} for n, query in enumerate((*PAIR, "4-og"))]
+    + [{"query-id": "3-og", "corpus-id": "d2", "score": 2}],
+    "instruction": [{"query-id": query, "instruction": f"for {query}"} for query in PAIR],
+    "top_ranked": [{"query-id": query, "corpus-ids": ["d2", "d1", "gone"]} for query in (*PAIR, "4-og", "unjudged")],
+}
+QREL_DIFF = [{"query-id": "3", "corpus-ids": ["d2"]}, {"query-id": "4", "corpus-ids": ["d1"]}]
+OF_FOLLOWIR = [
+    ("3-changed", "d1", 1, "3", False),
+    ("3-og", "d1", 0, "3", False),
+    ("3-og", "d2", 2, "3", True),
+    ("4-og", "d1", 2, None, True),
+]
+
+
+def of_followir(form: str = "{}") -> dict[str, Rows]:
+    """FollowIR as its card has it, or mFollowIR; every part has a split of another name there."""
+    parts = layout(FOLLOWIR, form=form)[0] | {f"{form.format('qrel_diff')}/qrel_diff": QREL_DIFF}
+    renamed = {f"{form.format(name)}/{name}": rows for name, rows in FOLLOWIR.items() if name not in ("qrels", "queries")}
+    return (
+        parts
+        if form == "{}"
+        else {key: rows for key, rows in parts.items() if key.endswith(("qrels-fas/test", "diff"))}
+        | {**renamed, "queries-fas/queries": [{key: row[key] for key in ("id", "text")} for row in FOLLOWIR["queries"]]}
+    )
+
+
+INSTRUCTIR = layout(
+    {
+        "corpus": CORPUS,
+        "queries": [{"_id": f"7_{n}", "text": "one?"} for n in (0, 1)],
+        "qrels": [{"query-id": f"7_{n}", "corpus-id": "d1", "score": 1} for n in (0, 1)],
+        "instruction": [{"query-id": f"7_{n}", "instruction": f"reader {n}"} for n in (0, 1)],
+    }
+)[0]
+
 LONG_SETS = {
     f"{name}/{role}": rows
     for name in ("qmsum", "2wikimqa")
@@ -162,6 +207,14 @@ NAMED = {
         [("q1", "d1", 1)],
     ),
     "cqadupstack-nl": (layout({**TEXTS, "test": JUDGED}, split="android")[0], None, "android", [("q1", "d1", 1)]),
+    "followir": (of_followir(), None, "test", OF_FOLLOWIR),
+    "instructir": (INSTRUCTIR, None, "test", [(f"7_{n}", "d1", 1, "7") for n in (0, 1)]),
+    "freshstack": (
+        {"angular/test": NUGGETS, "angular/train": CORPUS},
+        "angular",
+        "test",
+        [("q1", "d1", 1, [True]), ("q1", "d2", 0, [False])],
+    ),
 }
 """By named layout, rows by config and split, subset, split, and the judgements that are read."""
 
@@ -173,7 +226,8 @@ def test_a_named_layout_is_read_and_no_other_part_of_the_repository(
     content, subset, split, expected = NAMED[name]
     assert set(NAMED) == set(LAYOUTS_BY_NAME)
     assert judgements(tmp_path, monkeypatch, content, subset, split, name) == expected
-    other = {"longembed-lengths": "1024", "cqadupstack-nl": "tex", "cure": "genetics"}.get(name)
+    others = {"longembed-lengths": "1024", "cqadupstack-nl": "tex", "cure": "genetics"}
+    other = others.get(name, "train" if name in ("followir", "instructir") else None)
     with pytest.raises(DataError, match=r"has no split|expected|no judgements"):
         judgements(tmp_path / "other", monkeypatch, content, subset if other else "nothing", other or split, name)
 
@@ -198,3 +252,62 @@ def test_the_documents_that_queries_of_bright_exclude_are_read_and_recorded(
     assert record["official"] is False  # three were expected
     assert record["relevant_from"] == relevant_from(read_table(corpus.qrels_path)) == 2
     assert read_table(corpus.queries_path)["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
+
+
+def test_followir_has_instructions_candidates_and_pairs_and_a_topic_without_its_pair_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert judgements(tmp_path, monkeypatch, of_followir("{}-fas"), "fas", "test", "followir") == OF_FOLLOWIR
+    source = HubSource(tmp_path / "results/data/own.json", HubForm("z/collection", REVISION, "fas", layout="followir"))
+    queries, qrels = read_judged_queries(source, "test")
+    assert source.assumed == {"topics_without_pair": "1 of 2, left out of p-MRR"}
+    assert queries["candidate_ids"].to_pylist() == [["d2", "d1", "gone"]] * 3
+    texts = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
+    assert texts == {"3-og": "one? for 3-og", "3-changed": "one? for 3-changed", "4-og": "one?"}
+    assert queries["instruction"].to_pylist() == ["for 3-changed", "for 3-og", None]
+    for some in range(2, 4):
+        assert set(sampled_queries(queries, qrels, wanted=some, seed=1)[0]["query_id"].to_pylist()) in ({*PAIR}, {"4-og"})
+    with pytest.raises(DataError, match="a topic has 2, which belong together"):
+        sampled_queries(queries, qrels, wanted=1, seed=0)
+
+
+WRONG: dict[str, tuple[dict[str, Rows], str]] = {
+    "no pair at all": (
+        {"qrel_diff/qrel_diff": [{"query-id": "4", "corpus-ids": ["d1"]}]},
+        "no topic has an original and an alter",
+    ),
+    "changed, not judged": (
+        {"qrel_diff/qrel_diff": [{"query-id": "3", "corpus-ids": ["d3"]}]},
+        "names 'd3', which is not judged",
+    ),
+    "no candidates": ({"top_ranked/test": FOLLOWIR["top_ranked"][:2]}, "1 of 3 judged queries have no 'candidate_ids'"),
+    "candidates twice": ({"top_ranked/test": FOLLOWIR["top_ranked"] * 2}, "'3-og' has candidate_ids a second time"),
+    "no list": ({"top_ranked/test": [{"query-id": "3-og", "corpus-ids": "d1"}]}, "'corpus-ids' must be a list of ids"),
+    "two instructions": (
+        {"instruction/test": [{"query-id": "3-og", "instruction": "other"}]},
+        "instruction of '3-og' is not the one",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_followir_cannot_mean_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    changes, problem = WRONG[case]
+    with pytest.raises(DataError, match=problem):
+        judgements(tmp_path, monkeypatch, of_followir() | changes, None, "test", "followir")
+
+
+def test_freshstack_has_its_documents_in_another_dataset_and_a_title_before_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_parquet(tmp_path / "corpus/angular/train-00000-of-00001.parquet", CORPUS)
+    put_parquet(tmp_path / "queries/angular/test-00000-of-00001.parquet", NUGGETS)
+    form = HubForm("z/corpus", REVISION, "angular", "z/queries", REVISION, layout="freshstack")
+    record = tmp_path / "results/data/own.json"
+    with Hub({"z/corpus": tmp_path / "corpus", "z/queries": tmp_path / "queries"}, monkeypatch, tmp_path / "cache"):
+        fetch_dataset(
+            form=asdict(form), split="test", output_path=str(record), job=Job(tmp_path / "results", "fetch/own", "c0de")
+        )
+    source = HubSource(record, form)
+    assert read_judged_queries(source, "test")[0].to_pylist() == [{"query_id": "q1", "text": "one? or two"}]
+    assert [line for _, line in source.lines("corpus.jsonl")] == [b'{"_id":"d1","text":"one","title":""}']

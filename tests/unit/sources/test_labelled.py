@@ -175,8 +175,8 @@ def test_a_corpus_is_prepared_and_its_record_says_what_was_assumed(judged: Path,
         job=Job(tmp_path, "prepare_corpus/in"),
     )
     record = read_json(tmp_path / "corpus.json")
-    counts = ("documents", "distinct_texts", "queries", "judgements", "positives", "judgements_without_document")
-    assert record["counts"] == dict(zip(counts, (4, 4, 2, 4, 2, 0), strict=True))
+    counts = ("documents", "distinct_texts", "queries", "judgements", "positives", "judgements_without_document", "characters")
+    assert record["counts"] == dict(zip(counts, (4, 4, 2, 4, 2, 0, 58), strict=True))
     assert list(record["source_sha256"]) == ["judged.jsonl"]
     assert record["assumed"] == {
         "ids_of_queries": "from their texts",

@@ -55,7 +55,7 @@ def inspect_dataset(
     record = read_json(corpus.corpus_path)
     means = {each["system"]: each for each in map(read_json, means_paths)}
     scores = {
-        system: read_per_query(means_path, path, [main_measure])[1][main_measure].to_numpy()
+        system: read_per_query(means_path, path)[1][main_measure].fill_null(0).to_numpy()  # at other queries of a topic
         for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
     }
     sample = choose_queries(np.stack(list(scores.values())), main_measure)

@@ -93,6 +93,13 @@ class Catalogue:
         """Return all of them, public or not."""
         return {**self.datasets, **self.own_copies, **self.newer.members}
 
+    def own_measure(self, dataset: str) -> str | None:
+        """Return the measure by which the authors of a dataset of a collection, or of a part of it, compare systems, if known."""
+        name = dataset
+        while name and name not in self.newer.facts:
+            name = name.rpartition(".")[0]
+        return self.newer.facts[name]["main_measure"] if name else None
+
     def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
         """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
 

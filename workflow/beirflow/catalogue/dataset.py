@@ -116,7 +116,6 @@ class Collection:
     """Datasets that belong together."""
 
     members: tuple[str, ...]  # names of its datasets
-    main_measure: str  # measure by which its authors compare systems
     citation: str  # its entry of ``citations.bib``
 
 
@@ -150,7 +149,7 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
             facts[row] = {**of_beir, **shared, **own}
             members[row] = _corpora(row, name, facts[row])
         rows = tuple(f"{name}.{member}" for member in entry["members"])
-        collections[name] = Collection(rows, entry["main_measure"], entry.get("citation", name))
+        collections[name] = Collection(rows, entry.get("citation", name))
     return Collections(collections, members, facts, content["refused"])
 
 

@@ -18,10 +18,18 @@ from beirflow.files.verified import check_digest, damaged, parquet_errors
 FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
 
 OWN_CANDIDATES = "own_candidates"
-"""Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there."""
+"""Key of ``corpus.json``: true where a query ranks only the documents that are judged for it; else it is not there.
+
+Where it ranks others, ``queries.parquet`` has them."""
 
 EXCLUDED_PAIRS = "excluded_pairs"
 """Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
+
+CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document", "characters")
+"""Counts of ``corpus.json`` that metrics repeat."""
+
+CANDIDATE_PAIRS = "candidate_pairs"
+"""Count of ``corpus.json``: documents that the judged queries rank, where they rank no others."""
 
 RELEVANT_FROM = "relevant_from"
 """Key of ``corpus.json`` and of the metadata of ``qrels.parquet``: the grade from which a document is relevant, unless 1."""
@@ -77,16 +85,6 @@ def read_table(path: str | Path) -> pa.Table:
 def relevant_from(qrels: pa.Table) -> int:
     """Return the grade from which a document is relevant, for measures without grades."""
     return int((qrels.schema.metadata or {}).get(RELEVANT_FROM.encode(), 1))
-
-
-def own_candidates(queries_path: str | Path) -> pa.Table | None:
-    """Return ``query_id``, ``doc_id`` and ``score`` of the documents that each query ranks; None where each ranks all.
-
-    Raises DataError if a file was changed after it was written.
-    """
-    if not read_json(corpus_record(queries_path)).get(OWN_CANDIDATES):
-        return None
-    return read_table(Path(queries_path).with_name(Path(QRELS).name))
 
 
 class Documents:

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, taken, text_bytes, write_documents
-from beirflow.datasets.corpus_files import EXCLUDED_PAIRS, OWN_CANDIDATES, RELEVANT_FROM, PreparedCorpus, footer_digest
+from beirflow.datasets.corpus_files import (
+    CANDIDATE_PAIRS,
+    EXCLUDED_PAIRS,
+    OWN_CANDIDATES,
+    RELEVANT_FROM,
+    PreparedCorpus,
+    footer_digest,
+)
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
 from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
@@ -27,7 +34,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
-from beirflow.sources.forms import EXCLUDED, form_of
+from beirflow.sources.forms import CANDIDATES, EXCLUDED, form_of
 from beirflow.sources.hub_source import HubSource
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS, DatasetSource, qrels_of
@@ -92,7 +99,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    excluded = _excluded_counts(queries, scan.ids)
+    excluded = _counts_of_lists(queries, scan.ids)
     differs = _compare(source, expected, judged, None if settings.sample else excluded) is False
     official = False if differs or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
@@ -114,6 +121,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
             "judgements_without_document": missing.num_rows,
+            "characters": int(scan.characters.sum()),
             **excluded,
         },
         split=split,
@@ -186,13 +194,16 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
 
 
-def _excluded_counts(queries: pa.Table, ids: pa.Array) -> dict[str, int]:
-    """Count the documents that queries exclude, and those of them that the corpus does not have; empty if there are none."""
-    if EXCLUDED not in queries.column_names:
-        return {}
-    named = pc.list_flatten(queries[EXCLUDED])
-    there = pc.is_in(named, value_set=ids.filter(pc.is_in(ids, value_set=pc.unique(named).cast(ids.type))).cast(named.type))
-    return {EXCLUDED_PAIRS: len(named), "excluded_without_document": pc.sum(pc.invert(there)).as_py() or 0}
+def _counts_of_lists(queries: pa.Table, ids: pa.Array) -> dict[str, int]:
+    """Count documents that queries exclude, their candidates, and those that the corpus does not have; empty without any."""
+    counts: dict[str, int] = {}
+    for column, pairs in ((EXCLUDED, EXCLUDED_PAIRS), (CANDIDATES, CANDIDATE_PAIRS)):
+        if column in queries.column_names:
+            named = pc.list_flatten(queries[column])
+            known = ids.filter(pc.is_in(ids, value_set=pc.unique(named).cast(ids.type))).cast(named.type)
+            absent = len(named) - (pc.sum(pc.is_in(named, value_set=known)).as_py() or 0)
+            counts |= {pairs: len(named), f"{pairs.partition('_')[0]}_without_document": absent}
+    return counts
 
 
 def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None) -> bool | None:

@@ -5,6 +5,7 @@ a larger one.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.files.errors import DataError
+from beirflow.sources.forms import TOPIC
 
 
 def drawn(ids: Iterable[str], *, wanted: int, seed: int) -> np.ndarray:
@@ -25,8 +27,22 @@ def drawn(ids: Iterable[str], *, wanted: int, seed: int) -> np.ndarray:
 
 
 def sampled_queries(queries: pa.Table, qrels: pa.Table, *, wanted: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Return at most ``wanted`` of the judged queries, and their judgements, in the order that they have."""
-    taken = queries.take(pa.array(drawn(queries["query_id"].to_pylist(), wanted=wanted, seed=seed)))
+    """Return at most ``wanted`` of the judged queries, and their judgements, in the order that they have.
+
+    The queries of a topic are taken together. Raises DataError if one has more than ``wanted``.
+    """
+    ids = queries["query_id"].to_pylist()
+    unit_of = dict(zip(ids, ids, strict=True))
+    if TOPIC in qrels.column_names:
+        unit_of |= {
+            each[0]: each[1] or each[0] for each in zip(*(qrels[key].to_pylist() for key in ("query_id", TOPIC)), strict=True)
+        }
+    sizes = Counter(unit_of.values())
+    units, most = list(sizes), max(sizes.values())
+    if wanted < most:
+        raise DataError(f"a sample of {wanted} queries was asked for, but a topic has {most}, which belong together; take more")
+    chosen = {units[row] for row in drawn(units, wanted=wanted // most, seed=seed)}
+    taken = queries.filter(pa.array([unit_of[query_id] in chosen for query_id in ids]))
     return taken, qrels.filter(pc.is_in(qrels["query_id"], value_set=taken["query_id"].combine_chunks()))
 
 

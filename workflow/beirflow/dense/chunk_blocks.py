@@ -102,6 +102,13 @@ class Chunk:
         """Queries in the type of fast scores."""
         return self.queries.to(self.dtype)
 
+    @cached_property
+    def left_out(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows that are left out, ascending, and the number of the query of each, so that those of a block lie together."""
+        asking, place = (self.excluded >= 0).nonzero(as_tuple=True)
+        rows, order = self.excluded[asking, place].sort(stable=True)
+        return rows, asking[order]
+
     @property
     def sizes(self) -> Blocks:
         """Return the sizes of the blocks on this device."""
@@ -151,9 +158,14 @@ class Chunk:
         infinity.
         """
         scores = (self.fast[queries] @ block.T).float()
-        own = self.excluded[queries] - start
-        here, place = ((own >= 0) & (own < len(block))).nonzero(as_tuple=True)
-        scores[here, own[here, place]] = -torch.inf
+        rows, asking = self.left_out
+        first, last = torch.searchsorted(rows, torch.tensor([start, start + len(block)], device=rows.device)).tolist()
+        if first < last:
+            place = torch.full((len(self.queries),), -1, device=rows.device)
+            place[queries] = torch.arange(len(scores), device=rows.device)
+            of_query = place[asking[first:last]]
+            here = of_query >= 0
+            scores[of_query[here], rows[first:last][here] - start] = -torch.inf
         return scores
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import read_table
-from beirflow.evaluation.measures import make_ranking
+from beirflow.evaluation.judged_ranking import make_ranking
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import Job, read_json
 from beirflow.runs.run_file import read_run

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_files import corpus_record, read_table
+from beirflow.datasets.corpus_files import CORPUS_COUNTS, corpus_record, read_table
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.files.digests import file_digest
@@ -17,8 +17,6 @@ from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
-
-CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document")  # counts of a corpus, repeated
 
 
 def evaluate_run(
@@ -59,7 +57,7 @@ def evaluate_run(
         },
         outputs={per_query_path: file_digest(per_query_path)},
         counts={
-            **{key: corpus["counts"][key] for key in CORPUS_COUNTS},
+            **{key: corpus["counts"][key] for key in CORPUS_COUNTS if key in corpus["counts"]},
             **run_record["counts"],
             "retrieved": run.num_rows,
             "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),

@@ -44,11 +44,15 @@ def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str]
 def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] | None = None) -> tuple[dict[str, Any], pa.Table]:
     """Return the means of one system on one corpus, and ``query_id`` and measures of every query, in byte order of the ids.
 
+    With ``columns``, queries without a value in one of them are left out: a measure of topics has one a topic.
+
     Raise DataError if the values were changed after they were written.
     """
     means = read_json(means_path)
     check_digest(per_query_path, output_digest(means, per_query_path), means_path)
-    return means, pq.read_table(per_query_path, columns=None if columns is None else list(columns))
+    if columns is None:
+        return means, pq.read_table(per_query_path)
+    return means, pq.read_table(per_query_path, columns=list(columns)).drop_null()
 
 
 def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
@@ -62,7 +66,7 @@ def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
     ]
     columns = [pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string())) for indices, values in indices_of]
     values = np.concatenate([table[name].to_numpy() for name in names])
-    return pa.Table.from_arrays([*columns, pa.array(values)], schema=SCORES)
+    return pa.Table.from_arrays([*columns, pa.array(values, from_pandas=True)], schema=SCORES).drop_null()
 
 
 def read_means(path: str) -> dict[str, Any]:

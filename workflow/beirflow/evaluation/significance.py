@@ -112,7 +112,7 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measu
             problem = f"other queries than in {first_path}; only systems with the same queries can be compared"
             raise DataError(f"{path}: {problem}; evaluate both again with the same judgements: rm {path} {first_path}")
         for measure, of_measure in values.items():
-            of_measure[means["system"], means["dataset"]] = table[measure].to_numpy()
+            of_measure[means["system"], means["dataset"]] = table[measure].drop_null().to_numpy()
     return values
 
 

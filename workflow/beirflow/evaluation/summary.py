@@ -37,6 +37,15 @@ WIDTH = 100
 
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
+OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"
+"""Columns of the measure by which the authors of a dataset compare systems, and of its value, where it is not the main one."""
+
+CHARACTERS, TRUNCATED = "characters_per_document", "truncated_share"
+"""Columns of the mean length of a document, and the share of documents, or pairs, that were longer than a model reads."""
+
+NOT_AVERAGED = "not averaged: "
+"""Beginning of ``own_measure`` in a mean over datasets whose authors do not average their measures together."""
+
 TRAINED_ON = "trained_on"
 NOT_STATED, NOT_TRAINED = "not stated", "no"
 """Values of the column ``trained_on`` other than splits, such as ``train``, and in means ``2 of 15``, members with one."""
@@ -75,7 +84,7 @@ def summary_table(
         by_system.setdefault(row["system"], []).append(row)
     official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
     known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
-    by_system = {system: rows + _average_rows(official, known, rows, seen) for system, rows in by_system.items()}
+    by_system = {system: rows + _average_rows(official, known, rows, seen, main_measure) for system, rows in by_system.items()}
     table = pd.DataFrame([row for rows in (*by_system.values(), *_rows_of_seeds(by_system)) for row in rows])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
     if SEEDS in table:
@@ -88,8 +97,12 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
     """Return the shown measures of one dataset, the main one first, with published scores."""
     measures = means["measures"]
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
-    row |= {key: means["counts"][key] for key in ("documents", "queries")}
+    counts = means["counts"]
+    row |= {key: counts[key] for key in ("documents", "queries")}
     row |= {name: measures[name] for name in dict.fromkeys((main_measure, *SHOWN)) if name in measures}
+    own = catalogue.own_measure(means["dataset"])
+    if own not in (None, main_measure):
+        row |= {OWN_MEASURE: own, OWN_SCORE: measures.get(own, np.nan)}
     for name in PUBLISHED:
         comparable = means["official_data"] is not False and name in measures
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
@@ -101,9 +114,13 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         row[PRECISION] = BETWEEN.join(precisions)
     if assumed := means.get("assumed"):  # absent from metrics of earlier versions
         row[ASSUMED] = BETWEEN.join(assumed)
+    # Systems without a limit have no share, and results of earlier versions no lengths.
+    row[CHARACTERS] = counts.get("characters", np.nan) / counts["documents"]
+    texts = "pairs" if "truncated_pairs" in counts else "documents"
+    row[TRUNCATED] = counts.get(f"truncated_{texts}", np.nan) / counts[texts]
     # A system that indexes nothing has no speed, rather than an infinite one.
     seconds = means["seconds"]
-    row |= _of_an_index(means["counts"], seconds)
+    row |= _of_an_index(counts, seconds)
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
 
 
@@ -117,7 +134,11 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
 
 
 def _average_rows(
-    official: Sequence[str], known: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, Any]], seen: Collection[str]
+    official: Sequence[str],
+    known: Mapping[str, Sequence[str]],
+    rows: Sequence[Mapping[str, Any]],
+    seen: Collection[str],
+    main_measure: str,
 ) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
     groups = averages(official, [row["dataset"] for row in rows], seen, known)
@@ -126,7 +147,19 @@ def _average_rows(
         of_members = [row for row in rows if row["dataset"] in members]
         over_seeds = label.startswith(f"{mean_of_seeds(members)} ")
         made.append(_average_row(label, of_members) | (_spread(of_members) if over_seeds else {}))
+        made[-1] |= _own_average(of_members, main_measure, list(members) in map(list, known.values()))
     return made
+
+
+def _own_average(rows: Sequence[Mapping[str, Any]], main_measure: str, is_collection: bool) -> dict[str, Any]:
+    """Return the mean of what the authors of each dataset measure, if that is one measure, or what they average themselves."""
+    own = [row.get(OWN_MEASURE, main_measure) for row in rows]
+    if set(own) == {main_measure}:
+        return {}
+    said = ", ".join(dict.fromkeys(own))
+    if len(set(own)) > 1 and not is_collection:
+        return {OWN_MEASURE: f"{NOT_AVERAGED}{said}"}
+    return {OWN_MEASURE: said, OWN_SCORE: sum(row.get(OWN_SCORE, row.get(main_measure, np.nan)) for row in rows) / len(rows)}
 
 
 def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterable[list[dict[str, Any]]]:
@@ -137,7 +170,11 @@ def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iter
             by_dataset.setdefault(row["dataset"], []).append(row)
         yield [
             {key: value for key, value in rows[0].items() if isinstance(value, str) or key in SUMS[:2]}
-            | {key: float(np.mean([row[key] for row in rows])) for key in rows[0] if key in SUMS[2:] or _is_measure(key)}
+            | {
+                key: float(np.mean([row[key] for row in rows]))
+                for key in rows[0]
+                if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
+            }
             | {"metrics_sha256": _joint_digest(rows), "system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows)}
             for rows in by_dataset.values()
         ]

@@ -103,7 +103,7 @@ class Side(NamedTuple):
         if measure not in table.column_names:
             there = ", ".join(name for name in table.column_names if name.partition("@")[0] == measure.partition("@")[0])
             raise DataError(f"{self.folder} has no {measure}, but {there or 'no such measure'}; add its cutoff to cutoffs")
-        return table.select(["query_id", measure]).rename_columns(["query_id", "value"])
+        return table.select(["query_id", measure]).rename_columns(["query_id", "value"]).drop_null()
 
     def _verify(self, path: str, expected: Any) -> None:
         if (digest := file_digest(self.folder / path)) != expected:

@@ -31,14 +31,15 @@ def doubts_about_record(path: Path) -> list[str]:
 
 
 def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
-    """Return the values of some measures by query, of those that a Parquet file has."""
+    """Return the values of some measures by query, of those that a Parquet file has, and where it has one."""
     if not path.is_file():
         return {}
     with open_parquet(path, str(path)) as file:
         there = [name for name in measures if name in file.schema_arrow.names]
         table = file.read(["query_id", *there])
     queries = table["query_id"].to_pylist()
-    return {name: dict(zip(queries, table[name].to_pylist(), strict=True)) for name in there}
+    values = {name: zip(queries, table[name].to_pylist(), strict=True) for name in there}
+    return {name: {query: value for query, value in pairs if value is not None} for name, pairs in values.items()}
 
 
 def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
@@ -56,10 +57,11 @@ def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> 
     """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
     with open_parquet(values_path, str(values_path)) as file:
         names = [name for name in file.schema_arrow.names if name != "query_id"]
-    queries, (run, qrels) = per_query(values_path, names), map(_scores, (run_path, qrels_path))
+    queries, run = per_query(values_path, names), _columns(run_path, ["query_id", "doc_id", "score"])
+    qrels = _columns(qrels_path, None)
     again, doubts = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})), []
     for name, values in queries.items():
-        expected = dict(zip(again["query_id"], again[name], strict=True))
+        expected = again.set_index("query_id")[name].dropna().to_dict()
         if expected.keys() != values.keys():
             doubts.append(f"{name} has {len(values)} queries, but {len(expected)} are judged")
         elif wrong := next((query for query, value in values.items() if not abs(value - expected[query]) <= TOLERANCE), None):
@@ -67,10 +69,10 @@ def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> 
     return doubts
 
 
-def _scores(path: Path) -> pa.Table:
-    """``query_id``, ``doc_id`` and ``score`` of a run or of judgements."""
+def _columns(path: Path, names: list[str] | None) -> pa.Table:
+    """Columns of a run or of judgements, all without names."""
     with open_parquet(path, str(path)) as file:
-        return file.read(["query_id", "doc_id", "score"])
+        return file.read(names)
 
 
 def is_finite(value: Any) -> bool:

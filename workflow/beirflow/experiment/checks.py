@@ -25,6 +25,9 @@ from beirflow.sources.forms import HubForm, SamplesForm
 
 OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings that name a model
 
+OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
+"""Measures that only datasets of a layout have, or files in BEIR form."""
+
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
     *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
@@ -216,6 +219,11 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
     for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
         if value and cutoff_of(value) not in experiment.config["cutoffs"]:
             problems.add(key, value, f"expected a measure at one of the cutoffs, {experiment.config['cutoffs']}; add it to these")
+        layout = OF_LAYOUTS.get((value or "").partition("@")[0])
+        for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets if layout else ()):
+            known = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else layout
+            if known != layout:
+                problems.add(key, value, f"{dataset.row} does not state what this measure compares; name another")
 
 
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
@@ -248,7 +256,11 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
     for name, corpus in experiment.needed_runs:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
-        if dataset.form and dataset.form.own_candidates and system.family not in able:
+        states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
+        if FAMILIES[system.family].only_candidates(system.settings) and not states_some:
+            allowed = f"queries of {dataset.row} have no candidates; name a system in 'first' of the rerankers that read this one"
+            problems.add(f"systems.{name}", system.family, allowed)
+        if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", system.family, allowed)
         reads_lists = FAMILIES[system.family].reads_query_lists(system.settings)

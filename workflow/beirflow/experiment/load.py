@@ -107,8 +107,7 @@ def main_measure_of(chosen: Iterable[str], config: Mapping[str, Any], catalogue:
     """Return the main measure that the collections of all chosen datasets share, if none is configured and its cutoff is."""
     if config["main_measure"] is not None or config["datasets"] == "all":
         return {}
-    newer = catalogue.newer.collections
-    measures = {newer[name.partition(".")[0]].main_measure if name.partition(".")[0] in newer else None for name in chosen}
+    measures = {catalogue.own_measure(name) for name in chosen}
     shared = measures.pop() if len(measures) == 1 else None
     return {"main_measure": shared} if shared and cutoff_of(shared) in config["cutoffs"] else {}
 

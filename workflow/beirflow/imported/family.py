@@ -17,9 +17,13 @@ class ImportedFamily(Family):
     follows = "beirflow.imported.spot_check:spot_checks"
     other_stages = (Stage("import_run", row=4e-6),)
 
-    def source(self, settings: ImportedSettings, dataset: str) -> Path:
-        """Return the file that holds the run on a corpus."""
-        return settings.path(dataset)
+    def source(self, settings: ImportedSettings, dataset: str) -> Path | None:
+        """Return the file that holds the run on a corpus; None if the dataset states it."""
+        return None if settings.of_the_dataset else settings.path(dataset)
+
+    def only_candidates(self, settings: ImportedSettings) -> bool:
+        """Test whether runs are the candidates that datasets state."""
+        return settings.of_the_dataset
 
 
 FAMILY = ImportedFamily()

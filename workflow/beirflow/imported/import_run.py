@@ -3,12 +3,14 @@
 import logging
 import platform
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
+from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_record
@@ -17,6 +19,7 @@ from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
 from beirflow.runs.searched import excluded_rows, read_every_id
+from beirflow.sources.forms import CANDIDATES
 
 logger = logging.getLogger(__name__)
 
@@ -24,14 +27,18 @@ logger = logging.getLogger(__name__)
 def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_self_matches: bool, job: Job) -> None:
     """Import a run, as Parquet or in TREC form, plain or gzipped; its record has the digest of the source, and what was left out.
 
-    A self match and a document that the query excludes are dropped before the cut. Raises DataError, which names file and line,
-    if the file is no run on this corpus.
+    If the source is ``queries.parquet``, the run is of the candidates that these have. A self match, a document that the query
+    excludes, and one that is no candidate of a query with some are dropped before the cut. Raises DataError, which names file
+    and line, if the file is no run on this corpus.
     """
     asked = read_table(corpus.queries_path)
     query_ids = asked["query_id"].combine_chunks()
     doc_ids, _ = read_every_id(corpus.documents_path)
     with unchanged(source_path) as digest:
-        rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
+        if source_path == corpus.queries_path:
+            rows, unjudged = _candidates(asked, doc_ids, source_path), 0
+        else:
+            rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
     _check_repetition(source_path, rows, query, row)
@@ -44,6 +51,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
             "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
         )
     hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
+    more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
     with run_writer(run.run_path) as write:
         write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
     write_record(
@@ -61,8 +69,20 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         system=run.system,
         dataset=run.dataset,
         top_k=run.top_k,
-        source_sha256=digest,
+        **more,
     )
+
+
+def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> Rows:
+    """Return the candidates of each query that are in the corpus; the score is minus the place in the list."""
+    candidates = candidates_in(queries)
+    if candidates is None:
+        raise DataError(f"{path}: queries of this dataset have no candidates; name a system in 'first' of what reads them")
+    lengths = queries[CANDIDATES].combine_chunks().value_lengths().to_numpy()
+    place = np.arange(candidates.num_rows) - (np.cumsum(lengths) - lengths).repeat(lengths)
+    here = np.flatnonzero(pc.is_in(candidates["doc_id"], value_set=doc_ids.cast(pa.string())).to_numpy())
+    query_ids, ids = (candidates[key].combine_chunks().take(pa.array(here)) for key in ("query_id", "doc_id"))
+    return Rows(here + 1, query_ids, ids, -place[here].astype(np.float32), None)
 
 
 def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:

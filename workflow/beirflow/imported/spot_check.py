@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.files.layout import RUN
+from beirflow.files.layout import QUERIES, RUN
 from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+from beirflow.sources.forms import CANDIDATES
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -26,15 +28,23 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     here = subject.settings_here
     if here is None:
         raise NotHereError(f"it is not known here where the file is; name {subject.system.name} under custom.systems")
-    path = here.path(subject.whole or subject.dataset)
-    if not path.is_file():
+    path = subject.file(QUERIES(dataset=subject.dataset))
+    if not here.of_the_dataset and not (path := here.path(subject.whole or subject.dataset)).is_file():
         raise NotHereError(f"{path} is not here")
     query_ids = subject.draw_queries(sample, random)[0]["query_id"].to_pylist()
     scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
-    for query_id, doc_id, score in _rows(path):
+    for query_id, doc_id, score in _candidates(subject) if here.of_the_dataset else _rows(path):
         if query_id in scores:
             scores[query_id][doc_id] = float(np.float32(score))
     return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], expected=f"the rows of {path}")
+
+
+def _candidates(subject: Subject) -> Iterator[tuple[str, str, float]]:
+    """Yield the same of the candidates of each query that are in the corpus."""
+    queries = subject.queries()
+    here = set(subject.documents_among(pc.unique(pc.list_flatten(queries[CANDIDATES])))[0].to_pylist())
+    for row in queries.to_pylist():
+        yield from ((row["query_id"], doc_id, -place) for place, doc_id in enumerate(row[CANDIDATES]) if doc_id in here)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, float]]:

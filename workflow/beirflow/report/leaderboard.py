@@ -8,7 +8,19 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue
 from beirflow.evaluation.paired_tests import against
-from beirflow.evaluation.summary import BETWEEN, DEVIATION, NOT_STATED, NOT_TRAINED, SEEDS, TRAINED_ON, distinct
+from beirflow.evaluation.summary import (
+    BETWEEN,
+    DEVIATION,
+    NOT_AVERAGED,
+    NOT_STATED,
+    NOT_TRAINED,
+    OWN_MEASURE,
+    OWN_SCORE,
+    SEEDS,
+    TRAINED_ON,
+    TRUNCATED,
+    distinct,
+)
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
@@ -22,11 +34,13 @@ RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number
 """Columns of a table of ranks; a single system has the first alone."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
-ON_TRUST = "‡"  # behind the name of a model whose results are of others
+ON_TRUST = "§"  # behind the name of a model whose results are of others
 TRUSTED = (
     f"{ON_TRUST}: published results of others in MTEB's layout, taken on trust: made on the hub's copies of the data, and neither"
     " verified nor tested, ranked or shaded here."
 )
+CUT = "‡"  # behind a score on a dataset with documents longer than the limit of the model, before their share
+LEAST_CUT = 0.005  # share that is shown
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
@@ -40,12 +54,13 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None,
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
-    trained = _trained(summary)
+    trained, cut = _trained(summary), _cut(summary)
     spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}
     rows = []
     for row in table.rows:
         keys = [(row[0].text, column) for column in ("", *labels)]
-        behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") for key in keys]
+        marked = [(TRAINED if key in trained else "") + cut.get(key, "") for key in keys]
+        behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + mark for key, mark in zip(keys, marked, strict=True)]
         rows.append([replace(cell, text=cell.text + text) for cell, text in zip(row, behind, strict=True)])
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
     return replace(table, rows=[*rows, *of_others])
@@ -67,6 +82,26 @@ def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -
             cells.append(number(sum(values.get(member, float("nan")) for member in members) / len(members)))
         rows.append(cells)
     return rows
+
+
+def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
+    """Return systems × means and datasets, each by the measure of its authors; None if that is ``measure`` for all."""
+    if OWN_MEASURE not in summary:
+        return None
+    rows = [row for row in summary.to_dict("records") if not str(row[OWN_MEASURE]).startswith(NOT_AVERAGED)]
+    own = {str(row["dataset"]): row[OWN_MEASURE] if isinstance(row[OWN_MEASURE], str) else measure for row in rows}
+    values = {(str(r["system"]), str(r["dataset"])): r[OWN_SCORE if isinstance(r[OWN_MEASURE], str) else measure] for r in rows}
+    means = {str(row["dataset"]) for row in rows if not isinstance(row["split"], str)}
+    names = sorted(own, key=lambda name: name not in means)
+    labels = {name: f"{name.partition(' (')[0] if name in means else name}: {own[name]}" for name in names}
+    caption = "Every dataset by the measure by which its authors compare systems"
+    return _table("own-measures", "By the measures of the authors", caption, values, labels, {}, len(means))
+
+
+def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """Return, for systems with datasets of which they did not read all documents to the end, how large a share these are."""
+    found = summary[summary[TRUNCATED] >= LEAST_CUT] if TRUNCATED in summary else summary[:0]
+    return {(str(row["system"]), str(row["dataset"])): f"{CUT}{row[TRUNCATED]:.0%}" for row in found.to_dict("records")}
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
@@ -203,6 +238,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append("±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.")
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
+    sentences += _notes_of_datasets(summary)
     if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
@@ -210,6 +246,14 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     return sentences
+
+
+def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
+    """Return the sentences on documents that were cut, and on measures that are not averaged together."""
+    cut = f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each."
+    apart = [each.removeprefix(NOT_AVERAGED) for each in distinct(summary.get(OWN_MEASURE, ())) if each.startswith(NOT_AVERAGED)]
+    several = [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
+    return [cut, *several] if _cut(summary) else several
 
 
 def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:

@@ -18,6 +18,7 @@ from beirflow.report.leaderboard import (
     kind_tables,
     leaderboard,
     notes,
+    own_leaderboard,
     published_table,
     ranks_table,
     significance_marks,
@@ -89,6 +90,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     for measure in measures:
         results += [leaderboard(summary, measure, marks[measure], references)]
         results += [table] if (table := ranks_table(uncertainty, measure)) else []
+    results += [own] if (own := own_leaderboard(summary, measures[0])) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",

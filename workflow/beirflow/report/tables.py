@@ -10,7 +10,7 @@ from scipy.constants import hour, kilo
 
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import PUBLISHED
+from beirflow.evaluation.summary import CHARACTERS, PUBLISHED
 from beirflow.report.pages import Cell, Column, Notes, Table, number
 
 NAME = Column("Dataset", number=False, classes="stub")
@@ -214,7 +214,7 @@ def datasets_table(summary: pd.DataFrame) -> Table:
     """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
     labels = ("Task", "Domain", "Licence", "Entry of BibTeX")
-    columns = [NAME, Column("Split", number=False, classes=""), Column("Documents"), Column("Queries")]
+    columns = [NAME, Column("Split", number=False, classes=""), *map(Column, ("Documents", "Queries", "Characters a document"))]
     columns += [Column(label, number=False, classes="prose") for label in labels]
     rows = []
     for row in summary[summary["split"].notna()].drop_duplicates("dataset").to_dict("records"):
@@ -222,7 +222,7 @@ def datasets_table(summary: pd.DataFrame) -> Table:
         kinds = catalogue.kinds.get(known or "", {})
         licence = catalogue.known_datasets[known][0].licence if known else None
         words = (kinds.get("task"), kinds.get("domain"), licence, citation_of(known))
-        sizes = (number(row[key], ",.0f") for key in ("documents", "queries"))
+        sizes = (number(row.get(key, float("nan")), ",.0f") for key in ("documents", "queries", CHARACTERS))
         rows.append([Cell(str(row["dataset"])), Cell(str(row["split"])), *sizes, *(Cell(str(word or "")) for word in words)])
     return Table("datasets-table", "Datasets", "What every dataset is; licences as the BEIR paper names them", columns, rows)
 

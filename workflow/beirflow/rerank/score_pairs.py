@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, own_candidates, read_table
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table
 from beirflow.datasets.document_text import as_read
+from beirflow.datasets.own_candidates import own_candidates
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
@@ -103,7 +104,7 @@ def _same(scoring: Scoring) -> dict[str, Any]:
 
 def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
     """Check that all candidates are scored if queries have candidates of their own."""
-    if own_candidates(queries_path) is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
+    if own_candidates(queries_path)[0] is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
         problem = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
         raise DataError(f"system {settings.name}: {problem}; set 'depth: {most}' or more")
 

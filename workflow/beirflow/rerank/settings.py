@@ -34,7 +34,8 @@ class RerankSettings(ModelSettings):
     The model reads both texts together; or it is that of a system which encodes them apart, and then has a copy of its settings.
     """
 
-    first: str = field(kw_only=True)  # name of the system whose run is ranked again
+    # name of the system whose run is ranked again; unless stated, the candidates that datasets state
+    first: str = field(kw_only=True, default="candidates")
     depth: int = 100  # documents of each query that are scored
     below: Below = "drop"  # whether the documents below the depth are dropped, or keep their order behind the others
     kind: str | None = None  # ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from beirflow.datasets.corpus_files import PreparedCorpus, own_candidates, recorded_digest
+from beirflow.datasets.corpus_files import PreparedCorpus, recorded_digest
+from beirflow.datasets.own_candidates import own_candidates
 from beirflow.files.records import Job, output_digest
 from beirflow.files.verified import checked_while_read
 from beirflow.runs.candidates import Candidates, origin_of, write_candidates
@@ -66,14 +68,15 @@ def search_one_chunk(
     """Find the top k of one chunk for every query, and write them with the facts that the merge needs.
 
     ``open_chunk`` gets the ids of queries and documents. ``ranks_own_candidates`` is for a family that scores only the candidates
-    of each query where a dataset states them. Raises DataError if a file is not the one that was recorded, or a query has more
-    candidates of its own than are kept.
+    of each query where a dataset states them; others score all, and leave out the rest before the cut. Raises DataError if a file
+    is not the one that was recorded, or a query has more candidates of its own than are kept.
     """
     # Whatever is searched is compared with its digest meanwhile. Candidates are written behind this block, so that none exist of
     # a file that was changed.
     with checked_while_read({path: output_digest(record, path) for path, record in files.records.items()}):
-        candidates = own_candidates(request.corpus.queries_path) if ranks_own_candidates else None
-        ids = read_ids(request.corpus, request.chunk, drop_self_matches=request.drop_self_matches)
+        candidates, path = own_candidates(request.corpus.queries_path) if ranks_own_candidates else (None, Path())
+        drop, with_candidates = request.drop_self_matches, not ranks_own_candidates
+        ids = read_ids(request.corpus, request.chunk, drop_self_matches=drop, with_candidates=with_candidates)
         if candidates is not None:
             ids = ids._replace(pairs=rows_of_pairs(candidates, ids, request.top_k))
         opened = open_chunk(ids)
@@ -81,14 +84,13 @@ def search_one_chunk(
             start = time.perf_counter()
             hits, self_matches = opened.search()
             seconds = time.perf_counter() - start
-    judgements = [] if candidates is None else [request.corpus.qrels_path]  # which state the candidates
     origin = origin_of(
         job,
         system=request.system,
         chunk=request.chunk,
         top_k=request.top_k,
         searched={**files.records, **files.other_records, **opened.records},
-        read={**files.read, **job.digests({path: recorded_digest(path) for path in judgements})},
+        read={**files.read, **({} if candidates is None else job.digests({path: recorded_digest(path)}))},
         trained=files.trained,
         made=opened.made,
         seconds=seconds,

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.layout import QRELS, RUN
 from beirflow.runs.ranking import Ties
 from beirflow.runs.spot_check import Finding, Subject
@@ -92,10 +93,10 @@ class _Ranks:
 
     def __init__(self, subject: Subject, query_ids: list[str], ties: Ties) -> None:
         self.subject, self.query_ids, self._ties = subject, pa.array(query_ids, pa.string()), ties
-        self._candidates: pa.Table | None = None
+        queries = subject.queries()
+        self._candidates = candidates_in(queries)
         if subject.own_candidates:
             self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))
-        queries = subject.queries()
         self._excluded: list[pa.Array] = []  # of each query, ids of the documents that it excludes
         if EXCLUDED in queries.column_names:
             lists = dict(zip(queries["query_id"].to_pylist(), queries[EXCLUDED].combine_chunks(), strict=True))

@@ -191,6 +191,10 @@ class Family:
         """Return the names of the settings of an encoder that the configuration states; None where models have no card."""
         return None
 
+    def only_candidates(self, settings: Any) -> bool:
+        """Test whether a run is of the candidates that a dataset states, so that it must state some."""
+        return False
+
     def reads_query_lists(self, settings: Any) -> bool:
         """Test whether a query may be a list of texts: its vector is their mean, or only runs of others are read."""
         return False

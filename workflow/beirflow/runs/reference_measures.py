@@ -2,7 +2,7 @@
 
 Nothing here is shared with ``measures.py`` or with pytrec_eval, so that a mistake in one of them is not repeated here. NDCG,
 MAP, Recall and P are trec_eval's ``ndcg_cut``, ``map_cut``, ``recall`` and ``P``; F1 and
-NDCG_exp are textbook measures, and the others follow the BEIR paper and package.
+NDCG_exp are textbook measures, and the others follow the BEIR paper and package, FreshStack, FollowIR and InstructIR.
 """
 
 import math
@@ -44,6 +44,55 @@ def _at_cutoff(gains: Sequence[int], ideal: Sequence[int], k: int, relevant_from
         "F1": _quotient(2 * precision * recall, precision + recall),
         "NDCG_exp": _quotient(_dcg([2**gain - 1 for gain in gains]), _dcg([2**gain - 1 for gain in ideal[:k]])),
     }
+
+
+def measures_of_nuggets(
+    ranked: Sequence[str], supports: Mapping[str, Sequence[bool]], cutoffs: Sequence[int]
+) -> dict[str, float]:
+    """Return alpha-nDCG, with alpha 0.5, and coverage of one query.
+
+    Args:
+        ranked: Ids of the retrieved documents, best first.
+        supports: By judged document, for each nugget whether it supports that.
+        cutoffs: The k of the measures.
+
+    Returns:
+        The measures by name.
+    """
+    facts = {doc_id: {number for number, flag in enumerate(flags) if flag} for doc_id, flags in supports.items()}
+    left, ideal = sorted((doc_id for doc_id in facts if facts[doc_id]), reverse=True), list[str]()
+    seen: dict[int, int] = {}
+    while left and len(ideal) < max(cutoffs):
+        ideal.append(max(left, key=lambda doc_id: sum(0.5 ** seen.get(fact, 0) for fact in facts[doc_id])))  # the first of equals
+        left.remove(ideal[-1])
+        seen |= {fact: seen.get(fact, 0) + 1 for fact in facts[ideal[-1]]}
+    found = {}
+    for k in cutoffs:
+        covered = {fact for doc_id in ranked[:k] for fact in facts.get(doc_id, ())}
+        found[f"alpha-nDCG@{k}"] = _quotient(_novelty_dcg(ranked[:k], facts), _novelty_dcg(ideal[:k], facts))
+        found[f"coverage@{k}"] = _quotient(len(covered), max(map(len, supports.values()), default=0))
+    return found
+
+
+def _novelty_dcg(ranked: Sequence[str], facts: Mapping[str, set[int]]) -> float:
+    seen: dict[int, int] = {}
+    gains = []
+    for doc_id in ranked:
+        gains.append(sum(0.5 ** seen.get(fact, 0) for fact in facts.get(doc_id, ())))
+        seen |= {fact: seen.get(fact, 0) + 1 for fact in facts.get(doc_id, ())}
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def p_mrr(before: Sequence[str], after: Sequence[str], changed: Sequence[str], cutoffs: Sequence[int]) -> dict[str, float]:
+    """Return p-MRR of a topic by name, from its ranked documents under the original and the altered instruction."""
+    found = {}
+    for k in cutoffs:
+        moves = []
+        for doc_id in changed:
+            old, new = ([*ids[:k], doc_id].index(doc_id) + 1 for ids in (before, after))
+            moves.append(new / old - 1 if old >= new else 1 - old / new)
+        found[f"p-MRR@{k}"] = math.fsum(moves) / len(moves)
+    return found
 
 
 def _dcg(gains: Sequence[int]) -> float:

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, sources_of
+from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
-from beirflow.sources.forms import EXCLUDED
+from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
-MOST_EXCLUDED = 1 << 27  # queries times the most documents that one of them excludes: a GiB
+MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
@@ -44,14 +45,17 @@ def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
         return file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks(), file.sizes
 
 
-def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> Ids:
+def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, with_candidates: bool = True) -> Ids:
     """Read the ids of the queries and of the documents of one chunk, and what is dropped, as :func:`excluded_rows` returns it.
 
-    Raises DataError if a file is not the one that was recorded.
+    With ``with_candidates=False``, documents that are no candidates of a query are not among what is dropped. Raises DataError if
+    a file is not the one that was recorded.
     """
     queries = read_table(corpus.queries_path)
     with Documents(corpus.documents_path) as file:
         documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
+    if not with_candidates and CANDIDATES in queries.column_names:
+        queries = queries.drop_columns([CANDIDATES])
     excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches)
     return Ids(queries["query_id"].combine_chunks(), documents, excluded)
 
@@ -59,34 +63,54 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool) -> 
 def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool) -> np.ndarray:
     """Return for each query the rows of the documents that are left out of its ranking, before the cut at k.
 
-    They are those that the table of ``queries.parquet`` excludes and, with ``drop_self_matches``, the document with the id of the
-    query: each row once, and -1 for none; int64 of shape (queries, most of a query, but at least 1). Raises DataError if there
-    are so many that the array would not fit into memory.
+    They are those that the table of ``queries.parquet`` excludes or that are not among the candidates that it states and, with
+    ``drop_self_matches``, the document with the id of the query: each row once, and -1 for none; int64 of shape (queries, most of
+    a query, but at least 1). Raises DataError if there are so many that the array would not fit into memory.
     """
     ids = queries["query_id"].combine_chunks()
     # Left out before the cut at k: behind it, a query would have a document less than the others.
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
-    if EXCLUDED not in queries.column_names:
+    parts = [np.stack([np.arange(len(ids)), own])]
+    if EXCLUDED in queries.column_names:
+        lists = queries[EXCLUDED].combine_chunks()
+        parts.append(_places_in_lists(np.arange(len(ids)).repeat(lists.value_lengths().to_numpy()), lists.flatten(), documents))
+    candidates = candidates_in(queries)
+    if candidates is not None:
+        _check_width(len(ids), len(documents))
+        query = pc.index_in(candidates["query_id"], value_set=ids).to_numpy().astype(np.int64)
+        query, row = _places_in_lists(query, candidates["doc_id"].combine_chunks(), documents)
+        is_candidate = np.zeros((len(ids), len(documents)), bool)
+        is_candidate[query[row >= 0], row[row >= 0]] = True
+        parts.append(np.stack(np.nonzero(~is_candidate)))
+    if len(parts) == 1:
         return own[:, None]
-    lists = queries[EXCLUDED].combine_chunks()
-    listed = lists.flatten().dictionary_encode()
-    rows = np.concatenate([own, places_of(listed.dictionary, documents)[listed.indices.to_numpy(zero_copy_only=False)]])
-    query = np.concatenate([np.arange(len(ids)), np.repeat(np.arange(len(ids)), lists.value_lengths().to_numpy())])
-    pairs = np.unique(np.stack([query, rows], axis=1)[rows >= 0], axis=0)
-    counts = np.bincount(pairs[:, 0], minlength=len(ids))
+    query, row = np.concatenate(parts, axis=1)
+    numbers = np.sort((query * len(documents) + row)[row >= 0])  # np.unique takes many times as long
+    pairs = np.stack(np.divmod(numbers[np.append(True, numbers[1:] > numbers[:-1])[: len(numbers)]], max(1, len(documents))))
+    counts = np.bincount(pairs[0], minlength=len(ids))
     width = max(1, int(counts.max(initial=0)))
-    if len(ids) * width > MOST_EXCLUDED:
-        problem = f"{len(ids):,} queries of which one excludes {width:,} documents of a chunk"
-        raise DataError(f"found {problem}, more than {MOST_EXCLUDED:,} together; set a smaller chunk_documents")
+    _check_width(len(ids), width)
     excluded = np.full((len(ids), width), -1)
-    excluded[pairs[:, 0], np.arange(len(pairs)) - (np.cumsum(counts) - counts)[pairs[:, 0]]] = pairs[:, 1]
+    excluded[pairs[0], np.arange(pairs.shape[1]) - (np.cumsum(counts) - counts)[pairs[0]]] = pairs[1]
     return excluded
+
+
+def _places_in_lists(query: np.ndarray, doc_ids: pa.Array, documents: pa.Array) -> np.ndarray:
+    """Return the numbers of queries and the rows of documents that are named for them, or -1; int64 of shape (2, named)."""
+    return np.stack([query, pc.fill_null(pc.index_in(doc_ids, value_set=documents), -1).to_numpy().astype(np.int64)])
+
+
+def _check_width(queries: int, width: int) -> None:
+    if queries * width > MOST_EXCLUDED:
+        problem = f"{queries:,} queries for one of which {width:,} documents of a chunk may be left out"
+        raise DataError(f"found {problem}, more than {MOST_EXCLUDED:,} together; set a smaller chunk_documents")
 
 
 def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the candidates of each query in a chunk: numbers of queries, ascending, and rows, int64.
 
-    All ``query_id`` and ``doc_id`` of the candidates are ranked; raises DataError if a query has more than ``top_k``.
+    All ``query_id`` and ``doc_id`` of the candidates are ranked, but for those that are excluded; raises DataError if a query has
+    more than ``top_k``.
     """
     most = pc.max(candidates.group_by("query_id").aggregate([("doc_id", "count")])["doc_id_count"]).as_py()
     if most > top_k:
@@ -95,6 +119,9 @@ def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarra
     row = pc.fill_null(pc.index_in(candidates["doc_id"], value_set=ids.documents), -1).to_numpy()
     order = np.argsort(query, kind="stable")
     order = order[row[order] >= 0]
+    asking, place = np.nonzero(ids.excluded >= 0)
+    numbers = query[order].astype(np.int64) * len(ids.documents) + row[order]
+    order = order[~np.isin(numbers, asking * len(ids.documents) + ids.excluded[asking, place])]
     return query[order].astype(np.int64), row[order].astype(np.int64)
 
 

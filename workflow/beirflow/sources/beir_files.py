@@ -3,14 +3,14 @@
 import csv
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
-from beirflow.sources.forms import EXCLUDED
+from beirflow.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short, snippet
 from beirflow.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
@@ -115,19 +115,33 @@ def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) ->
         yield number, cast(str, record["_id"]), title, text
 
 
-def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None, list[str]]]:
-    """Yield line number, id, text and excluded documents of the queries; None without a text, which only judged queries need.
+def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None, dict[str, Any]]]:
+    """Yield line number, id and text of the queries, and what else each states, by the keys of ``OF_A_QUERY``.
 
-    Raises DataError if a line is not a JSON object in UTF-8 with a non-empty string ``_id``, or if ``excluded_ids``, where there
-    are some, are no list of ids.
+    The text is None without one, which only judged queries need. Raises DataError if a line is not a JSON object in UTF-8 with a
+    non-empty string ``_id``, or if something else that it states is not what it should be.
     """
     name = QUERIES
     for number, record in _records(source.where(name), source.lines(name)):
-        text, excluded = record.get("text"), record.get(EXCLUDED) or []
-        if not isinstance(excluded, list) or not all(map(is_id, excluded)):
-            message = f"{EXCLUDED!r} must be a list of ids of documents"
-            raise DataError(f"{source.where(name)}:{number}: {message}, found {short(excluded)}")
-        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None, [*map(str, excluded)]
+        text, stated = record.get("text"), {key: record[key] for key in OF_A_QUERY if record.get(key)}
+        for key, value in stated.items():
+            expected, is_right = OF_A_QUERY[key]
+            if not is_right(value):
+                raise DataError(f"{source.where(name)}:{number}: {key!r} must be {expected}, found {short(value)}")
+        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None, stated
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(map(is_id, value))
+
+
+OF_A_QUERY: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    **dict.fromkeys((EXCLUDED, CANDIDATES, CHANGED), ("a list of ids of documents", _are_ids)),
+    INSTRUCTION: ("a text", lambda value: isinstance(value, str)),
+    TOPIC: ("an id", is_id),
+    NUGGETS: ("a list of lists of ids of documents", lambda value: isinstance(value, list) and all(map(_are_ids, value))),
+}
+"""By key what a query may state, and the test for it."""
 
 
 def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:

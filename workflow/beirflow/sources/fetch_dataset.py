@@ -10,7 +10,7 @@ from beirflow.files.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, write_record
-from beirflow.sources.forms import ROLES, HubForm
+from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_layout import CARD, files_of
 
 logger = logging.getLogger(__name__)
@@ -26,9 +26,9 @@ def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job:
     if it cannot be fetched, or a file is not that of the revision.
     """
     wanted = HubForm(**form)
-    repositories = {place: _Repository(*place) for place in map(wanted.place, ROLES)}
+    repositories = {place: _Repository(*place) for place in map(wanted.place, wanted.roles)}
     files: dict[str, dict[str, str]] = {}
-    for role in ROLES:
+    for role in wanted.roles:
         hub = repositories[wanted.place(role)]
         names = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where, layout=wanted.layout)
         files[role] = {name: hub.fetch(name) for name in names}

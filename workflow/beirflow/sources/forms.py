@@ -6,8 +6,27 @@ from typing import Any, ClassVar, Literal
 
 CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of a dataset on a hub
 
+TOP_RANKED, INSTRUCTION, QREL_DIFF = "top_ranked", "instruction", "qrel_diff"
+"""MTEB's names of further parts: candidates of queries, their instructions, and documents whose relevance these change."""
+
+FURTHER = {"followir": (TOP_RANKED, INSTRUCTION, QREL_DIFF), "instructir": (INSTRUCTION,)}
+"""Further parts of the layouts that have some."""
+
+# Keys of a query in ``queries.jsonl``, all optional, and columns of ``queries.parquet`` or ``qrels.parquet``.
 EXCLUDED = "excluded_ids"
-"""Key of a query, and column of ``queries.parquet``: documents that are left out of its ranking, as in BRIGHT."""
+"""Documents that are left out of the ranking of the query, as in BRIGHT."""
+
+CANDIDATES = "candidate_ids"
+"""The only documents that the query ranks, as in FollowIR."""
+
+TOPIC = "topic_id"
+"""Topic of which the query is one version, with an instruction of its own."""
+
+CHANGED = "changed_ids"
+"""Documents that are relevant to the query, but not to the other query of its topic; as ``changed``, in the judgements."""
+
+NUGGETS = "nuggets"
+"""For each fact of the right answer, the documents that support it; in the judgements, whether the document does."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +75,21 @@ class HubForm:
     kind: Literal["hub"] = "hub"  # what tells this form from others
 
     has_splits: ClassVar[bool] = True
-    own_candidates: ClassVar[bool] = False
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Names of its parts."""
+        return (*ROLES, *FURTHER.get(self.layout or "", ()))
+
+    @property
+    def own_candidates(self) -> bool:
+        """Whether a query ranks only its candidates."""
+        return TOP_RANKED in self.roles
 
     def place(self, role: str) -> tuple[str, str]:
-        """Return id and revision of the dataset that has the documents, the queries or the judgements."""
-        if role == QRELS and self.qrels_hub and self.qrels_revision:
+        """Return id and revision of the dataset that has one of its parts; FreshStack has queries beside the judgements."""
+        judged = (QRELS, QUERIES) if self.layout == "freshstack" else (QRELS,)
+        if role in judged and self.qrels_hub and self.qrels_revision:
             return self.qrels_hub, self.qrels_revision
         return self.hub, self.revision
 

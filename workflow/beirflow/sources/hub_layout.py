@@ -16,17 +16,22 @@ from typing import Any
 import yaml
 
 from beirflow.files.errors import DataError
-from beirflow.sources.forms import CORPUS, QRELS, QUERIES, ROLES
-
-CONFIGS = {CORPUS: ("corpus",), QUERIES: ("queries", "query"), QRELS: ("default", "qrels")}
-"""MTEB's names of the config of each file."""
+from beirflow.sources.forms import CORPUS, FURTHER, INSTRUCTION, QREL_DIFF, QRELS, QUERIES, ROLES, TOP_RANKED
 
 OTHER_TASKS = {
-    "top_ranked": "each query has candidates of its own, which are to be reranked",
-    "instruction": "its queries come with instructions, which change what is relevant",
-    "qrel_diff": "its measure compares two runs of each topic, before and after a change of what is relevant",
+    TOP_RANKED: "each query has candidates of its own, which are to be reranked",
+    INSTRUCTION: "its queries come with instructions, which change what is relevant",
+    QREL_DIFF: "its measure compares two runs of each topic, before and after a change of what is relevant",
 }
-"""Configs of datasets that are not for retrieval, and why."""
+"""Configs of datasets that are not for plain retrieval, and why."""
+
+CONFIGS = {
+    CORPUS: ("corpus",),
+    QUERIES: ("queries", "query"),
+    QRELS: ("default", "qrels"),
+    **{name: (name,) for name in OTHER_TASKS},
+}
+"""MTEB's names of the config of each part."""
 
 OTHER_LAYOUT = (
     "this layout is not read: documents, queries and judgements must each have a config; write them as files in BEIR form instead"
@@ -38,9 +43,13 @@ OTHER_LAYOUT = (
 class Layout:
     """Places of documents, queries and judgements in a dataset whose configs, splits or columns have other names."""
 
-    configs: Mapping[str, str]  # by role, the name of the config; ``{subset}`` stands for the language or part
-    splits: Mapping[str, str]  # by role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset
-    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by role, their name of each column by ours
+    configs: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by role, the name of the config, if not MTEB's; ``{subset}`` is filled in
+    # by role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset
+    splits: Mapping[str, str] = field(default_factory=dict)
+    # by role, their name of each column by ours; two names of texts are joined with a space
+    columns: Mapping[str, Mapping[str, str | tuple[str, str]]] = field(default_factory=dict)
     length: str | None = None  # column whose number, where it has one, must be the split
 
 
@@ -72,8 +81,15 @@ LAYOUTS = {
     "longembed-lengths": _longembed("context_length"),
     "cure": Layout({CORPUS: "corpus", QUERIES: "queries-{subset}", QRELS: "qrels"}, dict.fromkeys(ROLES, "{split}")),
     "cqadupstack-nl": Layout({CORPUS: "corpus", QUERIES: "queries", QRELS: "test"}, dict.fromkeys(ROLES, "{split}")),
+    **dict.fromkeys(FURTHER, Layout()),
+    "freshstack": Layout(
+        configs=dict.fromkeys(ROLES, "{subset}"),
+        splits={CORPUS: "train", QUERIES: "{split}", QRELS: "{split}"},
+        columns={QUERIES: {"_id": "query_id", "text": ("query_title", "query_text")}, QRELS: {"query-id": "query_id"}},
+    ),
 }
-"""Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, and BEIR-NL's CQADupStack."""
+"""Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack, FollowIR
+and mFollowIR, InstructIR, and FreshStack."""
 
 CARD = "README" + ".md"  # the card of a dataset
 FRONT_MATTER = 1 << 21  # limit of the characters of the front matter of a card: one with a thousand configs has some 100,000
@@ -96,7 +112,7 @@ def files_of(
     """Return the names of the files that hold the documents, the queries or the judgements, in order.
 
     Args:
-        role: ``corpus``, ``queries`` or ``qrels``.
+        role: ``corpus``, ``queries``, ``qrels``, or one of the further parts of the layout.
         names: Every file of the repository.
         card: Its README.md; empty if there is none.
         subset: The language or part, if it has several.
@@ -113,12 +129,14 @@ def files_of(
     names = [name for name in names if SAFE.fullmatch(name)]
     configs: dict[str, Any] = _configs(names) | _configs_of_card(card, where)
     for name, task in OTHER_TASKS.items():
-        if config := next((config for config in (*_with(subset, name), name) if config in configs), None):
-            raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}")
+        config = next((config for config in (*_with(subset, name), name) if config in configs), None)
+        if config and name not in FURTHER.get(layout or "", ()):
+            known = " or ".join(f"'layout: {each}'" for each, parts in FURTHER.items() if name in parts)
+            raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}; say {known} for it")
+    named = LAYOUTS[layout] if layout else Layout()
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
-    if layout:
-        wanted = [LAYOUTS[layout].configs[role].format(subset=subset)]
-        split = LAYOUTS[layout].splits[role].format(subset=subset, split=split)
+    wanted = [named.configs[role].format(subset=subset)] if role in named.configs else wanted
+    split = named.splits.get(role, "{split}").format(subset=subset, split=split)
     chosen = next((config for config in wanted if config in configs), None)
     if chosen is None:
         in_parts = any({CORPUS, QUERIES} & {config.partition("-")[0], config.rpartition("-")[2]} for config in configs)
@@ -127,7 +145,7 @@ def files_of(
     splits = _splits_of(configs[chosen], names, where) if chosen in _configs_of_card(card, where) else configs[chosen]
     if split in splits:
         return sorted(splits[split])
-    if role != QRELS and len(splits) == 1 and not layout:
+    if role != QRELS and len(splits) == 1 and role not in named.splits:
         return sorted(next(iter(splits.values())))
     raise DataError(f"{where}: {chosen!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
 

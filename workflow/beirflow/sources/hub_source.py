@@ -5,7 +5,7 @@ Its files are JSON lines, also gzipped, Parquet, or judgements in columns; each 
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -17,20 +17,38 @@ from beirflow.files.records import read_json
 from beirflow.sources import source
 from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
 from beirflow.sources.beir_files import judgement_line
-from beirflow.sources.forms import CORPUS, EXCLUDED, QRELS, QUERIES, HubForm
+from beirflow.sources.forms import (
+    CANDIDATES,
+    CHANGED,
+    CORPUS,
+    EXCLUDED,
+    INSTRUCTION,
+    NUGGETS,
+    QREL_DIFF,
+    QRELS,
+    QUERIES,
+    ROLES,
+    TOP_RANKED,
+    TOPIC,
+    HubForm,
+)
 from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
 
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
-OTHER_TASK = "instruction"  # column of queries that changes what is relevant; a query without a value in it is a plain one
 
 COLUMNS = {
     CORPUS: ("_id", "id", "title", "text"),
-    QUERIES: ("_id", "id", "text", OTHER_TASK, EXCLUDED),
+    QUERIES: ("_id", "id", "text", INSTRUCTION, EXCLUDED),
     QRELS: ("query-id", "corpus-id", "score"),
+    TOP_RANKED: ("query-id", "corpus-ids"),
+    INSTRUCTION: ("query-id", INSTRUCTION),
+    QREL_DIFF: ("query-id", "corpus-ids"),
 }
 
+SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"  # documents of a nugget of FreshStack
+ORIGINAL, ALTERED = "-og", "-changed"  # ends of the ids of the two queries of a topic, in FollowIR
 NOTHING = ["N/A"]  # list of ids that stands for an empty one, in BRIGHT
 
 Row = dict[str, Any]
@@ -44,6 +62,7 @@ class HubSource(DatasetSource):
         self.form, self.split = form, str(read_json(path).get("split"))
         self._files = fetched_files(path, form)
         self._without_score = 0
+        self._with_nuggets = form.layout == "freshstack"
 
     def where(self, name: str) -> str:
         """Return the name in messages of the part with the documents, the queries or the judgements."""
@@ -54,48 +73,129 @@ class HubSource(DatasetSource):
     def blocks(self, name: str) -> Iterator[Block]:
         """Yield the lines of one of the three files of BEIR, numbered by lines or rows of their origin."""
         role = _role(name)
-        hub, revision = self.form.place(role)
         self._without_score = 0
+        stated = self._stated() if role == QUERIES else {}
+        for where, path in self._fetched(role):
+            if path.suffix == ".tsv":
+                with stream_of_lines(path, where) as stream:
+                    yield from source.read_blocks(stream, where)
+            else:
+                yield from blocks_of(self._lines(role, where, path, stated))
+        if self._without_score:
+            self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
+
+    def _fetched(self, role: str) -> Iterator[tuple[str, Path]]:
+        """Yield the name in messages and the path of the files of a part, each the one that was recorded."""
+        hub, revision = self.form.place(role)
         for file, digest in self._files[role].items():
-            path, where = fetched_file(hub, revision, file), f"{hub}/{file}"
+            path = fetched_file(hub, revision, file)
             actual = file_digest(path)
             if actual != digest:
                 raise DataError(f"{path}: the sha256 is {actual}, but {self.path} says {digest}; delete both and run again")
             self.digests[f"{hub}/{file}" if hub != self.form.hub else file] = digest
-            if file.endswith(".tsv"):
-                with stream_of_lines(path, where) as stream:
-                    yield from source.read_blocks(stream, where)
-            else:
-                yield from blocks_of(self._lines(role, where, path))
-        if self._without_score:
-            self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
+            yield f"{hub}/{file}", path
 
-    def _lines(self, role: str, where: str, path: Path) -> Iterator[tuple[int, bytes]]:
+    def _stated(self) -> dict[str, Row]:
+        """Return by id of a query what other parts than the queries state of it."""
+        stated: dict[str, Row] = {}
+        for part in self.form.roles[len(ROLES) :]:
+            for where, path in self._fetched(part):
+                for number, row in self._rows(path, where, part):
+                    here, query = f"{where}:{number}", id_of(f"{where}:{number}", "query-id", row)
+                    for each, found in _of_part(here, part, query, row).items():
+                        if repeated := found.keys() & stated.setdefault(each, {}).keys():
+                            raise DataError(f"{here}: the query {each!r} has {min(repeated)} a second time; one was expected")
+                        stated[each] |= found
+        return stated
+
+    def _lines(self, role: str, where: str, path: Path, stated: Mapping[str, Row]) -> Iterator[tuple[int, bytes]]:
         """Yield the rows of a file as lines in BEIR form."""
         for number, row in self._rows(path, where, role):
             here = f"{where}:{number}"
-            if role == QRELS:
+            if role == CORPUS:
+                yield number, orjson.dumps(text_of(here, row) | {"title": row.get("title")})
+            elif role == QUERIES:
+                yield number, orjson.dumps(self._query(here, row, stated))
+            elif self._with_nuggets:
+                grades = _grades(here, row)
+                query = id_of(here, "query-id", row)
+                yield from ((number, judgement_line(query, doc_id, grade)) for doc_id, grade in grades.items())
+            else:
                 lines, scored = judgement_lines(here, row)
                 self._without_score += not scored
                 yield from ((number, line) for line in lines)
-                continue
-            if role == QUERIES and row.get(OTHER_TASK):
-                problem = f"the query has a value in the column {OTHER_TASK!r}, which changes what is relevant"
-                raise DataError(f"{here}: {problem}; this is not a plain retrieval dataset")
-            yield number, text_line(here, row, titled=role == CORPUS)
+
+    def _query(self, where: str, row: Row, stated: Mapping[str, Row]) -> Row:
+        """Return a query with all that is stated of it; DataError if its instruction would be ignored, or has two texts."""
+        query = text_of(where, row)
+        more = {key: row[key] for key in (INSTRUCTION, EXCLUDED) if row.get(key)}
+        if INSTRUCTION in more and INSTRUCTION not in self.form.roles:
+            problem = f"the query has a value in the column {INSTRUCTION!r}, which changes what is relevant"
+            raise DataError(f"{where}: {problem}; this is not a plain retrieval dataset")
+        of_parts = stated.get(query["_id"], {})
+        if INSTRUCTION in more and more[INSTRUCTION] != of_parts.get(INSTRUCTION, more[INSTRUCTION]):
+            raise DataError(
+                f"{where}: the instruction of {query['_id']!r} is not the one of the config {INSTRUCTION!r}; keep one"
+            )
+        if self.form.layout == "instructir":
+            more[TOPIC] = query["_id"].partition("_")[0]
+        if self._with_nuggets:
+            more[NUGGETS] = [_ids(where, nugget, SUPPORTS) for nugget in _nuggets(where, row)]
+        return query | more | of_parts
 
     def _rows(self, path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
         """Yield the rows of a file that are of the split, with our names of the columns."""
+        wanted = (*COLUMNS[role], NUGGETS) if self._with_nuggets else COLUMNS[role]
         if self.form.layout is None:
-            yield from _rows(path, where, COLUMNS[role])
+            yield from _rows(path, where, wanted)
             return
         layout = LAYOUTS[self.form.layout]
-        theirs = {name: layout.columns.get(role, {}).get(name, name) for name in COLUMNS[role]}
-        for number, row in _rows(path, where, (*dict.fromkeys(theirs.values()), *filter(None, [layout.length]))):
+        theirs = {name: layout.columns.get(role, {}).get(name, name) for name in wanted}
+        columns = [each for names in theirs.values() for each in ([names] if isinstance(names, str) else names)]
+        for number, row in _rows(path, where, (*dict.fromkeys(columns), *filter(None, [layout.length]))):
             if layout.length and str(row.get(layout.length)) != self.split:
                 continue
             renamed = {ours: row[name] for ours, name in theirs.items() if name in row}
+            for ours, names in ((ours, names) for ours, names in theirs.items() if not isinstance(names, str)):
+                texts = [row.get(name) for name in names]
+                renamed[ours] = " ".join(map(str, texts)) if all(isinstance(text, str) for text in texts) else None
             yield number, {name: [] if value == NOTHING else value for name, value in renamed.items()}
+
+
+def _of_part(where: str, part: str, query: str, row: Row) -> dict[str, Row]:
+    """Return by query what a row of a further part states: of the query, or for changed documents of both of its topic."""
+    if part == INSTRUCTION:
+        return {query: {INSTRUCTION: row[INSTRUCTION]} if row.get(INSTRUCTION) else {}}
+    ids = _ids(where, row, "corpus-ids")
+    if part == TOP_RANKED:
+        return {query: {CANDIDATES: ids}}
+    return {f"{query}{ORIGINAL}": {TOPIC: query, CHANGED: ids}, f"{query}{ALTERED}": {TOPIC: query}}
+
+
+def _nuggets(where: str, row: Row) -> list[Row]:
+    """Return the nuggets of a query."""
+    nuggets = row.get(NUGGETS)
+    if not isinstance(nuggets, list) or not all(isinstance(nugget, dict) for nugget in nuggets):
+        raise DataError(f"{where}: {NUGGETS!r} must be a list of objects, found {short(nuggets)}")
+    return nuggets
+
+
+def _grades(where: str, row: Row) -> dict[str, int]:
+    """Return the judged documents of a query, each with the number of nuggets that it supports, as FreshStack counts."""
+    grades: dict[str, int] = {}
+    for nugget in _nuggets(where, row):
+        supporting = set(_ids(where, nugget, SUPPORTS))
+        for doc_id in dict.fromkeys((*_ids(where, nugget, SUPPORTS), *_ids(where, nugget, SUPPORTS_NOT))):
+            grades[doc_id] = grades.get(doc_id, 0) + (doc_id in supporting)
+    return grades
+
+
+def _ids(where: str, row: Row, name: str) -> list[str]:
+    """Return a list of ids as texts; DataError if it is none."""
+    ids = row.get(name)
+    if not isinstance(ids, list) or not all(map(is_id, ids)):
+        raise DataError(f"{where}: {name!r} must be a list of ids of documents, found {short(ids)}")
+    return list(map(str, ids))
 
 
 def _role(name: str) -> str:
@@ -123,7 +223,7 @@ def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
     recorded = {key: record.get(key) for key in expected}
     if recorded != expected:
         raise DataError(f"{path}: this is the record of {recorded}, expected was {expected}; delete it and run again")
-    return {role: dict(record["files"][role]) for role in COLUMNS}
+    return {role: dict(record["files"][role]) for role in form.roles}
 
 
 def fetched_file(hub: str, revision: str, name: str) -> Path:
@@ -170,7 +270,7 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
         with pq.ParquetFile(path) as file:
             here = [name for name in columns if name in file.schema_arrow.names]
             for name in here:
-                if not usable(kind := file.schema_arrow.field(name).type):
+                if not usable(kind := file.schema_arrow.field(name).type) and name != NUGGETS:
                     raise DataError(f"{where}: the column {name!r} holds {kind}; texts or numbers were expected")
             for batch in file.iter_batches(BATCH_ROWS, columns=here):
                 for row in batch.to_pylist():
@@ -219,14 +319,9 @@ class _Unpacked:
         return content
 
 
-def text_line(where: str, row: Row, *, titled: bool) -> bytes:
-    """Return a document, or with ``titled=False`` a query, as a line in BEIR form; DataError if it has no id."""
-    record = {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
-    if titled:
-        record["title"] = row.get("title")
-    elif row.get(EXCLUDED):
-        record[EXCLUDED] = row[EXCLUDED]
-    return orjson.dumps(record)
+def text_of(where: str, row: Row) -> Row:
+    """Return id and text of a document or query in BEIR form; DataError if it has no id."""
+    return {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
 
 
 def id_of(where: str, name: str, row: Row) -> str:

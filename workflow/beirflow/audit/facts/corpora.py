@@ -115,6 +115,7 @@ def _check_documents(facts: Comparison, path: str, name: str, documents: Prepare
     facts.same(file, "ids that come twice", twice, 0, "what an id is")
     counts = part(record, "counts", kind=dict)
     facts.same(path, "counts / documents", counts.get("documents"), len(documents.ids), file)
+    facts.same(path, "counts / characters", counts.get("characters"), int(documents.characters.sum()), file)
     facts.same(path, "counts / distinct_texts", counts.get("distinct_texts"), documents.texts, file)
     facts.same(path, "chunks", part(record, "chunks"), documents.chunks, file)
     facts.same(path, "characters", part(record, "characters"), length_statistics(documents.characters), file)

@@ -17,7 +17,7 @@ from beirflow.audit.facts.representations import (
     check_what_is_added,
     configured_precision,
 )
-from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
+from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, CORPUS_COUNTS, EXCLUDED_PAIRS
 from beirflow.files import layout
 from beirflow.files.records import assumed_in, precisions_in, together
 
@@ -139,8 +139,8 @@ def _check_run(facts: Comparison, path: str) -> None:
     if systems := first_stages(chain, names["system"]):
         check_first_stages(facts, path, systems)
     else:
-        excluding = EXCLUDED_PAIRS in part(chain.record(layout.CORPUS(dataset=names["dataset"])), "counts", kind=dict)
-        if not chain.corpora[names["dataset"]]["drop_self_matches"] and not excluding:
+        counts = part(chain.record(layout.CORPUS(dataset=names["dataset"])), "counts", kind=dict)
+        if not chain.corpora[names["dataset"]]["drop_self_matches"] and not {EXCLUDED_PAIRS, CANDIDATE_PAIRS} & counts.keys():
             dropped, by = part(record, "counts", SELF_MATCHES), f"{layout.MANIFEST}, which keeps them"
             facts.same(path, SELF_MATCHES, dropped, 0, by, f"counts/{SELF_MATCHES}")
         _check_sums(facts, path, record)
@@ -191,7 +191,7 @@ def _check_metrics(facts: Comparison, path: str) -> None:
     run_path, corpus_path = layout.RUN_RECORD(**names), layout.CORPUS(dataset=names["dataset"])
     run, corpus = chain.record(run_path), chain.record(corpus_path)
     counts, seconds = part(record, "counts", kind=dict), dict(part(record, "seconds", kind=dict))
-    for key in ("documents", "queries", "judgements", "judgements_without_document"):
+    for key in CORPUS_COUNTS:
         facts.same(path, f"counts / {key}", counts.get(key), part(corpus, "counts", key), corpus_path)
     for key, value in part(run, "counts", kind=dict).items():
         facts.same(path, f"counts / {key}", counts.get(key), value, run_path)

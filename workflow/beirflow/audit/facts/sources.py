@@ -21,7 +21,6 @@ from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.runs.family import Family
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
 from beirflow.sources.opening import open_source
@@ -203,13 +202,10 @@ def _check_runs(chain: Chain, setup: Setup) -> Iterator[Check]:
     """The files of runs that were made elsewhere are those that were read."""
     what = "runs of elsewhere are those that were read"
     for name, dataset in chain.runs:
-        path, family = (
-            layout.RUN_RECORD(system=name, dataset=dataset),
-            part(chain.manifest, "systems", name, kind=dict).get("family"),
-        )
+        path, entry = layout.RUN_RECORD(system=name, dataset=dataset), part(chain.manifest, "systems", name, kind=dict)
         recorded = (chain.records.get(path) or {}).get("source_sha256")
-        known_family = setup.families.get(str(family))
-        from_file = known_family is not None and type(known_family).source is not Family.source
+        family = setup.families.get(str(entry.get("family")))
+        from_file = family is not None and family.source(setup.system_as_stated(name, entry).settings, dataset) is not None
         if recorded is None and not (from_file and chain.records.get(path)):
             continue
         if recorded is None:

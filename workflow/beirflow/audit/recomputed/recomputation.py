@@ -5,6 +5,7 @@ Metrics are computed again by another path than the one that made them: ``refere
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from beirflow.audit.digests.chain import Chain
@@ -15,7 +16,8 @@ from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_document
 from beirflow.audit.recomputed.trec_check import check_trec
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
-from beirflow.runs.reference_measures import measures_of_query
+from beirflow.runs.reference_measures import measures_of_nuggets, measures_of_query, p_mrr
+from beirflow.sources.forms import NUGGETS, TOPIC
 
 TOLERANCE = 1e-9
 
@@ -59,17 +61,64 @@ def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, re
     least = relevant_from(read_columns(chain.file(QRELS(dataset=dataset)), QRELS(dataset=dataset), ["score"]))
     again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
     retrieved: dict[str, int] = {}
+    stated = _Stated.of(chain, QRELS(dataset=dataset))
 
     def take(query: str, ids: list[str]) -> None:
         retrieved[query] = len(ids)
         if query in qrels:
             again[query] = measures_of_query(ids, qrels[query], judged, cutoffs, least)
+            stated.ranked[query] = ids[: max(cutoffs)]
 
     yield _check_ranking(chain, corpora, system, dataset, (result,), take)
+    stated.add_to(again, cutoffs)
     yield _compare_queries(chain, path, result, again)
     without = len(qrels.keys() - retrieved)
     counts = {"queries": len(qrels), "retrieved": sum(retrieved.values()), "queries_without_results": without}
     yield _compare_means(chain, path, result, again, counts)
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """Facts that judgements state beside grades, and the ranked documents of each query."""
+
+    topics: Mapping[str, list[str]]  # queries of each topic
+    changed: Mapping[str, list[str]] | None  # by query, documents that are relevant to no other query of the topic
+    nuggets: Mapping[str, dict[str, list[bool]]] | None  # by query and document, for each nugget whether it supports that
+    ranked: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chain: Chain, path: str) -> "_Stated":
+        """Read them from the judgements."""
+        topics: dict[str, list[str]] = {}
+        changed: dict[str, list[str]] = {}
+        nuggets: dict[str, dict[str, list[bool]]] = {}
+        table = read_columns(chain.file(path), path)
+        there = {*table.column_names} - {"query_id", "doc_id", "score"}
+        for row in table.to_pylist() if there else ():
+            query = row["query_id"]
+            if row.get(TOPIC) is not None and query not in topics.setdefault(row[TOPIC], []):
+                topics[row[TOPIC]].append(query)
+            if row.get("changed"):
+                changed.setdefault(query, []).append(row["doc_id"])
+            if row.get(NUGGETS) is not None:
+                nuggets.setdefault(query, {})[row["doc_id"]] = row[NUGGETS]
+        return cls(topics, changed if "changed" in there else None, nuggets if NUGGETS in there else None)
+
+    def add_to(self, again: dict[str, dict[str, float]], cutoffs: list[int]) -> None:
+        """Add the measures of what is stated; those of a topic are not-a-number but at one of its queries."""
+        for query, measures in again.items() if self.nuggets is not None else ():
+            measures |= measures_of_nuggets(self.ranked.get(query, []), (self.nuggets or {}).get(query, {}), cutoffs)
+        if not self.topics:
+            return
+        name = "robustness" if self.changed is None else "p-MRR"
+        for measures in again.values():
+            measures |= {f"{name}@{k}": math.nan for k in cutoffs}
+        for queries in self.topics.values():
+            if self.changed is None:
+                again[queries[0]] |= {f"{name}@{k}": min(again[query][f"NDCG@{k}"] for query in queries) for k in cutoffs}
+                continue
+            first, second = sorted(queries, key=lambda query: query not in (self.changed or {}))
+            again[first] |= p_mrr(self.ranked.get(first, []), self.ranked.get(second, []), self.changed[first], cutoffs)
 
 
 def _check_ranking(
@@ -117,7 +166,7 @@ def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str
     worst = (0.0, "", "")
     if list(recorded) == sorted(again) and table.num_rows == len(again) and set(table.column_names) == expected_names:
         differences = (
-            (abs(recorded[query][measure] - value), query, measure)
+            (_distance(recorded[query][measure], value), query, measure)
             for query, values in again.items()
             for measure, value in values.items()
         )
@@ -133,12 +182,20 @@ def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str
     return chain.failed(name, file, found, expected, [result])
 
 
+def _distance(recorded: float | None, value: float) -> float:
+    """Return the difference of two values, 0 where both are none, as of a measure of a topic at another query of it."""
+    if recorded is None or math.isnan(value):
+        return 0.0 if recorded is None and math.isnan(value) else math.nan
+    return abs(recorded - value)
+
+
 def _compare_means(
     chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
 ) -> Check:
     """The JSON has the means of what was computed again, and counts that are true."""
     record, queries = chain.record(path), list(again.values())
-    means = {name: math.fsum(values[name] for values in queries) / len(queries) for name in queries[0]}
+    known = {name: [values[name] for values in queries if not math.isnan(values[name])] for name in queries[0]}
+    means = {name: math.fsum(values) / len(values) for name, values in known.items()}
     recorded = {key: part(record, "counts", key) for key in counts}
     chain.note(path, "measures", means, RUN(**(METRICS.names_in(path) or {})))
     chain.note(path, "counts", recorded, RUN(**(METRICS.names_in(path) or {})))

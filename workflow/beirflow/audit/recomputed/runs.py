@@ -15,7 +15,7 @@ from beirflow.audit.digests.reading import open_parquet, part, read_columns, rea
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
-from beirflow.sources.forms import EXCLUDED
+from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
 Ranked = tuple[str, list[str], list[float]]
 """A query, the ids of its documents, best first, and their scores."""
@@ -32,6 +32,7 @@ class RunRules:
     own: frozenset[str]  # those of them that are also ids of documents
     full: bool  # whether the system scores every document, so that a run is only shorter where the corpus is
     candidates: Mapping[str, frozenset[str]] | None = None  # by query, the documents that it ranks; None where these are all
+    all_candidates: bool = True  # whether it ranks all of these
     excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by query, the documents of the corpus that it excludes
 
     def problem(self, ranked: Ranked) -> str:
@@ -41,10 +42,10 @@ class RunRules:
             return f"query {query!r} is no query of this dataset"
         if len(ids) > self.top_k or len(set(ids)) < len(ids):
             return f"query {query!r} has {len(ids)} documents, {len(set(ids))} of them different; top_k is {self.top_k}"
-        if self.candidates is not None and frozenset(ids) != self.candidates.get(query):
-            return (
-                f"query {query!r} has {len(ids)} documents, which are not its candidates, {len(self.candidates.get(query, ()))}"
-            )
+        if self.candidates is not None:
+            right = self.candidates.get(query, frozenset()) - self.excluded.get(query, frozenset())
+            if not right.issuperset(ids) or (self.all_candidates and len(ids) < len(right - ({query} if self.drop else set()))):
+                return f"query {query!r} has {len(ids)} documents, which are not its candidates, {len(right)}"
         if self.full and self.candidates is None and len(ids) != self.length(query):
             return f"query {query!r} has {len(ids)} documents, expected {self.length(query)}, since every document has a score"
         if self.drop and query in ids:
@@ -70,6 +71,7 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
     path, ids = QUERIES(dataset=dataset), corpora[dataset].ids
     queries = read_columns(chain.file(path), path, ["query_id"])["query_id"]
     own = queries.filter(pc.is_in(queries.cast(pa.large_string()), value_set=ids))
+    of_judgements = _judged_candidates(chain, dataset)
     family = chain.setup.families.get(str(part(chain.manifest, "systems", system, kind=dict).get("family")))
     return RunRules(
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
@@ -78,24 +80,25 @@ def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunR
         queries=frozenset(queries.to_pylist()),
         own=frozenset(own.to_pylist()),
         full=family is not None and family.scores_all,
-        candidates=_candidates(chain, dataset),
-        excluded=_excluded(chain, path, ids),
+        candidates=of_judgements if of_judgements is not None else _listed(chain, path, ids, CANDIDATES),
+        all_candidates=of_judgements is not None or (family is not None and family.scores_all),
+        excluded=_listed(chain, path, ids, EXCLUDED) or {},
     )
 
 
-def _excluded(chain: Chain, path: str, doc_ids: pa.Array) -> dict[str, frozenset[str]]:
-    """The documents of the corpus that queries exclude, by query."""
+def _listed(chain: Chain, path: str, doc_ids: pa.Array, column: str) -> dict[str, frozenset[str]] | None:
+    """The documents of the corpus that a column of the queries lists, by query; None without the column."""
     with open_parquet(chain.file(path), path) as file:
-        if EXCLUDED not in file.schema_arrow.names:
-            return {}
-        table = file.read(["query_id", EXCLUDED])
-    named = pc.unique(table[EXCLUDED].combine_chunks().flatten())
+        if column not in file.schema_arrow.names:
+            return None
+        table = file.read(["query_id", column])
+    named = pc.unique(table[column].combine_chunks().flatten())
     there = frozenset(named.filter(pc.is_in(named.cast(pa.large_string()), value_set=doc_ids)).to_pylist())
-    return {row["query_id"]: there.intersection(row[EXCLUDED]) for row in table.to_pylist()}
+    return {row["query_id"]: there.intersection(row[column]) for row in table.to_pylist()}
 
 
-def _candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
-    """The documents that each query ranks, where the dataset says which."""
+def _judged_candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
+    """The documents that each query ranks, where these are the judged ones."""
     if not chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES):
         return None
     path, found = QRELS(dataset=dataset), dict[str, set[str]]()
