@@ -106,6 +106,7 @@ def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_dec
     assert set(known.published) <= set(catalogue_systems())  # whose names no other system may have
     assert not set(known.printed) & set(catalogue_systems())
     for sources in (*known.published.values(), *known.printed.values()):
+        assert len({source["source"] for source in sources}) == len(sources)  # a source names one entry of a system
         decimals = [source["decimals"] for source in sources]
         assert decimals == sorted(decimals, reverse=True)
         for source in sources:

@@ -72,7 +72,7 @@ def trained_system(made: TrainingResults) -> System:
 
 def subject(made: TrainingResults) -> Subject:
     system = trained_system(made)
-    config = {"device": "cpu", "token_budget": 400, "jobs_per_gpu": 1}
+    config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
     return Subject(
         results=made.results,
         system=system,
@@ -92,7 +92,7 @@ def findings(about: Subject) -> dict[str, Finding]:
 
 def test_a_sample_is_made_again_with_the_trained_weights(searched: TrainingResults) -> None:
     found = findings(subject(searched))
-    assert [name.partition(" ")[0] for name in found] == ["queries", "documents", "queries", "queries"]
+    assert [name.partition(" ")[0] for name in found] == ["queries", "documents", "queries", "queries", "batches", "batches"]
     assert all(finding.passed for finding in found.values())
     assert "6 documents" in found["queries written again are the stored ones"].found
 

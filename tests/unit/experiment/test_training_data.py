@@ -17,7 +17,7 @@ ROWS = ["msmarco", "nq", "fever", "climate-fever", "scifact", "scifact.train"]
 
 def test_every_system_of_the_catalogue_names_the_document_that_states_its_training_data_or_says_that_it_was_not_at_hand() -> None:
     sources = {name: system.trained_on.source for name, system in catalogue_systems().items() if system.trained_on.source}
-    read = ("MTEB 2.26", "Thakur et al. 2021", "(not at hand)")
+    read = ("MTEB 2.26", "Thakur et al. 2021", "(not at hand)", "no training")
     assert [name for name, source in sources.items() if not any(known in source for known in read)] == []
     assert all(system.trained_on.source for system in catalogue_systems().values() if system.trained_on.datasets is not None)
 

@@ -184,4 +184,4 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
     assert spread or [each.name for each in without if not each.is_object] == []
     # The first output is behind `output_path` and `folder`; records, and the judgements of a corpus, lie beside their files.
     taken = {name.rpartition("_")[0] for name in wanted} | {"record", "qrels", "corpus"}
-    assert "folder" in wanted or rule == "export_tables" or set(names["output"][1:]) <= taken
+    assert "folder" in wanted or rule == "export_tables" or set(names["output"][1:]) <= taken | {f"{name}s" for name in taken}

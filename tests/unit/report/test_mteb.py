@@ -67,7 +67,9 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     tasks = {task.name: task.dataset for task in load_catalogue().mteb.values()}
     paths = [str(tmp_path / layout.MTEB_RESULT(system="bm25", task=task)) for task in ("SciFact", "CQADupstackRetrieval")]
     index = tmp_path / layout.MODEL_INDEX(system="bm25")
-    write_model_index(system="bm25", result_paths=paths, datasets=tasks, left_out=["mine", "nq.sample-5"], index_path=str(index))
+    on_hub = [str(tmp_path / layout.EVAL_RESULT(system="bm25", task="SciFact"))]  # the other has several corpora
+    facts = {"system": "bm25", "datasets": tasks, "left_out": ["mine", "nq.sample-5"], "index_path": str(index)}
+    write_model_index(result_paths=paths, eval_result_paths=on_hub, **facts)
     assert "# Left out, since MTEB has no such task: mine, nq.sample-5.\n" in index.read_text()
     name, results = model_index_to_eval_results(yaml.safe_load(index.read_text())["model-index"])
     assert name == "bm25"
@@ -75,7 +77,6 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     assert {(each.dataset_type, each.dataset_name) for each in results} == {("mteb/scifact", "MTEB SciFact"), combined}
     values = {(each.metric_type, each.metric_value) for each in results if each.dataset_split == "test"}
     assert values == {("main_score", 25.0), ("ndcg_at_10", 25.0), ("recall_at_100", 75.0)}
-    # A task of several corpora has no repository of its own on the hub.
     (path,) = (index.parent / "eval_results").iterdir()
     found = parse_eval_result_entries(yaml.safe_load(path.read_text()))
     assert [(each.dataset_id, each.task_id, each.value) for each in found] == [
@@ -84,7 +85,7 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     ]
     assert "not on the copies" in found[0].notes
     with pytest.raises(DataError, match="no configured dataset is a task of MTEB, so there is nothing to say of mine"):
-        write_model_index(system="bm25", result_paths=[], datasets={}, left_out=["mine"], index_path=str(index))
+        write_model_index(result_paths=[], eval_result_paths=[], **facts)
 
 
 def test_every_dataset_and_forum_of_the_catalogue_is_a_task_of_its_own_and_no_sample_or_other_split() -> None:

@@ -3,7 +3,7 @@
 A rule names its entrance in its ``params``, ``entrance="beirflow.runs.merge:merge_chunks"``. The arguments are:
 
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
-- ``<name>_paths``: the list of inputs of that name, or of its plural;
+- ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
 - ``output_path``: the first output, whose record lies beside it;
 - ``folder``: the folder of the first output, the results for a rule without outputs; ``results``: the folder of all results;
 - ``job``, ``threads``, ``config``, and the keys of the configuration in :data:`EXECUTION`;
@@ -183,13 +183,14 @@ class Sources:
         if parameter.name == "output_path":
             return {"output": self._first_output} if self._first_output else {}
         name, _, suffix = parameter.name.rpartition("_")
+        both = (("input", self._inputs), ("output", self._outputs))
         if suffix == "paths":
-            lists = {plural: self._inputs.get(plural) for plural in (name, f"{name}s", f"{name.removesuffix('y')}ies")}
-            by_source = {f"input.{plural}": files for plural, files in lists.items() if files is not None}
+            names = (name, f"{name}s", f"{name.removesuffix('y')}ies")
+            named = ({f"{kind}.{each}": files[each] for each in names if each in files} for kind, files in both)
+            by_source = next(filter(None, named), {})
             return {source: [files] if isinstance(files, str) else list(files) for source, files in by_source.items()}
         if suffix not in ("path", "folder"):
             return {}
-        both = (("input", self._inputs), ("output", self._outputs))
         by_source = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
         for source, files in by_source.items():
             if not isinstance(files, str) and len(files) > 1:

@@ -21,7 +21,6 @@ import yaml
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.errors import DataError
-from beirflow.files.layout import EVAL_RESULT, MODEL_INDEX
 from beirflow.files.records import read_json
 from beirflow.files.writing import atomic_path
 
@@ -79,12 +78,19 @@ def mteb_name(measure: str) -> str:
 
 
 def write_model_index(
-    *, system: str, result_paths: Sequence[str], datasets: Mapping[str, str], left_out: Sequence[str], index_path: str
+    *,
+    system: str,
+    result_paths: Sequence[str],
+    datasets: Mapping[str, str],
+    left_out: Sequence[str],
+    index_path: str,
+    eval_result_paths: Sequence[str],
 ) -> None:
-    """Write the block of a model card with the results of one system, and beside it ``.eval_results``; values are percentages.
+    """Write the block of a model card with the results of one system, and its ``.eval_results``; values are percentages.
 
-    ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks. Raise
-    DataError if there is no task at all, which no model card may say.
+    ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks, and
+    ``eval_result_paths`` a file for each task with a repository of its own, named after it. Raise DataError if there is no task
+    at all, which no model card may say.
     """
     if not result_paths:
         raise DataError(
@@ -97,11 +103,10 @@ def write_model_index(
     notes += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
     _write(index_path, "".join(f"# {line}\n" for line in notes) + block)
-    for result in results:
-        if "/" in (dataset := datasets[result["task_name"]]):
-            names = {"system": system, "task": result["task_name"]}
-            path = index_path.removesuffix(MODEL_INDEX(system=system)) + EVAL_RESULT(**names)
-            _write(path, yaml.safe_dump(_eval_results(result, dataset), sort_keys=False))
+    by_task = {result["task_name"]: result for result in results}
+    for path in eval_result_paths:
+        task = Path(path).stem
+        _write(path, yaml.safe_dump(_eval_results(by_task[task], datasets[task]), sort_keys=False))
 
 
 def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any]]:
