@@ -62,11 +62,9 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     assert float(costs["fused"]["index_seconds"]) == float(costs["crossed"]["index_seconds"]) > 0
     assert "The audit of results passed" in workflow.run("audit", cores=1)
     checks = workflow.read("audit.json")["sections"]["sample"]
-    # Pairs of the earlier run were in other batches.
-    assert [check["name"] for check in checks if check["status"] != "passed"] == [
-        "batches of pairs scored again have the stored scores, bit for bit"
-    ]
-    assert [check["name"] for check in checks if "crossed on small" in check["found"]] == [
-        "pairs scored again have the stored scores",
-        "queries ranked again have the recorded ranks",
-    ]
+    of_crossed = {check["name"]: check["status"] for check in checks if "crossed on small" in check["found"]}
+    assert of_crossed == {
+        "pairs scored again have the stored scores": "passed",
+        "queries ranked again have the recorded ranks": "passed",
+        "batches of pairs scored again have the stored scores, bit for bit": "not checked",  # pairs of before were in others
+    }
