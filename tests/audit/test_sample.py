@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.digests.checks import Check
+from beirflow.audit.chain.checks import Check
 from beirflow.audit.verdict import SHARES, grades, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
