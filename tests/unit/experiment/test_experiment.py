@@ -188,6 +188,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ),
         ({"pathvars": {"results": "~/x"}}, ["pathvars.results: found"]),
         ({"results": "mine", "pathvars": {"results": "yours"}}, ["results: found 'mine'; pathvars names the folder"]),
+        *(({"results": path}, [f"results: found {path!r}; expected a folder"]) for path in (__file__, f"{__file__}/mine")),
         *(
             (dataset(**LABELLED | keys), [f"custom.datasets.x.{found}"])
             for keys, found in (

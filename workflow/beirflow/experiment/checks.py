@@ -110,6 +110,9 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     config = experiment.config
     if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
         problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
+    with _disk_in_words(problems, "results", config["results"]):
+        if any(path.exists() and not path.is_dir() for path in (Path(config["results"]), *Path(config["results"]).parents)):
+            problems.add("results", config["results"], "expected a folder, or a path to make one at; a file is there")
     if max(config["cutoffs"]) > config["top_k"]:
         lower = [cutoff for cutoff in config["cutoffs"] if cutoff <= config["top_k"]] or [config["top_k"]]
         allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k, or set cutoffs: {lower}"
