@@ -91,5 +91,9 @@ def scores(weight: np.ndarray, counts: np.ndarray, inverse: np.ndarray) -> np.nd
     Of the same shape are their ``weight``, how often the documents have them, ``counts``, where 0 leaves the score undefined, and
     the ``inverse`` norms of the documents.
     """
+    values = counts.astype(np.float32)  # each step in its memory: fresh memory takes longer than the arithmetic
     with np.errstate(invalid="ignore"):  # 0 times infinity, where a document does not have the term
-        return weight - weight / (np.float32(1) + counts.astype(np.float32) * inverse)
+        values *= inverse
+    values += np.float32(1)
+    np.divide(weight, values, out=values)
+    return np.subtract(weight, values, out=values)

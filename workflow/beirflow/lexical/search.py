@@ -167,8 +167,7 @@ def _score_pairs(chunk: _Chunk, pairs: np.ndarray, part: Part, firsts: np.ndarra
     spans = [slice(first, last) for first, last in zip(firsts.tolist(), (firsts + sizes).tolist(), strict=True)]
     np.concatenate([part.rows[span] for span in spans], out=rows)
     title_counts, text_counts = (np.concatenate([of[span] for span in spans]) for of in (part.title_counts, part.text_counts))
-    total[:] = 0
-    for field, inverse_norms in zip(chunk.fields, chunk.inverse_norms, strict=True):
+    for number, (field, inverse_norms) in enumerate(zip(chunk.fields, chunk.inverse_norms, strict=True)):
         if field.name == "contents":
             counts = np.add(title_counts, text_counts, dtype=np.uint32)
         elif field.name == "title":
@@ -176,5 +175,9 @@ def _score_pairs(chunk: _Chunk, pairs: np.ndarray, part: Part, firsts: np.ndarra
         else:
             counts = text_counts
         in_field = scores(np.repeat(field.weights[pairs], sizes), counts, inverse_norms[rows])
-        in_field = np.maximum(in_field, MATCH, dtype=np.float64)
-        total += in_field if field.name == "contents" else np.where(counts, in_field, 0)
+        # The first field's scores are written where the sum is kept, without a pass that adds them to zeros.
+        in_field = np.maximum(in_field, MATCH, dtype=np.float64, out=None if number else total)
+        if field.name != "contents":
+            in_field[counts == 0] = 0
+        if number:
+            total += in_field
