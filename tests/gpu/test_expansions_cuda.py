@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
 from beirflow.expansions import decoder
 from beirflow.expansions.settings import WordWeights, WrittenQueries
 from beirflow.expansions.word_weigher import WordWeigher
@@ -34,7 +35,7 @@ def test_queries_are_those_of_the_cpu(tmp_path: Path) -> None:
 
 
 def test_a_fused_kernel_can_read_every_mask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    attend = Mock(side_effect=decoder.scaled_dot_product_attention)
+    attend = Mock(side_effect=torch.nn.functional.scaled_dot_product_attention)
     monkeypatch.setattr(decoder, "scaled_dot_product_attention", attend)
     made(QueryWriter, WrittenQueries(str(save_tiny_t5(tmp_path)), queries=2, query_length=5), tmp_path, "cuda", "bfloat16")
     # CUDA's kernels read masks whose last stride is 1; torch else converts all keys and values to float32, at each step.
