@@ -2,9 +2,12 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
+from beirflow.expansions import decoder
 from beirflow.expansions.settings import WordWeights, WrittenQueries
 from beirflow.expansions.word_weigher import WordWeigher
 from beirflow.expansions.writer import QueryWriter
@@ -29,6 +32,15 @@ def test_queries_are_those_of_the_cpu(tmp_path: Path) -> None:
     ]
     assert np.mean(same) > 0.98
     assert all(made(QueryWriter, settings, tmp_path, "cuda", "bfloat16"))
+
+
+def test_a_fused_kernel_can_read_every_mask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attend = Mock(side_effect=torch.nn.functional.scaled_dot_product_attention)
+    monkeypatch.setattr(decoder, "scaled_dot_product_attention", attend)
+    made(QueryWriter, WrittenQueries(str(save_tiny_t5(tmp_path)), queries=2, query_length=5), tmp_path, "cuda", "bfloat16")
+    # CUDA's kernels read masks whose last stride is 1; torch else converts all keys and values to float32, at each step.
+    masks = [call.kwargs["attn_mask"] for call in attend.call_args_list]
+    assert [mask.shape for mask in masks if mask.stride(-1) != 1] == []
 
 
 def test_weights_are_those_of_the_cpu(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ class Decoder:
         hidden = self.model.shared(tokens)
         first = self.blocks[0].layer[0].SelfAttention
         bias = first.compute_bias(1, place + 1, device=hidden.device, past_seen_tokens=place).to(hidden.dtype)
-        bias = bias.contiguous()  # else no fused kernel of CUDA reads it: it is a view of a table by position and head
+        # Else no fused kernel of CUDA reads it: it is a view of a table, which `contiguous` returns unchanged for a single place.
+        bias = bias.clone(memory_format=torch.contiguous_format)
         if place == written.own_keys[0].shape[2]:
             written.own_keys, written.own_values = (
                 [_longer(each) for each in of] for of in (written.own_keys, written.own_values)
