@@ -67,6 +67,14 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
 
 
 def test_the_gate_ends_with_an_error_where_a_dataset_is_missing_in_the_baseline(finished: Workflow) -> None:
+    summary = finished.result("summary.csv")
+    content = summary.read_bytes()
+    summary.unlink()  # which must not be made again for nothing
+    for gate, problem in (({}, "gate has no baseline"), ({"baseline": "tiny"}, "the only configured system")):
+        finished.config["gate"] = gate
+        assert problem in finished.run("gate", ok=False)
+        assert not summary.exists()
+    summary.write_bytes(content)
     finished.config["gate"] = {"baseline": str(finished.result(""))}
     assert "these results themselves" in finished.run("gate", ok=False)
     baseline = finished.folder / "baseline"

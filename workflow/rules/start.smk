@@ -18,6 +18,7 @@ STEPS
 
 from pathlib import Path
 
+from beirflow.experiment.checks import check_planned
 from beirflow.experiment.guess import start_warning
 from beirflow.experiment.measured_rates import job_work
 from beirflow.experiment.overview import meant, next_step, table_again
@@ -63,6 +64,7 @@ onstart:
     note_start(sys.argv)
     jobs = this_run.planned_jobs
     try:
+        check_planned(experiment, {job.rule for job in jobs.values()})
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

@@ -1,7 +1,7 @@
 """Checks of a configuration with valid syntax: names, and impossible combinations."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -208,6 +208,15 @@ def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
             yield from _model_names(value)
         elif isinstance(value, str) and key in OF_MODELS:
             yield value
+
+
+def check_planned(experiment: Experiment, rules: Set[str]) -> None:
+    """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
+    baseline = experiment.config["gate"].get("baseline")
+    if "gate" in rules and baseline is None:
+        raise ConfigError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")
+    if "gate" in rules and [baseline] == experiment.chosen_systems:
+        raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
