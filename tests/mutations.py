@@ -31,7 +31,7 @@ BREAKS = [
         "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
     ),
     Break("merge", "first_rows = np.cumsum([0, *sizes[:-1]])", "first_rows = np.cumsum([0, *sizes[1:]])", "unit/runs"),
-    Break("exclusion", "own = self.excluded[queries] - start", "own = self.excluded[queries] - start - 1", "unit/dense"),
+    Break("exclusion", "return rows, asking[order]", "return rows - 1, asking[order]", "unit/dense"),
     Break(
         "exclusion in lists",
         "own = np.atleast_1d(cut.excluded[query])",
@@ -84,6 +84,10 @@ BREAKS = [
         "audit/test_records.py unit/audit",
     ),
     Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit unit/audit"),
+    Break("gate", "< -gate.tolerance and p < ALPHA", "< -gate.tolerance", "unit/exchange"),
+    Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/analysis"),
+    Break("approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/approximate"),
+    Break("topic measures", "moves.append(after / before - 1 if", "moves.append(before / after - 1 if", "unit/evaluation"),
     Break("recomputed summary", "if column not in left_out and found[column] != value:", "if False:", "unit/audit audit"),
 ]
 

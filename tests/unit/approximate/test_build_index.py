@@ -3,7 +3,6 @@
 import logging
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from beirflow.files.layout import CHUNK_VECTORS, INDEX
 from beirflow.files.records import read_json
 from beirflow.jobs.code_version import PACKAGE, rule_modules
 from forger import Forger
-from results_maker import Made
+from results_maker import Made, run_rules
 
 faiss: Any = pytest.importorskip("faiss")
 
@@ -101,31 +100,25 @@ def test_too_few_training_vectors_are_a_warning(caplog: pytest.LogCaptureFixture
     assert capfd.readouterr().err == ""
 
 
-def make(made: Made, folder: Path, entry: Mapping[str, Any]) -> tuple[Forger, dict[str, Any]]:
-    """Results with an approximate system, and the record of its index."""
-    config = with_systems(made.config, {"own": entry})
-    name = load_experiment(config).chosen_systems[-1]
-    forger = Forger.of(Made(made.results, config), folder)
-    experiment = make_approximate(forger.results, config, name)
-    names = {"system": "second", "dataset": "small", "index": experiment.in_paths(name, "small")["index"]}
-    return forger, read_json((forger.results / INDEX(**names)).with_suffix(".json"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_record_says_what_was_built_and_from_what(results_once: Made, tmp_path: Path, kind: str) -> None:
-    forger, record = make(results_once, tmp_path, KINDS[kind])
-    ((path, digest),) = record["outputs"].items()
-    assert file_digest(forger.results / path) == digest
-    assert record["bytes"]["index"] == record["counts"]["approximate_index_bytes"] == (forger.results / path).stat().st_size
-    vectors = [CHUNK_VECTORS(system="second", dataset="small", chunk=chunk) for chunk in range(2)]
-    assert set(vectors) <= set(record["inputs"])
-    assert (record["rows"], record["dim"], record["similarity"], record["reproducible"]) == (30, 32, "cosine", True)
-    assert record["made"]["faiss"] == faiss.__version__
-    assert set(record["seconds"]) == {"build"}
-
-
-def test_the_record_says_that_several_threads_may_build_another_index(results_once: Made, tmp_path: Path) -> None:
-    assert make(results_once, tmp_path, {**KINDS["hnsw"], "build_threads": 2})[1]["reproducible"] is False
+def test_the_record_says_what_was_built_and_from_what_and_that_several_threads_may_build_another_index(
+    results_once: Made, tmp_path: Path
+) -> None:
+    config = with_systems(results_once.config, {**KINDS, "threads": {**KINDS["hnsw"], "build_threads": 2}})
+    forger, experiment = Forger.of(Made(results_once.results, config), tmp_path), load_experiment(config)
+    names = {name: experiment.in_paths(name, "small")["index"] for name in experiment.chosen_systems[2:]}
+    paths = {name: INDEX(system="second", dataset="small", index=index) for name, index in names.items()}
+    run_rules(forger.results, experiment, list(paths.values()))
+    vectors = {CHUNK_VECTORS(system="second", dataset="small", chunk=chunk) for chunk in range(2)}
+    for name, path in paths.items():
+        file = forger.results / path
+        record = read_json(file.with_suffix(".json"))
+        assert record["outputs"] == {path: file_digest(file)}
+        assert record["bytes"]["index"] == record["counts"]["approximate_index_bytes"] == file.stat().st_size
+        assert vectors <= set(record["inputs"])
+        assert (record["rows"], record["dim"], record["similarity"]) == (30, 32, "cosine")
+        assert record["reproducible"] is not name.startswith("threads")
+        assert record["made"]["faiss"] == faiss.__version__
+        assert set(record["seconds"]) == {"build"}
 
 
 def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_once: Made, tmp_path: Path) -> None:

@@ -140,8 +140,15 @@ def test_the_default_prompt_stands_before_queries_and_others_nowhere(tmp_path: P
     assert (changed > 0.1) == (default is not None)
 
 
-@pytest.mark.parametrize("name", ["linear.Identity", "activation.Sigmoid", "activation.Softplus", "activation.LeakyReLU"])
-@pytest.mark.parametrize("place", ["config", "nested", "saved"])
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("config", "linear.Identity"),
+        ("nested", "activation.Sigmoid"),
+        ("saved", "activation.Softplus"),
+        ("config", "activation.LeakyReLU"),
+    ],
+)
 def test_activations_that_keep_the_order_are_left_out(tmp_path: Path, name: str, place: str) -> None:
     folder, name = save_cross_encoder(tmp_path), f"torch.nn.modules.{name}"
     expected = loaded(folder).scores(PAIRS)
@@ -149,12 +156,14 @@ def test_activations_that_keep_the_order_are_left_out(tmp_path: Path, name: str,
     np.testing.assert_array_equal(loaded(folder).scores(PAIRS), expected)
 
 
-@pytest.mark.parametrize("place", ["config", "nested", "saved"])
 @pytest.mark.parametrize(
-    ("name", "labels"),
+    ("place", "name", "labels"),
     [
-        *((f"torch.nn.modules.activation.{name}", 1) for name in ("GELU", "ReLU", "Softmax")),
-        *(("own.Sigmoid", 1), ("torch.nn.modules.activation.Sigmoid", 2)),
+        ("config", "torch.nn.modules.activation.GELU", 1),
+        ("nested", "torch.nn.modules.activation.ReLU", 1),
+        ("saved", "torch.nn.modules.activation.Softmax", 1),
+        ("nested", "own.Sigmoid", 1),
+        ("saved", "torch.nn.modules.activation.Sigmoid", 2),
     ],
 )
 def test_activations_that_may_change_the_order_are_refused(tmp_path: Path, place: str, name: str, labels: int) -> None:
