@@ -1,6 +1,6 @@
-"""Latency: one query at a time, warm; a slow answer shows in the percentiles, and what cannot be measured says why."""
+"""Latency and throughput, warm; a slow answer shows in the percentiles, and what cannot be measured says why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from beirflow.evaluation import latency as module
-from beirflow.evaluation.latency import measure_latency, milliseconds, time_answers
+from beirflow.evaluation.latency import _rates, measure_latency, milliseconds, time_answers
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import LATENCY, POSTINGS, RUN_RECORD
@@ -28,6 +28,10 @@ SETTINGS = LexicalSettings("bm25")
 QUERIES = {f"q{number}": f"w{number}" for number in range(12)}
 
 
+def single(queries: Sequence[str]) -> list[list[str]]:
+    return [[query] for query in queries]
+
+
 class Clock:
     """A clock that moves only while queries are answered."""
 
@@ -37,12 +41,12 @@ class Clock:
     def __call__(self) -> float:
         return self.seconds
 
-    def answering(self, takes: Callable[[str], float]) -> Callable[[str], Hits]:
-        """Answers that take as long as a function of the query says."""
+    def answering(self, takes: Callable[[str], float]) -> Callable[[Sequence[str]], Hits]:
+        """Answers to batches that take as long as a function of each query says."""
 
-        def answer(query: str) -> Hits:
-            self.asked.append(query)
-            self.seconds += takes(query)
+        def answer(queries: Sequence[str]) -> Hits:
+            self.asked += queries
+            self.seconds += sum(map(takes, queries))
             return no_hits()
 
         return answer
@@ -51,7 +55,7 @@ class Clock:
 def test_a_slow_answer_shows_in_the_95th_percentile_and_not_in_the_median() -> None:
     clock, queries = Clock(), [str(number) for number in range(100)]
     answer = clock.answering(lambda query: 1.0 if int(query) % 10 == 9 else 0.01)
-    found = milliseconds(time_answers(answer, ["100", "101"], queries, clock))
+    found = milliseconds(time_answers(answer, ["100", "101"], single(queries), clock))
     expected = {"p50_ms": 10, "p50_low_ms": 10, "p50_high_ms": 10, "p95_ms": 1000, "mean_ms": 109}
     assert found == {name: pytest.approx(value) for name, value in expected.items()}
     assert clock.asked == ["100", "101", *queries * 3]  # further queries are answered once before
@@ -69,16 +73,34 @@ def test_a_query_has_the_median_of_its_repetitions_and_the_median_an_interval_ov
 
 def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
     clock, queries = Clock(), [str(number) for number in range(100)]
-    assert time_answers(clock.answering(lambda _: 100.0), queries[:10], queries, clock).tolist() == [[100.0] * 5]
+    assert time_answers(clock.answering(lambda _: 100.0), queries[:10], single(queries), clock).tolist() == [[100.0] * 5]
     assert clock.asked == ["0", *queries[:5]]
     clock = Clock()
-    assert time_answers(clock.answering(lambda _: 10.0), [], queries, clock).shape == (1, 31)
+    assert time_answers(clock.answering(lambda _: 10.0), [], single(queries), clock).shape == (1, 31)
     clock = Clock()
-    found = time_answers(clock.answering(lambda _: 10.0), [], queries[:20], clock)
+    found = time_answers(clock.answering(lambda _: 10.0), [], single(queries[:20]), clock)
     assert (found.shape, np.isnan(found).sum()) == ((2, 20), 9)
     clock = Clock()  # of a system that loads something at the first query, which is not measured
     answer = clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0)
-    assert time_answers(answer, ["c"], ["a", "b"], clock).tolist() == [[0.0, 0.0]] * 3
+    assert time_answers(answer, ["c"], single("ab"), clock).tolist() == [[0.0, 0.0]] * 3
+
+
+def test_a_batch_that_takes_long_is_not_repeated() -> None:
+    clock, queries = Clock(), [str(number) for number in range(100)]
+    assert time_answers(clock.answering(lambda _: 1.0), [], [queries], clock).tolist() == [[100.0]] * 3
+    assert time_answers(clock.answering(lambda _: 4.0), [], [queries], clock).tolist() == [[400.0]]
+
+
+def test_the_rates_of_a_batch_are_its_queries_over_the_seconds_of_all_and_of_each_part() -> None:
+    found = _rates(100, np.array([[2.0], [4.0], [5.0]]), np.array([[1.0], [1.5], [1.0]]))
+    assert found == {
+        "batch_queries_per_second": 25,
+        "batch_low_queries_per_second": 20,
+        "batch_high_queries_per_second": 50,
+        "batch_encode_queries_per_second": 100,
+        "batch_search_queries_per_second": pytest.approx(100 / 3),
+    }
+    assert _rates(100, np.array([[4.0]]), None)["batch_search_queries_per_second"] is None
 
 
 @pytest.fixture
@@ -118,7 +140,9 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     assert {name: each["threads"] for name, each in record["devices"].items()} == {"cpu": 2, "cpu_1_thread": 1}
     assert record["warm_up"] == 6  # others than those that are measured
     assert record["load"].keys() == {"before", "after", "cores"}
-    assert record["batch_queries_per_second"] > 0
+    rates = [cpu[f"batch_{name}queries_per_second"] for name in ("low_", "", "high_")]
+    assert 0 < rates[0] <= rates[1] <= rates[2]
+    assert cpu["batch_encode_queries_per_second"] > cpu["batch_queries_per_second"]
     assert record["reasons"] == {"cuda": "nothing of it computes on one"}
     assert (record["documents"], record["of_queries"], record["top_k"], record["threads"]) == (30, 12, 10, 2)
     assert len(set(record["queries"])) == 5

@@ -1,6 +1,7 @@
 """What the paper prints is whole, and its values are those of the catalogue."""
 
 from beirflow.paper.facts import load_facts
+from beirflow.paper.page import COLUMNS
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
 
 
@@ -27,11 +28,18 @@ def test_the_system_that_stands_for_bm25_is_the_nearest_that_is_here() -> None:
         assert load_facts().standing(configured).get("bm25-multifield") == expected
     # Values are barred for the measures that the reason is about.
     facts = load_facts()
-    assert "100 relevant" in facts.reason("trec-covid", "Recall@100")
+    assert "493.5 relevant" in facts.reason("trec-covid", "Recall@100")
     assert facts.reason("trec-covid", "NDCG@10") == facts.reason("scifact", "Recall@100") == ""
 
 
+def test_every_table_with_printed_values_says_where_they_stand() -> None:
+    printed = {name for name, columns in COLUMNS.items() if any("rinted" in f"{key} {shown}" for key, shown in columns.items())}
+    assert printed == {"table-1", "bias", "lengths-medians"}
+    assert load_facts().places.keys() == printed | {"claims", "table-2", "efficiency"}  # which name them in cells
+
+
 PARTS = [f"Figure {number}" for number in range(1, 5)] + [f"Table {number}" for number in range(1, 5)]
+BESIDE = ("Elasticsearch", "RM3", "Universal Sentence Encoder")  # of sections 3 and 4
 APPENDIX = ("examples", "links", "Recall@100", "capped", "violins", "cosine", "ColBERT", "training")
 TASK_TYPES = (
     *("retrieval", "re-ranking", "classification", "multi-label classification", "clustering", "pair classification"),
@@ -45,6 +53,7 @@ def test_every_part_of_the_paper_and_every_task_type_is_here_or_said_to_be_missi
     names = [entry["part"] for entry in scope]
     assert [part for part in PARTS if not any(name.startswith(f"{part},") for name in names)] == []
     assert [part for part in APPENDIX if not any(name.startswith("Appendix") and part in name for name in names)] == []
+    assert [each for each in BESIDE if not any(each in name for name in names)] == []
     types = [each for name in names if name.startswith("Task types: ") for each in name.partition(": ")[2].split(", ")]
     assert sorted(types) == sorted(TASK_TYPES)
     here = [target for entry in scope for target in entry.get("here", ())]

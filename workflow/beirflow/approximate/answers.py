@@ -1,4 +1,6 @@
-"""An approximate system that answers one query at a time: encoder, index and vectors stay in memory."""
+"""An approximate system that answers queries: encoder, index and vectors stay in memory."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,7 +13,7 @@ from beirflow.dense.top_k import exact_of_pairs
 from beirflow.dense.vectors import read_vectors
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import CHUNK_VECTORS, INDEX
-from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
+from beirflow.runs.answers import Asked, Opened, nothing_excluded
 from beirflow.runs.ranking import Hits, byte_order
 
 
@@ -31,20 +33,22 @@ def open_answers(asked: Asked) -> Opened:
     order, firsts = byte_order(asked.doc_ids), asked.firsts
     cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
 
-    def answer(query: str) -> Hits:
-        vector = np.concatenate([vectors for _, vectors in windows_of(encoder, [query], "queries")])
-        neighbours = find_neighbours(index, vector, candidates, settings, cosine=cosine, threads=threads)
-        _, rows = pairs_of(neighbours, NOTHING_EXCLUDED, candidates)
-        rows = np.sort(rows)
+    def encode(queries: Sequence[str]) -> np.ndarray:
+        return np.concatenate([vectors for _, vectors in windows_of(encoder, queries, "queries")])
+
+    def answer(queries: Sequence[str]) -> Hits:
+        vectors = encode(queries)
+        neighbours = find_neighbours(index, vectors, candidates, settings, cosine=cosine, threads=threads)
+        numbers, found = pairs_of(neighbours, nothing_excluded(queries), candidates)
+        rows, row = np.unique(found, return_inverse=True)
         parts = [
             chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)
         ]
-        pairs = np.zeros(len(rows), np.int64), np.arange(len(rows))
         documents, device = np.concatenate(parts), torch.device("cpu")
         numbers, places, scores = exact_of_pairs(
-            vector, documents, *pairs, order[rows], asked.top_k, similarity=similarity, device=device
+            vectors, documents, numbers, row, order[rows], asked.top_k, similarity=similarity, device=device
         )
         return numbers, rows[places].astype(np.int32), scores
 
     where = {"model": "its own place" if dense.encoder else asked.device, "index": "cpu"}
-    return Opened(answer, where, encoder.made())
+    return Opened(answer, where, encoder.made(), encode)

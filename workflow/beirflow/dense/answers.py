@@ -1,4 +1,6 @@
-"""A dense system that answers one query at a time: its encoder and all vectors stay in memory or on the GPU."""
+"""A dense system that answers queries: its encoder and all vectors stay in memory or on the GPU."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,7 +16,7 @@ from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES, TRAINED_MODEL_RECORD
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
-from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
+from beirflow.runs.answers import Asked, Opened, nothing_excluded
 from beirflow.runs.ranking import Hits, byte_order
 
 
@@ -33,13 +35,13 @@ def open_answers(asked: Asked) -> Opened:
     documents = InMemoryChunk(parts, similarity, device)
     order = byte_order(asked.doc_ids)
 
-    def encode(query: str) -> np.ndarray:
-        return np.concatenate([found for _, found in windows_of(encoder, [query], "queries")])
+    def encode(queries: Sequence[str]) -> np.ndarray:
+        return np.concatenate([found for _, found in windows_of(encoder, queries, "queries")])
 
-    def answer(query: str) -> Hits:
-        vectors = encode(query)
+    def answer(queries: Sequence[str]) -> Hits:
+        vectors, excluded = encode(queries), nothing_excluded(queries)
         stored = compression.compressed(vectors) if compression else vectors
-        return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=NOTHING_EXCLUDED, device=device)
+        return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=excluded, device=device)
 
     where = {"model": "its own place" if settings.encoder else device.type, "vectors": device.type}
     return Opened(answer, where, encoder.made(), encode)

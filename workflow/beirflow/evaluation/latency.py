@@ -1,12 +1,13 @@
-"""Latency: the time of one query, from its text to its ranked documents, with everything in memory.
+"""Latency and throughput: the time of one query, and of many at once, from the text to the ranked documents, all in memory.
 
-Queries run one at a time; each family answers with the functions that make its runs. Times cover search over all documents, but
-nothing outside, such as a network.
+Each family answers with the functions that make its runs, one query at a time, then all measured ones in one batch. Times cover
+search over all documents, but nothing outside, such as a network.
 
 ``devices`` of the record has ``cuda``, ``cpu`` (all threads of the job) and ``cpu_1_thread``, each with ``p50_ms`` and its 95 %
 interval, ``p95_ms`` and ``mean_ms`` over queries, of the median of the repetitions of each; ``encode_p50_ms`` and
 ``search_p50_ms``, the parts up to what is searched with and after it, null in families without these parts; ``queries``,
-``repetitions`` and ``threads``. ``batch_queries_per_second`` is the rate of the jobs of the run, all queries at once; ``load``
+``repetitions`` and ``threads``. ``batch_queries_per_second`` is the median rate of the repetitions of the batch, with the
+lowest and highest, ``batch_encode_queries_per_second`` and ``batch_search_queries_per_second`` those of its parts. ``load`` is
 the load average of the machine over the last minute before and after, where its ``cores`` are all busy at that number.
 """
 
@@ -43,8 +44,6 @@ MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}  # after which no further que
 LEAST_QUERIES = 5  # measured regardless of the time limit
 
 PERCENTILES = (50, 95)
-
-OF_DOCUMENTS = ("load", "expand", "train", "index", "build")  # stages of a run that are no work of queries
 
 
 def measure_latency(
@@ -95,7 +94,6 @@ def measure_latency(
         seed=SEED,
         warm_up=len(asking.warm_up),
         load={"before": load[0], "after": load[1], "cores": os.cpu_count()},
-        batch_queries_per_second=_batch_rate(run, asking.of_queries),
         top_k=top_k,
         threads=hardware.threads,
         processor=processor(),
@@ -103,12 +101,6 @@ def measure_latency(
         devices=measurements,
         reasons=reasons,
     )
-
-
-def _batch_rate(run: Mapping[str, Any], queries: int) -> float | None:
-    """Return the queries per second of the jobs of a run; None if it states no time for them."""
-    seconds = sum(took for stage, took in run.get("seconds", {}).items() if stage not in OF_DOCUMENTS)
-    return queries / seconds if seconds else None
 
 
 def milliseconds(seconds: np.ndarray) -> dict[str, float]:
@@ -128,30 +120,31 @@ def milliseconds(seconds: np.ndarray) -> dict[str, float]:
 
 
 def time_answers(
-    answer: Callable[[str], object],
+    answer: Callable[[Sequence[str]], object],
     warm_up: Sequence[str],
-    queries: Sequence[str],
+    batches: Sequence[Sequence[str]],
     clock: Callable[[], float] = time.perf_counter,
 ) -> np.ndarray:
-    """Return the seconds of each query in each repetition, of shape (repetitions, queries), one at a time after a warm-up.
+    """Return the seconds of each batch in each repetition, of shape (repetitions, batches), after single queries that warm up.
 
-    Queries that take long are fewer than all; the last repetition may end with not-a-number, and further ones are left out.
+    Batches that take long are fewer than all; the last repetition may end with not-a-number, and further ones are left out.
     """
     start = clock()
     # Caches fill and models load what they need at the first queries.
     for query in warm_up:
-        answer(query)
+        answer([query])
         if clock() - start > MOST_SECONDS["warm up"]:
             break
     seconds: list[list[float]] = []
     start = clock()
-    while len(seconds) < REPETITIONS and not _is_over(clock() - start, seconds):
+    least = min(LEAST_QUERIES, len(batches))
+    while len(seconds) < REPETITIONS and not _is_over(clock() - start, seconds, least):
         seconds.append([])
-        for query in queries[: len(seconds[0])] if len(seconds) > 1 else queries:
+        for batch in batches[: len(seconds[0])] if len(seconds) > 1 else batches:
             before = clock()
-            answer(query)
+            answer(batch)
             seconds[-1].append(clock() - before)
-            if _is_over(clock() - start, seconds):
+            if _is_over(clock() - start, seconds, least):
                 break
     measured = np.full((len(seconds), len(seconds[0])), np.nan)
     for row, repetition in zip(measured, seconds, strict=True):
@@ -159,9 +152,9 @@ def time_answers(
     return measured
 
 
-def _is_over(elapsed: float, seconds: Sequence[Sequence[float]]) -> bool:
-    """Test whether no further query begins, given the seconds since the first one and the measured times."""
-    return bool(seconds) and elapsed > MOST_SECONDS["measure"] and len(seconds[0]) >= LEAST_QUERIES
+def _is_over(elapsed: float, seconds: Sequence[Sequence[float]], least: int) -> bool:
+    """Test whether no further batch begins, given the seconds since the first one, the measured times, and the least number."""
+    return bool(seconds) and elapsed > MOST_SECONDS["measure"] and len(seconds[0]) >= least
 
 
 class Asking:
@@ -254,15 +247,20 @@ def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -
             hardware.use_threads()
         opened = asking.opener(hardware, top_k)(system)
         with silence():
-            seconds = time_answers(opened.answer, asking.warm_up, asking.texts)
-            encoding = time_answers(opened.encode, [], asking.texts[: seconds.shape[1]]) if opened.encode else None
+            single = [[text] for text in asking.texts]
+            seconds = time_answers(opened.answer, asking.warm_up, single)
+            single, batch = single[: seconds.shape[1]], [asking.texts[: seconds.shape[1]]]
+            encoding = time_answers(opened.encode, [], single) if opened.encode else None
+            together = time_answers(opened.answer, [], batch)
+            encoding_together = time_answers(opened.encode, [], batch) if opened.encode else None
     # No other class is common to the errors of all devices that lack memory.
     except RuntimeError as error:
         if "out of memory" not in str(error):
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
-    values = {**milliseconds(seconds), **_parts(seconds, encoding), "repetitions": len(seconds), "queries": seconds.shape[1]}
+    values = {**milliseconds(seconds), **_parts(seconds, encoding), **_rates(seconds.shape[1], together, encoding_together)}
+    values |= {"repetitions": len(seconds), "queries": seconds.shape[1]}
     return measured_on, {**values, "threads": hardware.threads, "where": dict(opened.where), "made": dict(opened.made)}
 
 
@@ -272,3 +270,17 @@ def _parts(seconds: np.ndarray, encoding: np.ndarray | None) -> dict[str, float 
         return {"encode_p50_ms": None, "search_p50_ms": None}
     whole, first = (1000 * np.nanmedian(times, axis=0) for times in (seconds, encoding))
     return {"encode_p50_ms": float(np.median(first)), "search_p50_ms": float(np.median(np.maximum(whole - first, 0)))}
+
+
+def _rates(queries: int, together: np.ndarray, encoding: np.ndarray | None) -> dict[str, float | None]:
+    """Return the queries per second of a batch, and of its parts, from the seconds of its repetitions; None without parts."""
+    whole = float(np.median(together))
+    encode = None if encoding is None else float(np.median(encoding))
+    search = None if encode is None else whole - encode
+    return {
+        "batch_queries_per_second": queries / whole,
+        "batch_low_queries_per_second": queries / float(together.max()),
+        "batch_high_queries_per_second": queries / float(together.min()),
+        "batch_encode_queries_per_second": queries / encode if encode else None,
+        "batch_search_queries_per_second": queries / search if search and search > 0 else None,
+    }

@@ -1,4 +1,9 @@
-"""A fused system that answers one query at a time: its systems answer in turn, and their answers are fused."""
+"""A fused system that answers queries: its systems answer in turn, and their answers are fused."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
 
 from beirflow.fusion.blocks import fused
 from beirflow.fusion.settings import FusionSettings
@@ -11,14 +16,15 @@ def open_answers(asked: Asked) -> Opened:
     settings: FusionSettings = asked.system.settings.with_weights_of(asked.run)
     systems = {name: asked.open(name) for name in settings.of}
 
-    def answer(query: str) -> Hits:
-        answers = {name: system.answer(query) for name, system in systems.items()}
+    def answer(queries: Sequence[str]) -> Hits:
+        answers = {name: system.answer(queries) for name, system in systems.items()}
         runs = {name: as_run(hits, asked.doc_ids) for name, hits in answers.items()}
         parts = list(fused(settings, [runs[name] for name in settings.of], asked.top_k))
         if not parts:
             return no_hits()
-        ((_, doc_ids, scores, _),) = parts
-        return as_hits(doc_ids, scores, [(runs[name], answers[name]) for name in systems])
+        query_ids, doc_ids, scores, _ = zip(*parts, strict=True)
+        known = [(runs[name], answers[name]) for name in systems]
+        return as_hits(pa.concat_arrays(query_ids), pa.concat_arrays(doc_ids), np.concatenate(scores), known)
 
     where = {f"{what} of {name}": place for name, system in systems.items() for what, place in system.where.items()}
     return Opened(

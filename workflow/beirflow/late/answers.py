@@ -1,7 +1,9 @@
-"""A late-interaction system that answers one query at a time: its encoder and all token vectors stay in memory.
+"""A late-interaction system that answers queries: its encoder and all token vectors stay in memory.
 
 On a CPU they are float32, as in the comparison, and take twice the stored size; no index leaves documents out.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -13,7 +15,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
-from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
+from beirflow.runs.answers import Asked, Opened, nothing_excluded
 from beirflow.runs.ranking import Hits, byte_order
 
 IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
@@ -38,10 +40,11 @@ def open_answers(asked: Asked) -> Opened:
     ]
     order = byte_order(asked.doc_ids)
 
-    def encode(query: str) -> TokenVectors:
-        return TokenVectors.together(list(encoder.windows([query])))
+    def encode(queries: Sequence[str]) -> TokenVectors:
+        return TokenVectors.together(list(encoder.windows(queries)))
 
-    def answer(query: str) -> Hits:
-        return exact_top_k(encode(query), lambda: parts, order, asked.top_k, excluded=NOTHING_EXCLUDED, device=device)
+    def answer(queries: Sequence[str]) -> Hits:
+        excluded = nothing_excluded(queries)
+        return exact_top_k(encode(queries), lambda: parts, order, asked.top_k, excluded=excluded, device=device)
 
     return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made(), encode)

@@ -1,4 +1,6 @@
-"""A lexical system that answers one query at a time: its postings and statistics stay in memory."""
+"""A lexical system that answers queries: its postings and statistics stay in memory."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,7 @@ from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queri
 from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
-from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
+from beirflow.runs.answers import Asked, Opened, nothing_excluded
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0  # memory of postings relative to the disk, where they are compressed
@@ -28,21 +30,21 @@ def open_answers(asked: Asked) -> Opened:
     chunks = [open_postings(path, analyzer, keep=True) for path in paths]
     order = byte_order(asked.doc_ids, settings.ties)
 
-    def fields_of(query: str) -> tuple[AnalyzedQueries, list[ScoredField]]:
-        analyzed = analyze_queries(pa.array([query], pa.string()), settings)
+    def fields_of(queries: Sequence[str]) -> tuple[AnalyzedQueries, list[ScoredField]]:
+        analyzed = analyze_queries(pa.array(queries, pa.string()), settings)
         return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
 
-    _, fields = fields_of("")  # whose inverse norms no query changes
+    _, fields = fields_of([""])  # whose inverse norms no query changes
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]
     norms = [inverse_norms_of(fields, chunk.head) for chunk in chunks]
 
-    def answer(query: str) -> Hits:
-        analyzed, fields = fields_of(query)
+    def answer(queries: Sequence[str]) -> Hits:
+        analyzed, fields = fields_of(queries)
         parts = []
         for span, postings, inverse_norms in zip(spans, chunks, norms, strict=True):
             (number, row, score), _ = search_postings(
                 *(analyzed, fields, postings, order[span], asked.top_k),
-                excluded=NOTHING_EXCLUDED,
+                excluded=nothing_excluded(queries),
                 threads=asked.threads,
                 inverse_norms=inverse_norms,
             )

@@ -71,7 +71,8 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "gpu_p95_ms": Shown("GPU, 95th percentile", ",.1f", "number upright"),
         "cpu_ms": Shown("CPU, ms", ",.1f", "number upright"),
         "cpu_p95_ms": Shown("CPU, 95th percentile", ",.1f", "number upright"),
-        "batch_queries_per_second": Shown("Queries a second, in batches", ",.1f", "number upright"),
+        "gpu_batch_queries_per_second": Shown("GPU, queries a second in a batch", ",.1f", "number upright"),
+        "cpu_batch_queries_per_second": Shown("CPU, queries a second in a batch", ",.1f", "number upright"),
         "queries": Shown("Queries", ",.0f", "number upright"),
         "index_bytes": Shown("Index, GB", ",.3g", "number upright"),
     },
@@ -151,6 +152,8 @@ def write_paper(
     sections += [page_table("bias", pooled)] if len(pooled) else []
     sections += [page_table("similarities", pairs)] if len(pairs := tables["similarities"]) else []
     sections.append(page_table(MEDIANS, tables[MEDIANS]))
+    for table, lines in sections:
+        lines += [f"Printed values: {facts.places[table.name]}."] if table.name in facts.places else []
     standing = facts.standing(ours)
     values = {
         "title": "beirflow: the BEIR paper",

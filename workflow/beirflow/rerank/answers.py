@@ -1,6 +1,9 @@
-"""A reranker that answers one query at a time: its first stage answers, and the model scores the first documents."""
+"""A reranker that answers queries: its first stage answers, and the model scores the first documents."""
+
+from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import Documents
 from beirflow.datasets.document_text import as_read
@@ -30,13 +33,17 @@ def open_answers(asked: Asked) -> Opened:
     # In one piece: of several, all would be copied to take some.
     texts = as_read(table, getattr(settings.dense, "between", None))["text"].combine_chunks()
 
-    def answer(query: str) -> Hits:
-        hits = first.answer(query)
-        run, rows = as_run(hits, asked.doc_ids), hits[1][: settings.depth]
-        scores = model.scores([(query, text) for text in texts.take(pa.array(rows)).to_pylist()])
-        pairs = run.slice(0, settings.depth).select(["query_id", "doc_id"]).append_column("score", pa.array(scores, pa.float32()))
-        _, doc_ids, found, _ = reranked(settings, run, pairs, asked.documents_path, asked.top_k)
-        return as_hits(doc_ids, found, [(run, hits)])
+    def answer(queries: Sequence[str]) -> Hits:
+        hits = first.answer(queries)
+        run = as_run(hits, asked.doc_ids)
+        read = pc.less_equal(run["rank"], settings.depth)
+        numbers, rows = (each[read.to_numpy()].tolist() for each in hits[:2])
+        scores = model.scores(
+            [(queries[n], text) for n, text in zip(numbers, texts.take(pa.array(rows, pa.int64())).to_pylist(), strict=True)]
+        )
+        pairs = run.filter(read).select(["query_id", "doc_id"]).append_column("score", pa.array(scores, pa.float32()))
+        query_ids, doc_ids, found, _ = reranked(settings, run, pairs, asked.documents_path, asked.top_k)
+        return as_hits(query_ids, doc_ids, found, [(run, hits)])
 
     where = {**{f"{what} of {settings.first}": place for what, place in first.where.items()}, "model": asked.device}
     return Opened(answer, where, model.made())

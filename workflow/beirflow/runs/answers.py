@@ -1,4 +1,4 @@
-"""Answers: a system in memory that answers one query at a time, like a service.
+"""Answers: a system in memory that answers queries, like a service, one at a time or in a batch.
 
 A family says how one of its systems is opened for this. It computes with the functions that make its runs, so that what is timed
 is what is evaluated.
@@ -21,10 +21,8 @@ from beirflow.runs.family import System
 from beirflow.runs.ranking import Hits
 from beirflow.runs.run_file import RUN
 
-Answer = Callable[[str], Hits]
-"""Gives the best documents of a query by its text: hits of the query 0, by rank, whose rows count through all chunks."""
-
-NOTHING_EXCLUDED = np.array([-1])  # no self match of the only query: it has a text and no id
+Answer = Callable[[Sequence[str]], Hits]
+"""Gives the best documents of queries by their texts: hits by query and rank, whose rows count through all chunks."""
 
 
 class NoAnswerError(BeirflowError):
@@ -34,10 +32,10 @@ class NoAnswerError(BeirflowError):
 class Opened(NamedTuple):
     """A system that answers."""
 
-    answer: Answer  # answers a query
+    answer: Answer  # answers a batch of queries
     where: Mapping[str, str]  # device of what is in memory, "cpu" or "cuda", by name such as "model"
     made: Mapping[str, Any] = {}  # what it computes with, such as the precision
-    encode: Callable[[str], object] | None = None  # only the first part of an answer: from the text to what is searched with
+    encode: Callable[[Sequence[str]], object] | None = None  # only the first part: from the texts to what is searched with
 
 
 @dataclass(frozen=True)
@@ -105,20 +103,26 @@ Open = Callable[[Asked], Opened]
 """Function of a family that opens a system; may raise :class:`NoAnswerError`."""
 
 
+def nothing_excluded(queries: Sequence[str]) -> np.ndarray:
+    """Return that no query has a self match, int64 of shape (queries,): they have texts and no ids."""
+    return np.full(len(queries), -1)
+
+
 def as_run(hits: Hits, doc_ids: pa.Array) -> pa.Table:
-    """Return an answer as the run of a query without a name, for what makes runs of runs."""
-    _, rows, scores = hits
-    ranks = np.arange(1, len(rows) + 1, dtype=np.int32)
-    return pa.table([pa.array([""] * len(rows), pa.string()), doc_ids.take(pa.array(rows)), scores, ranks], schema=RUN)
+    """Return an answer as a run, for what makes runs of runs; the ids of its queries are their numbers, in the same order."""
+    numbers, rows, scores = hits
+    ranks = np.arange(1, len(rows) + 1) - np.searchsorted(numbers, numbers)
+    query_ids = pa.array([f"{number:09}" for number in numbers.tolist()], pa.string())
+    return pa.table([query_ids, doc_ids.take(pa.array(rows)), scores, ranks.astype(np.int32)], schema=RUN)
 
 
-def as_hits(doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
-    """Return documents, by rank, with their float32 scores as an answer, with the rows of other answers and their runs."""
+def as_hits(query_ids: pa.Array, doc_ids: pa.Array, scores: np.ndarray, known: Sequence[tuple[pa.Table, Hits]]) -> Hits:
+    """Return the first columns of a run of :func:`as_run` as an answer, with the rows of other answers and their runs."""
     row_of: dict[str, int] = {}
     for run, (_, rows, _) in known:
         row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)
-    places = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
-    return np.zeros(len(places), np.int32), places, scores
+    rows = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
+    return np.array(query_ids.to_pylist(), np.int32), rows, scores
 
 
 def no_hits() -> Hits:

@@ -1,7 +1,9 @@
-"""A sparse system that answers one query at a time: the query weigher and all weights stay in memory."""
+"""A sparse system that answers queries: the query weigher and all weights stay in memory."""
+
+from collections.abc import Sequence
 
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
-from beirflow.runs.answers import NOTHING_EXCLUDED, Asked, Opened
+from beirflow.runs.answers import Asked, Opened, nothing_excluded
 from beirflow.runs.ranking import Hits, byte_order, rank_hits
 from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
@@ -28,14 +30,14 @@ def open_answers(asked: Asked) -> Opened:
     segments = [Backward.of(segment) for path in paths for segment in read_segments(path, settings.quantize)]
     order = byte_order(asked.doc_ids, settings.ties)
 
-    def encode(query: str) -> Rows:
-        return Rows.together(list(weigher.windows([query], "queries")))
+    def encode(queries: Sequence[str]) -> Rows:
+        return Rows.together(list(weigher.windows(queries, "queries")))
 
-    def answer(query: str) -> Hits:
-        weights = quantized(encode(query), settings.quantize)
+    def answer(queries: Sequence[str]) -> Hits:
+        weights = quantized(encode(queries), settings.quantize)
         hits, _ = search_segments(
             *(weights, segments, asked.doc_ids, asked.top_k),
-            excluded=NOTHING_EXCLUDED,
+            excluded=nothing_excluded(queries),
             ties=settings.ties,
             threads=asked.threads,
             id_order=order,
