@@ -123,11 +123,16 @@ def test_documents_that_queries_exclude_are_compared_with_the_source_and_the_run
     run = pq.read_table(tmp_path / "results/runs/theirs/own.parquet").to_pylist()
     assert [sum(row["query_id"] == query for row in run) for query in ("0", "1")] == [7, 8]
     forger = Forger(tmp_path / "results", load_experiment(config))
-    lists = pa.array([[], []], pa.list_(pa.string()))
     path = forger.path("corpora/own/queries.parquet")
-    pq.write_table(pq.read_table(path).set_column(2, "excluded_ids", lists), path)
-    forger.digest_again()
-    assert SOURCES in {check.name for check in failed(tmp_path, config)}
+    honest = pq.read_table(path)
+    for column, kind, expected in (
+        ("excluded_ids", pa.string(), SOURCES),
+        ("excluded_rows", pa.int32(), "corpora hold what their records say"),
+    ):
+        lists = pa.array([[], []], pa.list_(kind))
+        pq.write_table(honest.set_column(honest.column_names.index(column), column, lists), path)
+        forger.digest_again()
+        assert expected in {check.name for check in failed(tmp_path, config)}
 
 
 def test_another_revision_is_found(tmp_path: Path, fetched: dict[str, Any]) -> None:

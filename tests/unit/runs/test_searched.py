@@ -7,12 +7,15 @@ import pyarrow as pa
 import pytest
 from beirflow.audit.again.runs import RunRules
 from beirflow.datasets.own_candidates import candidates_in
+from beirflow.datasets.prepare import excluded_rows_of
 from beirflow.files.errors import DataError
 from beirflow.runs import searched
 from beirflow.runs.searched import Ids, excluded_rows, rows_of_pairs
 
 DOCUMENTS = pa.array(["a", "b", "q1", "c", "d"])
-QUERIES = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_ids": [["c", "b", "nowhere"], ["q1", "a"], []]})
+EXCLUDED = pa.array([["c", "b", "nowhere"], ["q1", "a"], []])
+QUERIES = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_rows": excluded_rows_of(EXCLUDED, DOCUMENTS)})
+CHUNKS = slice(0, 2), slice(2, 5)
 
 
 def rows(queries: pa.Table, *, drop: bool) -> list[list[int]]:
@@ -23,9 +26,15 @@ def rows(queries: pa.Table, *, drop: bool) -> list[list[int]]:
 
 def test_the_document_of_the_own_id_and_those_that_a_query_excludes_are_left_out_once() -> None:
     assert rows(QUERIES, drop=True) == [[1, 3], [0, 2], []]
-    assert rows(QUERIES.set_column(1, "excluded_ids", [[["b"], [], []]]), drop=True) == [[1], [2], []]
+    assert rows(QUERIES.set_column(1, "excluded_rows", [[[1], [], []]]), drop=True) == [[1], [2], []]
     assert rows(QUERIES.select(["query_id"]), drop=True) == [[], [2], []]
     assert rows(QUERIES.select(["query_id"]), drop=False) == [[], [], []]
+
+
+def test_rows_count_through_all_chunks() -> None:
+    parts = [excluded_rows(QUERIES, DOCUMENTS[part], drop_self_matches=True, first=part.start) for part in CHUNKS]
+    assert [sorted(row for row in of_query if row >= 0) for of_query in parts[0].tolist()] == [[1], [0], []]
+    assert [sorted(row for row in of_query if row >= 0) for of_query in parts[1].tolist()] == [[1], [0], []]
 
 
 def test_what_is_no_candidate_of_a_query_is_left_out_and_a_candidate_that_it_excludes() -> None:

@@ -25,6 +25,11 @@ Where it ranks others, ``queries.parquet`` has them."""
 EXCLUDED_PAIRS = "excluded_pairs"
 """Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
 
+EXCLUDED_ROWS = "excluded_rows"
+"""Column of ``queries.parquet``: of each query, the rows in ``documents.parquet`` of the documents that it excludes, ascending.
+
+Every search of a chunk reads these, since to look ids up takes many times as long. The column ``excluded_ids`` has the ids."""
+
 CORPUS_COUNTS = ("documents", "queries", "judgements", "judgements_without_document", "characters")
 """Counts of ``corpus.json`` that metrics repeat."""
 
@@ -76,10 +81,13 @@ def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dic
     return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
 
 
-def read_table(path: str | Path) -> pa.Table:
-    """Read ``queries.parquet`` or ``qrels.parquet``; DataError if it was changed after it was written."""
+def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read ``queries.parquet`` or ``qrels.parquet``, or those of some columns that it has.
+
+    Raises DataError if it was changed after it was written.
+    """
     check_digest(path, recorded_digest(path), corpus_record(path))
-    return pq.ParquetFile(path).read()  # read_table would import all of Arrow's datasets
+    return pq.ParquetFile(path).read(None if columns is None else list(columns))  # read_table would import Arrow's datasets
 
 
 def relevant_from(qrels: pa.Table) -> int:

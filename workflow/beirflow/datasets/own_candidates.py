@@ -19,7 +19,7 @@ def own_candidates(queries_path: str | Path) -> tuple[pa.Table | None, Path]:
     if read_json(corpus_record(queries_path)).get(OWN_CANDIDATES):
         qrels_path = Path(queries_path).with_name(Path(QRELS).name)
         return read_table(qrels_path).select(["query_id", "doc_id"]), qrels_path
-    return candidates_in(read_table(queries_path)), Path(queries_path)
+    return candidates_in(read_table(queries_path, ["query_id", CANDIDATES])), Path(queries_path)
 
 
 def candidates_in(queries: pa.Table) -> pa.Table | None:

@@ -20,6 +20,7 @@ from beirflow.datasets.chunking import Scan, first_equal_texts, spill_path, take
 from beirflow.datasets.corpus_files import (
     CANDIDATE_PAIRS,
     EXCLUDED_PAIRS,
+    EXCLUDED_ROWS,
     OWN_CANDIDATES,
     RELEVANT_FROM,
     PreparedCorpus,
@@ -92,6 +93,8 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
             digest = stream.digest()
     if settings.relevant_from:
         qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
+    excluded = _counts_of_lists(queries, scan.ids)
+    queries = _with_excluded_rows(queries, corpus.documents_path)
     for table, path in ((queries, corpus.queries_path), (qrels, corpus.qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
@@ -99,7 +102,6 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    excluded = _counts_of_lists(queries, scan.ids)
     differs = _compare(source, expected, judged, None if settings.sample else excluded) is False
     official = False if differs or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
@@ -204,6 +206,25 @@ def _counts_of_lists(queries: pa.Table, ids: pa.Array) -> dict[str, int]:
             absent = len(named) - (pc.sum(pc.is_in(named, value_set=known)).as_py() or 0)
             counts |= {pairs: len(named), f"{pairs.partition('_')[0]}_without_document": absent}
     return counts
+
+
+def _with_excluded_rows(queries: pa.Table, documents_path: str) -> pa.Table:
+    """Add ``EXCLUDED_ROWS`` to the queries if any excludes documents."""
+    if EXCLUDED not in queries.column_names:
+        return queries
+    with pq.ParquetFile(documents_path) as file:
+        doc_ids = file.read(["doc_id"])["doc_id"].cast(pa.large_string()).combine_chunks()
+    return queries.append_column(EXCLUDED_ROWS, excluded_rows_of(queries[EXCLUDED].combine_chunks(), doc_ids))
+
+
+def excluded_rows_of(lists: pa.Array, doc_ids: pa.Array) -> pa.Array:
+    """Return for each list of ids the rows of those that are in the corpus, ascending; lists of int32."""
+    row = pc.fill_null(pc.index_in(lists.flatten().cast(doc_ids.type), value_set=doc_ids), -1).to_numpy().astype(np.int64)
+    query = np.arange(len(lists)).repeat(lists.value_lengths().to_numpy())
+    order = np.lexsort((row, query))
+    order = order[row[order] >= 0]
+    query, row = query[order], row[order]
+    return pa.ListArray.from_arrays(np.searchsorted(query, np.arange(len(lists) + 1)).astype(np.int32), row.astype(np.int32))
 
 
 def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None) -> bool | None:

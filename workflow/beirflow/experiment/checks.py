@@ -214,7 +214,9 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
     baseline = experiment.config["gate"].get("baseline")
     if "gate" in rules and baseline is None:
-        raise ConfigError("gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}")
+        raise ConfigError(
+            "gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}"
+        )
     if "gate" in rules and [baseline] == experiment.chosen_systems:
         raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
 

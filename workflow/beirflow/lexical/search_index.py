@@ -49,7 +49,7 @@ def search_index(
         def open_chunk(ids: Ids) -> OpenedChunk:
             def search() -> tuple[Hits, int]:
                 ordering = background.submit(byte_order, ids.documents, settings.ties)
-                analyzed = analyze_queries(read_table(corpus.queries_path)["text"], settings)
+                analyzed = analyze_queries(read_table(corpus.queries_path, ["text"])["text"], settings)
                 statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
                 frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
                 fields = weigh(analyzed, settings, statistics, frequencies)

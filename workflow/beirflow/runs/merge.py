@@ -32,7 +32,7 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
     """
     start = time.perf_counter()
     inputs = job.digests({path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)})
-    query_ids = read_table(corpus.queries_path)["query_id"].combine_chunks()
+    query_ids = read_table(corpus.queries_path, ["query_id"])["query_id"].combine_chunks()
     doc_ids, sizes = read_every_id(corpus.documents_path)
     if len(candidate_paths) != len(sizes):
         raise DataError(

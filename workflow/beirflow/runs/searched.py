@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, sources_of
+from beirflow.datasets.corpus_files import EXCLUDED_ROWS, Documents, PreparedCorpus, read_table, sources_of
 from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
-from beirflow.sources.forms import CANDIDATES, EXCLUDED
+from beirflow.sources.forms import CANDIDATES
 
 MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
@@ -51,41 +51,44 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, wit
     With ``with_candidates=False``, documents that are no candidates of a query are not among what is dropped. Raises DataError if
     a file is not the one that was recorded.
     """
-    queries = read_table(corpus.queries_path)
+    queries = read_table(corpus.queries_path, ["query_id", EXCLUDED_ROWS, *([CANDIDATES] if with_candidates else [])])
     with Documents(corpus.documents_path) as file:
-        documents = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks()
-    if not with_candidates and CANDIDATES in queries.column_names:
-        queries = queries.drop_columns([CANDIDATES])
-    excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches)
+        documents, first = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks(), sum(file.sizes[:chunk])
+    excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches, first=first)
     return Ids(queries["query_id"].combine_chunks(), documents, excluded)
 
 
-def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool) -> np.ndarray:
+def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool, first: int = 0) -> np.ndarray:
     """Return for each query the rows of the documents that are left out of its ranking, before the cut at k.
 
     They are those that the table of ``queries.parquet`` excludes or that are not among the candidates that it states and, with
     ``drop_self_matches``, the document with the id of the query: each row once, and -1 for none; int64 of shape (queries, most of
-    a query, but at least 1). Raises DataError if there are so many that the array would not fit into memory.
+    a query, but at least 1). ``first`` is the row in ``documents.parquet`` of the first of these documents. Raises DataError if
+    there are so many that the array would not fit into memory.
     """
     ids = queries["query_id"].combine_chunks()
     # Left out before the cut at k: behind it, a query would have a document less than the others.
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
     parts = [np.stack([np.arange(len(ids)), own])]
-    if EXCLUDED in queries.column_names:
-        lists = queries[EXCLUDED].combine_chunks()
-        parts.append(_places_in_lists(np.arange(len(ids)).repeat(lists.value_lengths().to_numpy()), lists.flatten(), documents))
+    if EXCLUDED_ROWS in queries.column_names:
+        lists = queries[EXCLUDED_ROWS].combine_chunks()
+        row = lists.flatten().to_numpy().astype(np.int64) - first
+        here = (row >= 0) & (row < len(documents))
+        parts.append(np.stack([np.arange(len(ids)).repeat(lists.value_lengths().to_numpy()), row])[:, here])
     candidates = candidates_in(queries)
     if candidates is not None:
         _check_width(len(ids), len(documents))
         query = pc.index_in(candidates["query_id"], value_set=ids).to_numpy().astype(np.int64)
-        query, row = _places_in_lists(query, candidates["doc_id"].combine_chunks(), documents)
+        row = pc.fill_null(pc.index_in(candidates["doc_id"].combine_chunks(), value_set=documents), -1).to_numpy()
         is_candidate = np.zeros((len(ids), len(documents)), bool)
         is_candidate[query[row >= 0], row[row >= 0]] = True
         parts.append(np.stack(np.nonzero(~is_candidate)))
     if len(parts) == 1:
         return own[:, None]
-    query, row = np.concatenate(parts, axis=1)
-    numbers = np.sort((query * len(documents) + row)[row >= 0])  # np.unique takes many times as long
+    query, row = np.concatenate([part for part in parts if (part[1] >= 0).any()] or parts[:1], axis=1)
+    numbers = (query * len(documents) + row)[row >= 0]
+    if (numbers[1:] < numbers[:-1]).any():  # those of one part ascend
+        numbers = np.sort(numbers)  # np.unique takes many times as long
     pairs = np.stack(np.divmod(numbers[np.append(True, numbers[1:] > numbers[:-1])[: len(numbers)]], max(1, len(documents))))
     counts = np.bincount(pairs[0], minlength=len(ids))
     width = max(1, int(counts.max(initial=0)))
@@ -93,11 +96,6 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     excluded = np.full((len(ids), width), -1)
     excluded[pairs[0], np.arange(pairs.shape[1]) - (np.cumsum(counts) - counts)[pairs[0]]] = pairs[1]
     return excluded
-
-
-def _places_in_lists(query: np.ndarray, doc_ids: pa.Array, documents: pa.Array) -> np.ndarray:
-    """Return the numbers of queries and the rows of documents that are named for them, or -1; int64 of shape (2, named)."""
-    return np.stack([query, pc.fill_null(pc.index_in(doc_ids, value_set=documents), -1).to_numpy().astype(np.int64)])
 
 
 def _check_width(queries: int, width: int) -> None:

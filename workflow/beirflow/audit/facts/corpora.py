@@ -19,10 +19,10 @@ from beirflow.audit.chain.checks import Check, RecordError
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import open_parquet, part, read_columns
 from beirflow.audit.chain.setup import Setup
-from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
-from beirflow.datasets.prepare import length_statistics
+from beirflow.datasets.corpus_files import EXCLUDED_ROWS, FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
+from beirflow.datasets.prepare import excluded_rows_of, length_statistics
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
-from beirflow.sources.forms import SamplesForm
+from beirflow.sources.forms import EXCLUDED, SamplesForm
 
 DIGEST = 16
 """Bytes of the digest of a document."""
@@ -144,6 +144,14 @@ def _check_judgements(facts: Comparison, path: str, name: str, documents: Prepar
     }
     for key, value in expected.items():
         facts.same(path, f"counts / {key}", counts.get(key), value, qrels_path)
+    with open_parquet(facts.chain.file(queries_path), queries_path) as file:
+        lists = file.read([EXCLUDED, EXCLUDED_ROWS])
+    if lists.num_columns:
+        both = lists.num_columns == 2
+        same = both and lists[EXCLUDED_ROWS].combine_chunks().equals(
+            excluded_rows_of(lists[EXCLUDED].combine_chunks(), documents.ids)
+        )
+        facts.same(queries_path, f"{EXCLUDED_ROWS} are those of {EXCLUDED}", same, True, DOCUMENTS(dataset=name))
 
 
 def _check_official(facts: Comparison, path: str, name: str, setup: Setup) -> None:
