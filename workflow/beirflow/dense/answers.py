@@ -34,7 +34,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids)
 
     def encode(query: str) -> np.ndarray:
-        return np.concatenate([found for _, found in windows_of(encoder, [query], "queries")])
+        return np.concatenate([vectors for _, vectors in windows_of(encoder, [query], "queries")])
 
     def answer(query: str) -> Hits:
         vectors = encode(query)
