@@ -13,12 +13,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beirflow.audit.audit import run_checks
-from beirflow.audit.digests.checks import FAILED as FAILED
-from beirflow.audit.digests.checks import NOT_CHECKED as NOT_CHECKED
-from beirflow.audit.digests.checks import PASSED as PASSED
-from beirflow.audit.digests.checks import WARNING as WARNING
-from beirflow.audit.digests.checks import Check
-from beirflow.audit.digests.root import Published
+from beirflow.audit.chain.checks import FAILED as FAILED
+from beirflow.audit.chain.checks import NOT_CHECKED as NOT_CHECKED
+from beirflow.audit.chain.checks import PASSED as PASSED
+from beirflow.audit.chain.checks import WARNING as WARNING
+from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.root import Published
 from beirflow.datasets.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import summarize
 from beirflow.experiment.experiment import Experiment

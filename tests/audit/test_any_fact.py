@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.audit.digests.checks import NOT_CHECKED
+from beirflow.audit.chain.checks import NOT_CHECKED
 from beirflow.audit.fact_table import leaves
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check
-from beirflow.audit.rebuild import for_reading
-from beirflow.audit.rebuild.for_reading import check_files_for_reading
+from beirflow.audit.again import for_reading
+from beirflow.audit.again.for_reading import check_files_for_reading
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check
 from beirflow.exchange.crate import export_crate
 from beirflow.exchange.open_run import write_open_run
 from beirflow.files import layout

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
-from beirflow.audit.digests import chain, limits
-from beirflow.audit.rebuild.differences import difference
+from beirflow.audit.chain import chain, limits
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, Forger, named

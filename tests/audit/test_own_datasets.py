@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.sources import SOURCES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check
-from beirflow.audit.rebuild.for_reading import _check_record, _rebuilt, check_files_for_reading
+from beirflow.audit.again.for_reading import _check_record, _rebuilt, check_files_for_reading
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.audit.digests.root import Published
+from beirflow.audit.chain.root import Published
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.digests.repairs import Call, Repairs, quoted
+from beirflow.audit.chain.repairs import Call, Repairs, quoted
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import LOG, job_error
 from beirflow.jobs.results_lock import RUN

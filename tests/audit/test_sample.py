@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.digests.checks import Check
+from beirflow.audit.chain.checks import Check
 from beirflow.audit.verdict import SHARES, grades, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
@@ -109,13 +109,16 @@ def test_a_probability_is_stated_only_where_documents_were_made_again_and_of_tho
 
 
 def test_the_precision_that_the_auditor_configured_decides_the_tolerance(forger: Forger) -> None:
-    """Vectors that are as near as a label allows fail where the audit is configured with the precision that they had."""
+    """Vectors as near as a label allows fail where the audit is configured with their true precision, on any processor."""
     label(forger)
     push_rivals(forger)
+    for record in forger.results.glob("embeddings/tiny/small/*.json"):
+        forger.edit(record.relative_to(forger.results).as_posix(), computation={"processor": "Another", "threads": 1})
     forger.digest_summary_again()
     asked = Forger(forger.results, load_experiment({**forger.experiment.config, "precision": "float32"}))
     (found,) = of_documents(asked)
     assert "relevant pairs" not in found
+    assert any("was computed with" in check.found for check in asked.checks(100) if "bit for bit" in check.name)
     (check,) = [check for check in asked.checks() if "precision:" in check.found]
     assert check.status == NOT_CHECKED
     assert "configured with auto, the audit with float32" in check.found

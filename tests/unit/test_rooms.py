@@ -34,7 +34,7 @@ ROOMS = [room for floor in FLOORS for room in floor]
 
 MOST_FLOORS = 11
 
-AUDIT = (("digests",), ("facts",), ("recomputed", "rebuild"))
+AUDIT = (("chain",), ("facts",), ("again",))
 """The packages inside of the room of the audit, in the same order; its own modules are above them."""
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED
-from beirflow.audit.digests.reading import read_record
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED
+from beirflow.audit.chain.reading import read_record
 from beirflow.audit.verdict import for_terminal, seen
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.digests.chain import Chain
+from beirflow.audit.chain.chain import Chain
 from beirflow.audit.fact_table import FURTHER, Fact, explanation, fact_table, uncompared
 from beirflow.files.errors import DataError
 from beirflow.files.layout import RUN_RECORD

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import requests
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.reading import read_record
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.reading import read_record
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.exchange import crate as crate_module
 from beirflow.exchange import crate_metadata

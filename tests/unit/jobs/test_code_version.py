@@ -179,7 +179,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
     # parameter; and spot checks, which no result depends on.
     callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.scorers.load", "rerank.settings", "runs.family"}
-    callers |= {"audit.recomputed.samples"}
+    callers |= {"audit.again.samples"}
     assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 

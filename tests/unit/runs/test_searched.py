@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from beirflow.audit.recomputed.runs import RunRules
+from beirflow.audit.again.runs import RunRules
 from beirflow.datasets.own_candidates import candidates_in
 from beirflow.files.errors import DataError
 from beirflow.runs import searched

@@ -8,16 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
-from beirflow.audit.digests.folder import printable
-from beirflow.audit.digests.integrity import check_digests
-from beirflow.audit.digests.leftovers import check_leftovers
-from beirflow.audit.digests.limits import LimitError
-from beirflow.audit.digests.repairs import Call, Repairs
-from beirflow.audit.digests.root import Published, check_manifest, check_published_digest
-from beirflow.audit.digests.running import excuse, files_being_written
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.again.for_reading import check_files_for_reading
+from beirflow.audit.again.recomputation import check_recomputation
+from beirflow.audit.again.samples import check_runs_that_follow, check_samples
+from beirflow.audit.again.summary_check import check_summary
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
+from beirflow.audit.chain.folder import printable
+from beirflow.audit.chain.integrity import check_digests
+from beirflow.audit.chain.leftovers import check_leftovers
+from beirflow.audit.chain.limits import LimitError
+from beirflow.audit.chain.repairs import Call, Repairs
+from beirflow.audit.chain.root import Published, check_manifest, check_published_digest
+from beirflow.audit.chain.running import excuse, files_being_written
+from beirflow.audit.chain.setup import Setup
 from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.facts.corpora import Corpora, check_corpora
@@ -28,10 +32,6 @@ from beirflow.audit.facts.published import check_published
 from beirflow.audit.facts.recorded import check_recorded
 from beirflow.audit.facts.sources import check_sources
 from beirflow.audit.facts.tuned import check_tuned
-from beirflow.audit.rebuild.for_reading import check_files_for_reading
-from beirflow.audit.recomputed.recomputation import check_recomputation
-from beirflow.audit.recomputed.samples import check_runs_that_follow, check_samples
-from beirflow.audit.recomputed.summary_check import check_summary
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY

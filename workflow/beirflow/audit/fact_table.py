@@ -1,6 +1,6 @@
 """The table of facts: every key of records and column of tables for readers, and what an audit compared it with.
 
-It is computed: a check notes what it compares (:meth:`~beirflow.audit.digests.chain.Chain.note`); all else is not compared.
+It is computed: a check notes what it compares (:meth:`~beirflow.audit.chain.chain.Chain.note`); all else is not compared.
 Digests of files are left out; every one of them is compared.
 """
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import UNREADABLE
-from beirflow.audit.digests.reading import columns_of
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import UNREADABLE
+from beirflow.audit.chain.reading import columns_of
 from beirflow.catalogue.schema import nearest
 from beirflow.files import layout
 from beirflow.files.errors import DataError

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.checks import UNREADABLE
-from beirflow.audit.digests.folder import list_folder, printable
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.checks import UNREADABLE
+from beirflow.audit.chain.folder import list_folder, printable
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.exchange.compared_results import MAIN, compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,

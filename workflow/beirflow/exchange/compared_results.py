@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
 from beirflow.exchange.reproducibility import kendall_tau_union, rank_biased_overlap_to_depth
 from beirflow.exchange.soundness import is_finite, per_query

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import UNREADABLE, RecordError
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY

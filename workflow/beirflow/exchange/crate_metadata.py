@@ -9,9 +9,9 @@ from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
+from beirflow.audit.chain.reading import part
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.files import layout
 from beirflow.files.digests import file_digest

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, UNREADABLE
-from beirflow.audit.digests.reading import part, read_record
-from beirflow.audit.digests.root import Published, check_published_digest
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, UNREADABLE
+from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.chain.root import Published, check_published_digest
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, holm, randomisation_test

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from beirflow.audit.audit import Sections, run_checks
-from beirflow.audit.digests.chain import in_words
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
-from beirflow.audit.digests.root import Published
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import in_words
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
+from beirflow.audit.chain.root import Published
+from beirflow.audit.chain.setup import Setup
 from beirflow.audit.verdict import grades, verdict_line
 from beirflow.evaluation.summary import summary_table
 from beirflow.exchange.gate import Side, same_data

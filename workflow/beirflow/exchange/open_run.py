@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from beirflow.audit.digests.checks import UNREADABLE
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.checks import UNREADABLE
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.files.errors import DataError
 from beirflow.files.layout import OPEN_RUN
 from beirflow.imported.run_rows import HEADER_END, HEADER_START

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.audit.digests.reading import open_parquet
+from beirflow.audit.chain.reading import open_parquet
 from beirflow.evaluation.measures import measure
 from beirflow.exchange.reproducibility import Scores
 from beirflow.files.errors import DataError

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, Check
-from beirflow.audit.digests.facts import Comparison, as_json
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, Check
+from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.facts.representations import check_representation
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, TERM_WEIGHTS_RECORD

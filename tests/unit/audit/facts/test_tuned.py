@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.digests.chain import Chain, Claim
-from beirflow.audit.digests.checks import FAILED, PASSED
+from beirflow.audit.chain.chain import Chain, Claim
+from beirflow.audit.chain.checks import FAILED, PASSED
 from beirflow.audit.facts.tuned import check_tuned
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import RUN

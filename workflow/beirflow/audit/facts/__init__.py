@@ -1,1 +1,1 @@
-"""Checks that records agree with each other, with the configuration, the catalogue and the sources."""
+"""The table of facts that records, the configuration, the catalogue and the sources state, and its interpreter."""

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check, RecordError
-from beirflow.audit.digests.facts import Comparison, as_json
-from beirflow.audit.digests.reading import part
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check, RecordError
+from beirflow.audit.chain.facts import Comparison, as_json
+from beirflow.audit.chain.reading import part
+from beirflow.audit.chain.setup import Setup
 from beirflow.catalogue.choice import corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import custom_dataset

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check, RecordError
-from beirflow.audit.digests.facts import Comparison
-from beirflow.audit.digests.reading import open_parquet, part, read_columns
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check, RecordError
+from beirflow.audit.chain.facts import Comparison
+from beirflow.audit.chain.reading import open_parquet, part, read_columns
+from beirflow.audit.chain.setup import Setup
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
 from beirflow.datasets.prepare import length_statistics
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
-from beirflow.audit.digests.reading import part, read_rows
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
+from beirflow.audit.chain.reading import part, read_rows
+from beirflow.audit.chain.setup import Setup
 from beirflow.audit.facts.corpora import DIGEST, Corpora
 from beirflow.audit.facts.sources import REPAIR, TODO, check_model
 from beirflow.expansions.files import COLUMNS

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.facts import Comparison, as_json
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
+from beirflow.audit.chain.facts import Comparison, as_json
+from beirflow.audit.chain.reading import part
 from beirflow.files.layout import MANIFEST, PAIRS_RECORD, RUN, RUN_RECORD
 from beirflow.files.records import together
 

@@ -9,10 +9,10 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check
-from beirflow.audit.digests.facts import Comparison
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.facts import Comparison
+from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.expansions import added_by
 from beirflow.audit.facts.first_stages import settings_of
 from beirflow.catalogue.dataset import Dataset

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
-from beirflow.audit.digests.facts import agree
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.chain.facts import agree
+from beirflow.audit.chain.reading import part
 from beirflow.files.layout import MANIFEST, RUN_RECORD
 from beirflow.jobs.code_version import code_version, entrances
 from beirflow.jobs.provenance import code_state, knows_commit

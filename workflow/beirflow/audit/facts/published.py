@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result
-from beirflow.audit.digests.reading import part
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result
+from beirflow.audit.chain.reading import part
+from beirflow.audit.chain.setup import Setup
 from beirflow.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check, RecordError
-from beirflow.audit.digests.facts import Comparison
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check, RecordError
+from beirflow.audit.chain.facts import Comparison
+from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.first_stages import check_first_stages, first_stages
 from beirflow.audit.facts.representations import (
     check_model_of_expansion,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.facts import Comparison, as_json
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
+from beirflow.audit.chain.facts import Comparison, as_json
+from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.expansions import added_by
 from beirflow.audit.facts.first_stages import settings_of
 from beirflow.files import layout

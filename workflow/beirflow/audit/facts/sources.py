@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
-from beirflow.audit.digests.reading import part, read_columns
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, unique
+from beirflow.audit.chain.reading import part, read_columns
+from beirflow.audit.chain.setup import Setup
 from beirflow.audit.facts.corpora import Corpora, Prepared, digests_of
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries

@@ -1,9 +1,9 @@
 """Were systems tuned on the data in their settings, and did the best weights win?"""
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import Check
-from beirflow.audit.digests.facts import Comparison
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.facts import Comparison
+from beirflow.audit.chain.reading import part
 from beirflow.files.layout import MANIFEST, RUN_RECORD
 from beirflow.runs.family import Family, TunedOn
 

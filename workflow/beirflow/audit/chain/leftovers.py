@@ -2,8 +2,8 @@
 
 from pathlib import PurePosixPath
 
-from beirflow.audit.digests.chain import Chain, is_whole
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.chain.chain import Chain, is_whole
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.files import layout
 from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TRACES, TREC_RUN, Pattern, is_for_reading
 

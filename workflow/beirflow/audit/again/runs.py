@@ -9,9 +9,9 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import RecordError
-from beirflow.audit.digests.reading import open_parquet, part, read_columns, read_rows
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
+from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN

@@ -6,11 +6,11 @@ They are made in a folder of their own, in which links lead to the results.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
-from beirflow.audit.digests.reading import columns_of, part, read_record
-from beirflow.audit.rebuild.differences import UnsourcedError, difference
-from beirflow.audit.rebuild.rebuilds import Rebuilds, rebuilds, stated_intensity
+from beirflow.audit.again.differences import UnsourcedError, difference
+from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
+from beirflow.audit.chain.reading import columns_of, part, read_record
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError

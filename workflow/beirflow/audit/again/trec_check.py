@@ -2,9 +2,9 @@
 
 from itertools import zip_longest
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, PASSED, UNREADABLE, Check, Result
-from beirflow.audit.digests.reading import open_parquet, read_packed_lines
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, PASSED, UNREADABLE, Check, Result
+from beirflow.audit.chain.reading import open_parquet, read_packed_lines
 from beirflow.files.layout import RUN, TREC_RUN
 
 

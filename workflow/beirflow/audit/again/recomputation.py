@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import PASSED, UNREADABLE, Check, RecordError, Result, unique
-from beirflow.audit.digests.reading import part, read_columns, read_rows
+from beirflow.audit.again.runs import read_run, run_rules, unknown_documents
+from beirflow.audit.again.trec_check import check_trec
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import PASSED, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.chain.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import Corpora
-from beirflow.audit.recomputed.runs import read_run, run_rules, unknown_documents
-from beirflow.audit.recomputed.trec_check import check_trec
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.runs.reference_measures import measures_of_nuggets, measures_of_query, p_mrr

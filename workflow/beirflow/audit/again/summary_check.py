@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import PASSED, UNREADABLE, WARNING, Check, RecordError, Result
-from beirflow.audit.digests.reading import part
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import PASSED, UNREADABLE, WARNING, Check, RecordError, Result
+from beirflow.audit.chain.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.summary import PUBLISHED, summary_table

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
-from beirflow.audit.digests.folder import Listing, list_folder
-from beirflow.audit.digests.limits import Limits
-from beirflow.audit.digests.reading import part, read_record
-from beirflow.audit.digests.repairs import Repairs
-from beirflow.audit.digests.setup import Setup
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.chain.folder import Listing, list_folder
+from beirflow.audit.chain.limits import Limits
+from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.chain.repairs import Repairs
+from beirflow.audit.chain.setup import Setup
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe

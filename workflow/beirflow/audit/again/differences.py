@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.digests.reading import read_columns, read_packed_lines, read_record
+from beirflow.audit.chain.reading import read_columns, read_packed_lines, read_record
 from beirflow.files import layout
 from beirflow.files.csv_files import NAMES, read_cells
 from beirflow.files.errors import DataError

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from beirflow.audit.digests.checks import FAILED, WARNING, Check
+from beirflow.audit.chain.checks import FAILED, WARNING, Check
 from beirflow.jobs.results_lock import is_of_a_run
 from beirflow.jobs.snakemake_internals.names import LOCKS
 

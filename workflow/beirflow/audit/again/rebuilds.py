@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import UNREADABLE, RecordError
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.files import layout
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import BeirflowError

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.digests.chain import Chain, is_whole
-from beirflow.audit.digests.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
-from beirflow.audit.digests.reading import part, read_record
+from beirflow.audit.chain.chain import Chain, is_whole
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
+from beirflow.audit.chain.reading import part, read_record
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY

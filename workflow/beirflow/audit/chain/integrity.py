@@ -1,7 +1,7 @@
 """Does every file match its digest, and is any missing, or not a regular file?"""
 
-from beirflow.audit.digests.chain import Chain
-from beirflow.audit.digests.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 

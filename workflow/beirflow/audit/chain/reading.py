@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.digests.checks import UNREADABLE, RecordError
+from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.files.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28

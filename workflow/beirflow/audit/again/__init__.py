@@ -1,0 +1,1 @@
+"""Metrics, runs, samples and files for reading made again, and compared."""

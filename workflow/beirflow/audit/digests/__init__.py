@@ -1,1 +1,0 @@
-"""Results read record by record along their digests; the form of a check."""

@@ -1,1 +1,0 @@
-"""Checks of the files for reading, such as report and tables: each is made again and compared."""
