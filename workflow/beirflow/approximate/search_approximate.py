@@ -85,14 +85,14 @@ def search_approximate(
         for batch in table.to_batches(RUN_ROWS):
             write(*batch.columns)
     possible = np.minimum(len(doc_ids) - left_out, run.top_k)
-    found = origin_of(
+    origin = origin_of(
         job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
     )
-    records = list(found.sources.values())
+    records = list(origin.sources.values())
     write_record(
         run.record_path,
         job,
-        inputs={job.results / path: digest for path, digest in found.inputs.items()},
+        inputs={job.results / path: digest for path, digest in origin.inputs.items()},
         outputs={run.run_path: file_digest(run.run_path)},
         made=together(record["made"] for record in records),
         seconds={**totals(records, "seconds"), "search": seconds},

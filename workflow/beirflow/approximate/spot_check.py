@@ -111,10 +111,10 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))
     stored = set(zip(*(run[name].to_pylist() for name in ("query_id", "doc_id")), strict=True))
     same = len(again & stored) / max(1, len(again | stored))
-    found = f"{subject.name}: {len(again & stored)} of {len(again | stored)} documents of {len(rows)} queries"
+    compared = f"{subject.name}: {len(again & stored)} of {len(again | stored)} documents of {len(rows)} queries"
     if SAME <= same < 1:
-        raise NotHereError(f"{unknown}: an index built again has in common {found}, as after other rounding")
-    return Finding(same == 1, found, "all that either finds")
+        raise NotHereError(f"{unknown}: an index built again has in common {compared}, as after other rounding")
+    return Finding(same == 1, compared, "all that either finds")
 
 
 def _check_counts(subject: Subject) -> Finding:
@@ -131,12 +131,12 @@ def _check_counts(subject: Subject) -> Finding:
 def _incomplete(subject: Subject, run: pa.Table) -> int:
     """Count the queries that have fewer documents than they could have."""
     query_ids = subject.queries()["query_id"].combine_chunks()
-    found, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
-    found |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
+    hits, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
+    hits |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
     excluded = excluded_rows(subject.queries(), pa.concat_arrays(chunks), drop_self_matches=subject.drop_self_matches)
     dropped = dict(zip(query_ids.to_pylist(), (excluded >= 0).sum(axis=1).tolist(), strict=True))
     documents = sum(map(len, chunks))
-    return sum(count < min(subject.top_k, documents - dropped[query]) for query, count in found.items())
+    return sum(count < min(subject.top_k, documents - dropped[query]) for query, count in hits.items())
 
 
 def _check_index(subject: Subject, path: str) -> Finding:
@@ -154,9 +154,9 @@ def _check_index(subject: Subject, path: str) -> Finding:
         "reproducible run": settings.built.build_threads == 1,
         "bytes": record["counts"].get("approximate_index_bytes"),
     }
-    found = {key: record.get(key) for key in ("built", "rows", "dim", "reproducible")}
-    found |= {"reproducible run": run.get("reproducible"), "bytes": record["bytes"].get("index")}
-    return Finding(found == expected, f"{path}: {_in_words(found)}", _in_words(expected))
+    stated = {key: record.get(key) for key in ("built", "rows", "dim", "reproducible")}
+    stated |= {"reproducible run": run.get("reproducible"), "bytes": record["bytes"].get("index")}
+    return Finding(stated == expected, f"{path}: {_in_words(stated)}", _in_words(expected))
 
 
 def _in_words(counts: dict[str, Any]) -> str:

@@ -156,8 +156,8 @@ def of_seeds(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names, several each, that differ in a seed alone, by the rest of them."""
     groups: dict[str, list[str]] = {}
     for name in names:
-        if found := OF_SEEDS.fullmatch(name):
-            groups.setdefault(found["whole"] or found["system"], []).append(name)
+        if match := OF_SEEDS.fullmatch(name):
+            groups.setdefault(match["whole"] or match["system"], []).append(name)
     return {whole: seeds for whole, seeds in groups.items() if len(seeds) > 1}
 
 

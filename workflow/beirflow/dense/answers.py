@@ -36,7 +36,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids)
 
     def encode(queries: Sequence[str]) -> np.ndarray:
-        return np.concatenate([found for _, found in windows_of(encoder, queries, "queries")])
+        return np.concatenate([vectors for _, vectors in windows_of(encoder, queries, "queries")])
 
     def answer(queries: Sequence[str]) -> Hits:
         vectors, excluded = encode(queries), nothing_excluded(queries)

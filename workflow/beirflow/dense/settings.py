@@ -4,10 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
 from beirflow.expansions.settings import WrittenQueries
-from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.models.settings import INSTRUCTION, EncoderSettings, ModelSettings
 from beirflow.training.settings import Training
-
-INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,11 @@ class DenseSettings(EncoderSettings):
         return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
 
     @property
+    def variant(self) -> dict[str, str | int | None]:
+        """Compression of the vectors that are searched, and the system that has them."""
+        return {key.removeprefix("stored_"): getattr(self, key) for key in OF_A_VARIANT}
+
+    @property
     def trained(self) -> "DenseSettings":
         """Settings without a place of the model: a trained one is next to its record."""
         names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
@@ -77,6 +80,3 @@ OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that n
 
 NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""
-
-NOT_OF_VECTORS = ("similarity", "instructions", "tasks", "weights_sha256", "train", *OF_A_VARIANT)
-"""Settings that change no vector, or change it as the record of the model says."""

@@ -95,8 +95,8 @@ class ExpansionCheck:
 
     def _compare_weights(self, ids: list[str], stored: list[Any], again: list[Any]) -> Finding:
         apart = np.array([_apart(dict(before), dict(after)) for before, after in zip(stored, again, strict=True)])
-        found, unit = f"{self.subject.name}: {len(ids)} documents", " of the length of their weights"
-        return compare_distances(found, apart, unit, TOLERANCE, self._precision, lambda worst: repr(ids[worst]))
+        compared, unit = f"{self.subject.name}: {len(ids)} documents", " of the length of their weights"
+        return compare_distances(compared, apart, unit, TOLERANCE, self._precision, lambda worst: repr(ids[worst]))
 
     def _drift(self, ids: list[str], changes: list[_Change], least: float) -> Drift | None:
         """Measure how far the expansion moved towards the words of queries to which its documents are relevant."""

@@ -9,7 +9,6 @@ from typing import Any
 from beirflow.catalogue.catalogue import averages, of_seeds
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
-from beirflow.dense.settings import NOT_OF_VECTORS, OF_A_VARIANT
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.experiment.datasets import Datasets
@@ -21,7 +20,7 @@ from beirflow.experiment.training_data import independent, trained_on, trained_r
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
-from beirflow.models.settings import ModelSettings
+from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.runs.family import Family, System
 from beirflow.sources.forms import form_of
 
@@ -263,8 +262,7 @@ class Experiment(Datasets):
         of text. ``encoder`` has fields of :class:`~beirflow.models.settings.EncoderSettings`.
         """
         settings = self._on(system, dataset)
-        values = asdict(settings.trained if settings.train else settings)
-        encoder = {key: value for key, value in values.items() if key not in (*NOT_OF_VECTORS, *unused)}
+        encoder = _determining((settings.trained if settings.train else settings).encoding, *unused)
         return {"encoder": encoder, "precision": self.config["precision"]}
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:
@@ -272,9 +270,8 @@ class Experiment(Datasets):
 
         ``encoder`` is the encoder that it begins as; ``train`` has fields of :class:`~beirflow.training.settings.Training`.
         """
-        settings = self.settings_on(system, dataset)
-        encoder = {key: value for key, value in settings.items() if key not in NOT_OF_VECTORS}
-        return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
+        settings = self._on(system, dataset)
+        return {"encoder": _determining(settings.encoding), "similarity": settings.similarity, "train": asdict(settings.train)}
 
     def reuses(self, system: str) -> bool:
         """Test whether representations of one dataset are reused for equal texts of another."""
@@ -308,8 +305,7 @@ class Experiment(Datasets):
 
     def variant(self, system: str) -> dict[str, Any]:
         """Return the compression of the vectors that a dense system searches, and the system that has them."""
-        settings = self.settings(system)
-        return {key.removeprefix("stored_"): settings[key] for key in OF_A_VARIANT}
+        return self.systems[system].settings.variant
 
     def in_paths(self, system: str, dataset: str) -> dict[str, str]:
         """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
@@ -382,3 +378,8 @@ class Experiment(Datasets):
             return MOST_THREADS, None
         # An executor of a cluster has no ``_cores``.
         return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1
+
+
+def _determining(settings: EncoderSettings, *unused: str) -> dict[str, Any]:
+    """Return the settings of an encoder that determine its vectors; the digest of its weights is in the record of the model."""
+    return {key: value for key, value in asdict(settings).items() if key not in ("weights_sha256", *unused)}

@@ -7,9 +7,8 @@ from typing import Any
 
 from beirflow.catalogue.catalogue import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, choices, read_catalogue
-from beirflow.dense.settings import INSTRUCTION
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
-from beirflow.models.settings import ModelSettings
+from beirflow.models.settings import INSTRUCTION, ModelSettings
 from beirflow.runs.family import System, TrainedOn
 from beirflow.training.settings import Training
 

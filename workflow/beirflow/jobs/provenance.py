@@ -110,8 +110,8 @@ def features() -> str:
     """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
     information = Path("/proc/cpuinfo")
     text = information.read_text(errors="replace") if information.is_file() else ""
-    found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
-    return sha256(found[1].encode()).hexdigest()[:12] if found else ""
+    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
+    return sha256(flags[1].encode()).hexdigest()[:12] if flags else ""
 
 
 def environment() -> dict[str, Any]:

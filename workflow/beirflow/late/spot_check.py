@@ -83,12 +83,12 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         first = max(float(np.linalg.norm(one[:PROTECTED] - other[:PROTECTED], axis=1).max()) for one, other in pairs)
         rows = [row for row, same in enumerate(alike) if not same]
         others = [ids[row] for row in rows]
-        found = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart"
+        compared = f"{self.subject.name}: {len(ids)} documents, first vectors {first:.1e} apart"
         if problem := self._no_groups(others, [texts[row] for row in rows], [theirs[row] for row in rows]):
-            return Finding(False, f"{found}, {problem}", "means of vectors of its tokens")
-        found += f", {len(others)} with other groups of tokens" + (f" such as {others[0]!r}" if others else "")
+            return Finding(False, f"{compared}, {problem}", "means of vectors of its tokens")
+        compared += f", {len(others)} with other groups of tokens" + (f" such as {others[0]!r}" if others else "")
         expected = f"at most {most:.0%}, and first vectors at most {within:.0e} apart in {self.precision}"
-        return Finding(len(others) <= math.ceil(most * len(ids)) and first <= within, found, expected)
+        return Finding(len(others) <= math.ceil(most * len(ids)) and first <= within, compared, expected)
 
     def _no_groups(self, ids: list[str], texts: list[str], stored: list[np.ndarray]) -> str:
         """Return the vectors of documents that no grouping of their tokens can produce; empty if all may be means.

@@ -7,6 +7,7 @@ from typing import Any
 from beirflow.datasets.document_text import TITLE_END
 
 ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
+INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,12 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     path = subject.file(RUN(system=settings.first, dataset=subject.dataset))
     first_run = pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist()
     for row in first_run:
-        found, place = scores[row["query_id"]], row["rank"] - settings.depth
-        if (place <= 0) != (row["doc_id"] in found):
+        of_query, place = scores[row["query_id"]], row["rank"] - settings.depth
+        if (place <= 0) != (row["doc_id"] in of_query):
             what = f"{path}: query {row['query_id']!r} has {row['doc_id']!r} at rank {row['rank']}"
             return Finding(False, what, f"the first {settings.depth} documents have scores, and no others")
     if settings.below == "keep":
-        lowest = {query_id: min(found.values()) for query_id, found in scores.items() if found}
+        lowest = {query_id: min(of_query.values()) for query_id, of_query in scores.items() if of_query}
         for row in first_run:
             if (place := row["rank"] - settings.depth) > 0:
                 scores[row["query_id"]][row["doc_id"]] = float(np.floor(lowest[row["query_id"]]) - place)

@@ -133,11 +133,11 @@ def _score(
 
 def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:
     """Read the texts of some documents by id, a little of the corpus at a time; without a separator as they are stored."""
-    wanted, found = pc.unique(doc_ids), dict[str, str]()
+    wanted, text_of = pc.unique(doc_ids), dict[str, str]()
     with Documents(documents_path, piecewise=True) as file:
         for chunk in range(len(file.sizes)):
             for batch in file.batches(chunk, COLUMNS, BATCH_DOCUMENTS):
                 here = pa.Table.from_batches([batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))])
                 chosen = as_read(here, separator)
-                found |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
-    return found
+                text_of |= zip(chosen["doc_id"].to_pylist(), chosen["text"].to_pylist(), strict=True)
+    return text_of

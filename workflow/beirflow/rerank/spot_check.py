@@ -140,8 +140,8 @@ class PairScoreCheck:
         for chunk in range(self.subject.chunks):
             table = self.subject.documents(chunk)
             rows = [row for row, doc_id in enumerate(table["doc_id"].to_pylist()) if doc_id in wanted]
-            found = as_read(table.take(pa.array(rows, pa.int64())), getattr(self.settings.dense, "between", None))
-            of_documents |= zip(found["doc_id"].to_pylist(), found["text"].to_pylist(), strict=True)
+            texts = as_read(table.take(pa.array(rows, pa.int64())), getattr(self.settings.dense, "between", None))
+            of_documents |= zip(texts["doc_id"].to_pylist(), texts["text"].to_pylist(), strict=True)
         ids = zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
         return [(of_queries[query], of_documents[document]) for query, document in ids]
 

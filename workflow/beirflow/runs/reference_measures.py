@@ -66,12 +66,12 @@ def measures_of_nuggets(
         ideal.append(max(left, key=lambda doc_id: sum(0.5 ** seen.get(fact, 0) for fact in facts[doc_id])))  # the first of equals
         left.remove(ideal[-1])
         seen |= {fact: seen.get(fact, 0) + 1 for fact in facts[ideal[-1]]}
-    found = {}
+    measures = {}
     for k in cutoffs:
         covered = {fact for doc_id in ranked[:k] for fact in facts.get(doc_id, ())}
-        found[f"alpha-nDCG@{k}"] = _quotient(_novelty_dcg(ranked[:k], facts), _novelty_dcg(ideal[:k], facts))
-        found[f"coverage@{k}"] = _quotient(len(covered), max(map(len, supports.values()), default=0))
-    return found
+        measures[f"alpha-nDCG@{k}"] = _quotient(_novelty_dcg(ranked[:k], facts), _novelty_dcg(ideal[:k], facts))
+        measures[f"coverage@{k}"] = _quotient(len(covered), max(map(len, supports.values()), default=0))
+    return measures
 
 
 def _novelty_dcg(ranked: Sequence[str], facts: Mapping[str, set[int]]) -> float:
@@ -85,14 +85,14 @@ def _novelty_dcg(ranked: Sequence[str], facts: Mapping[str, set[int]]) -> float:
 
 def p_mrr(before: Sequence[str], after: Sequence[str], changed: Sequence[str], cutoffs: Sequence[int]) -> dict[str, float]:
     """Return p-MRR of a topic by name, from its ranked documents under the original and the altered instruction."""
-    found = {}
+    measures = {}
     for k in cutoffs:
         moves = []
         for doc_id in changed:
             old, new = ([*ids[:k], doc_id].index(doc_id) + 1 for ids in (before, after))
             moves.append(new / old - 1 if old >= new else 1 - old / new)
-        found[f"p-MRR@{k}"] = math.fsum(moves) / len(moves)
-    return found
+        measures[f"p-MRR@{k}"] = math.fsum(moves) / len(moves)
+    return measures
 
 
 def _dcg(gains: Sequence[int]) -> float:

@@ -57,9 +57,9 @@ def same_bits(subject: Subject, parts: Iterable[Part], sample: int) -> Finding:
                 if len(batch) > MOST * sample:
                     raise NotHereError(f"{part.path}: a batch of {len(batch)} is more than {MOST} times the sample")
                 if not part.is_same(batch):
-                    found = f"{subject.name}: {part.path} has other bits in the batch of {part.names[row]!r}"
+                    problem = f"{subject.name}: {part.path} has other bits in the batch of {part.names[row]!r}"
                     return Finding(
-                        False, found, "those of the same batch, computed again with the same versions, threads and processor"
+                        False, problem, "those of the same batch, computed again with the same versions, threads and processor"
                     )
                 done.update(batch.tolist())
         number += len(done)

@@ -100,11 +100,11 @@ class Subject:
             ValueError: It is none of these.
         """
         made = together([read_json(self.file(path))["made"] for path in records]) if records else self.made
-        found = made.get("precision")
-        if not isinstance(found, str) or found not in known:
-            raise ValueError(f"{records[0] if records else 'the run'} was made in the precision {found!r}")
+        precision = made.get("precision")
+        if not isinstance(precision, str) or precision not in known:
+            raise ValueError(f"{records[0] if records else 'the run'} was made in the precision {precision!r}")
         configured = self.config.get("precision", "auto")
-        return found if own or configured == "auto" else min(found, configured, key=known.__getitem__)
+        return precision if own or configured == "auto" else min(precision, configured, key=known.__getitem__)
 
     def file(self, path: str) -> Path:
         """Return a file by its path below the results. Raises NotHereError if it is not here."""

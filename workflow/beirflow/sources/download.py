@@ -68,9 +68,9 @@ def download_dataset(
     todo = f"check the network, name a mirror in 'mirrors', or get it ({size:,} bytes, md5 {md5}) in another way and place it:"
     copy = f"mkdir -p {shlex.quote(str(part.parent))} && cp {output.name} {shlex.quote(str(part))}"
     if part.is_file():
-        found = f"{part} has {part.stat().st_size:,} bytes, md5 {file_digest(part, 'md5')}"
+        state = f"{part} has {part.stat().st_size:,} bytes, md5 {file_digest(part, 'md5')}"
         other = "to use another copy of the dataset, unpack it and name its folder in 'data_dir'"
-        failures.insert(0, f"{found}: the beginning of the archive, or another file; {other}")
+        failures.insert(0, f"{state}: the beginning of the archive, or another file; {other}")
     raise DownloadError("\n  ".join([f"{output.name} could not be downloaded; {todo}", copy, *failures]))
 
 

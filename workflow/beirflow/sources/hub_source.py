@@ -102,10 +102,10 @@ class HubSource(DatasetSource):
             for where, path in self._fetched(part):
                 for number, row in self._rows(path, where, part):
                     here, query = f"{where}:{number}", id_of(f"{where}:{number}", "query-id", row)
-                    for each, found in _of_part(here, part, query, row).items():
-                        if repeated := found.keys() & stated.setdefault(each, {}).keys():
+                    for each, facts in _of_part(here, part, query, row).items():
+                        if repeated := facts.keys() & stated.setdefault(each, {}).keys():
                             raise DataError(f"{here}: the query {each!r} has {min(repeated)} a second time; one was expected")
-                        stated[each] |= found
+                        stated[each] |= facts
         return stated
 
     def _lines(self, role: str, where: str, path: Path, stated: Mapping[str, Row]) -> Iterator[tuple[int, bytes]]:

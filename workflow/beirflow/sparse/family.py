@@ -66,8 +66,8 @@ class SparseFamily(Family):
             lengths = f"text_length {settings.text_length}, expansion_length {settings.expansion_length}"
             needs = f"{lengths} and {AROUND} special tokens are {longest}"
             return Setting("max_length", settings.max_length, f"{needs}; {todo}, or raise it")
-        if found := expansion_problem(added):
-            return Setting("expansion.model", added.model, found)
+        if problem := expansion_problem(added):
+            return Setting("expansion.model", added.model, problem)
         return model_problem(settings)
 
     def searched(self, settings: SparseSettings) -> tuple[Pattern, ...]:

@@ -101,8 +101,8 @@ def search_segments(
 
     def search(some: Sequence[int]) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        found, left_out = search_lists(segment.lists, wanted, some, cut)
-        for query, (rows, scores) in zip(some, found, strict=True):
+        hits, left_out = search_lists(segment.lists, wanted, some, cut)
+        for query, (rows, scores) in zip(some, hits, strict=True):
             best[query] = better_of(best[query], Best(rows + first, scores), id_order, k)
             if len(best[query].rows) == k:  # a later segment needs more than the k-th score
                 least[query] = best[query].scores.min()

@@ -92,8 +92,8 @@ class TermWeightCheck(RepresentationCheck[Rows]):
         slack = 0.0 if self.settings.quantize == "none" else ROUNDING
         lengths = np.maximum(np.linalg.norm(stored, axis=1), 1e-30)  # a text may have no terms
         apart = np.maximum(np.linalg.norm(recomputed - stored, axis=1) - slack, 0) / lengths
-        found, unit = f"{self.subject.name}: {len(apart)} {sample.kind}", " of the length of their weights"
-        return compare_distances(found, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
+        compared, unit = f"{self.subject.name}: {len(apart)} {sample.kind}", " of the length of their weights"
+        return compare_distances(compared, apart, unit, TOLERANCE, self.precision, lambda worst: repr(sample.ids[worst]))
 
     def scores(self, queries: Rows, documents: Rows) -> np.ndarray:
         """Score documents for queries."""

@@ -32,9 +32,9 @@ class DensePairs(EncodedPairs):
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
         of_queries = torch.cat([vectors for _, vectors in self._windows("queries", queries)])
         size = BLOCKS[self._device.type].of_dim(of_queries.shape[1]).pairs
-        found = np.empty(len(query), np.float32)
+        scores = np.empty(len(query), np.float32)
         for start, vectors in self._windows("documents", documents):
             here = np.flatnonzero((document >= start) & (document < start + len(vectors)))
             numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], document[here] - start))
-            found[here] = careful_scores(of_queries, vectors, numbers, rows, size).cpu().numpy() + np.float32(0)  # no -0
-        return found
+            scores[here] = careful_scores(of_queries, vectors, numbers, rows, size).cpu().numpy() + np.float32(0)  # no -0
+        return scores

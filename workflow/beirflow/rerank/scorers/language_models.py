@@ -95,14 +95,14 @@ class Answers(PairScorer):
         """Tokenise pairs; the special tokens of the tokenizer are around what is not tokenised by itself."""
         pairs = [(query.strip(), document.strip()) for query, document in pairs] if self.prompt.strip else pairs
         texts = [self.prompt.text(*pair) for pair in pairs]
-        found = [
+        tokens = [
             [*self._before, *each.ids, *self._after]
             for each in self._fast.encode_batch_fast(texts, add_special_tokens=self.special_tokens)
         ]
-        for row, ids in enumerate(found):
+        for row, ids in enumerate(tokens):
             if len(ids) > self.max_length:
-                found[row] = [*self._before, *self._cut(pairs[row]), *self._after]
-        return found, None
+                tokens[row] = [*self._before, *self._cut(pairs[row]), *self._after]
+        return tokens, None
 
     def _cut(self, pair: Pair) -> list[int]:
         """Tokenise a pair that is too long, without the last tokens of the longer of its texts."""

@@ -30,21 +30,21 @@ class LatePairs(EncodedPairs):
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
         require_exact_products(self._device)  # the bound of what can be a token's best match supposes it
         of_queries = Queries.of(TokenVectors.together(list(self._windows("queries", queries))), self._device)
-        found, start = np.empty(len(query), np.float32), 0
+        scores, start = np.empty(len(query), np.float32), 0
         for window in self._windows("documents", documents):
             here = np.flatnonzero((document >= start) & (document < start + len(window.counts)))
-            found[here] = self._of_window(of_queries, window, query[here], document[here] - start)
+            scores[here] = self._of_window(of_queries, window, query[here], document[here] - start)
             start += len(window.counts)
-        return found
+        return scores
 
     def _of_window(self, queries: Queries, texts: TokenVectors, query: np.ndarray, text: np.ndarray) -> np.ndarray:
         """Score pairs whose documents are in memory, in blocks of documents of about one length."""
         blocks = in_blocks(texts, self._device)
         place = np.empty(len(blocks.order), np.int64)
         place[blocks.order] = np.arange(len(place))
-        found = np.empty(len(query), np.float32)
+        scores = np.empty(len(query), np.float32)
         for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
             here = np.flatnonzero((place[text] >= first) & (place[text] < first + len(block)))
             numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], place[text[here]] - first))
-            found[here] = exact_scores(queries, block, numbers, rows).cpu().numpy()
-        return found
+            scores[here] = exact_scores(queries, block, numbers, rows).cpu().numpy()
+        return scores

@@ -159,17 +159,17 @@ class PairScorer(ABC):
         Raises ModelError if a score is not finite, or the tokenizer does not belong to the model; RuntimeError if the device
         fails.
         """
-        found = np.empty(len(pairs), np.float32)
+        scores = np.empty(len(pairs), np.float32)
         tokenize = partial(self._tokenize, pairs)
         with Progress(f"score with {self.system.name}", len(pairs), "pairs", "tokens") as progress:
             windows = map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS))
             for rows, logits in finish_behind(self._begin(window, progress) for window in windows):
-                found[rows] = self._scores_of(logits)
-        wrong = np.flatnonzero(~np.isfinite(found))
+                scores[rows] = self._scores_of(logits)
+        wrong = np.flatnonzero(~np.isfinite(scores))
         if len(wrong):
             query, document = (text[:60] for text in pairs[int(wrong[0])])
             raise self._wrong(f"the score of {query!r} and {document!r} is infinity or not-a-number; use precision float32")
-        return found
+        return scores
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
         ids, types = self._read(pairs[start : start + WINDOW_PAIRS])
