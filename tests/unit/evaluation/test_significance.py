@@ -14,7 +14,7 @@ from results_writer import write_metrics
 from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
-FILES = {"comparison": "significance", "uncertainty": "uncertainty"}
+FILES = {"comparison": "significance", "uncertainty": "uncertainty", "nanobeir": "nanobeir"}
 SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}
 
 
