@@ -173,6 +173,7 @@ rule inspect_dataset:
         entrance="beirflow.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
+        analyzers=lambda wildcards: experiment.analyzers(wildcards.dataset),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:
