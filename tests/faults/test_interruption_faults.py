@@ -179,9 +179,12 @@ def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(
 ) -> None:
     workflow, target = lexical, "results/postings/lucene-english/small/chunk-0.arrow"
     process = start(workflow, target)
-    assert wait_until(lambda: list((workflow.folder / ".snakemake/locks").glob("*.output.lock")), process), printed(workflow)
+    assert wait_until(lambda: logged(workflow).count("Finished jobid"), process), printed(workflow)
     process.send_signal(signal.SIGSTOP)
-    assert "no other Snakemake process is trying to create the same files" in workflow.run(target, ok=False)
+    refusal = workflow.run(target, ok=False)
+    assert f"process {process.pid} on " in refusal
+    assert "writes these results" in refusal
+    assert "unlock" not in refusal
     process.send_signal(signal.SIGCONT)
     assert process.wait() == 0, printed(workflow)
     assert unfinished(workflow.result("")) == []
