@@ -69,7 +69,7 @@ OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"k1": 0.9}, ["k1: found 'k1'", "model: missing; this key is required"]),
     (
         {"family": "dense", "model": "m", "k1": 0.9},
-        ["k1: found 'k1'", "no such key here, allowed are family, trained_on, encoder"],
+        ["k1: found 'k1'", "no such key here, allowed are family, trained_on, encoder", "; it is a setting of lexical systems"],
     ),
     ({"model": "m", "fields": ["text"]}, ["fields: found 'fields'", "no such key here, allowed are family, trained_on, encoder"]),
     ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
