@@ -1,10 +1,11 @@
-"""Merge of the candidates of 7,000 queries and 9 million documents to one run, in 18 chunks and in 180."""
+"""Merge of the candidates of all chunks of a large corpus to one run, in few chunks and in ten times as many."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from beirflow.files.records import Job
 
@@ -22,28 +23,24 @@ Ranked = list[tuple[str, float]]
 """Document ids and scores of a query, best first."""
 
 
-def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int) -> None:
+def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int, before_ids: str = "") -> None:
     """Write candidates as ``search_chunk`` does, of the same documents in few chunks and in many.
 
     FOLDER/<chunks> holds many chunks, FOLDER/<chunks / 10> the same documents in a tenth as many: what a large chunk finds is the
     best of what its ten parts find, so that both must merge to the same run. Scores are the best of as many draws from the
     exponential distribution as a chunk has documents; as float32 a few thousand of those that end in the run tie. ``documents``
-    is a multiple of ``chunks``, and that of ten.
+    is a multiple of ``chunks``, and that of ten. ``before_ids`` starts every id of a document.
     """
     from beir_writer import write_corpus_record
-    from beirflow.datasets.corpus_reader import DOCUMENTS
 
     rng = np.random.default_rng(documents)
     size = documents // chunks
-    ids = pa.array(rng.permutation(documents)).cast(pa.string())
-    texts, title_bytes = pa.nulls(documents, pa.large_string()).fill_null(""), pa.nulls(documents, pa.int32()).fill_null(0)
-    table = pa.table([ids, texts, title_bytes], schema=DOCUMENTS)
+    numbers = rng.permutation(documents)
     names = sorted((str(name) for name in rng.permutation(100 * queries)[:queries].tolist()), key=str.encode)
     for count in (chunks, chunks // PARTS):
         here = folder / str(count)
         here.mkdir(parents=True)
-        options = {"row_group_size": documents // count, "use_dictionary": False, "write_page_checksum": True}
-        pq.write_table(table, here / "documents.parquet", **options)
+        write_ids(here / "documents.parquet", np.split(numbers, count), before_ids)
         pq.write_table(pa.table({"query_id": names}), here / "queries.parquet")
         write_corpus_record(here)
     for large in range(chunks // PARTS):
@@ -51,6 +48,18 @@ def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int) -> N
         for number, part in enumerate(parts):
             save(folder / str(chunks), large * PARTS + number, *part)
         save(folder / str(chunks // PARTS), large, *join(parts, size, k))
+
+
+def write_ids(path: Path, chunks: list[np.ndarray], before_ids: str) -> None:
+    """Write the documents of a corpus without texts, chunk after chunk, so that memory holds the ids of one."""
+    from beirflow.datasets.corpus_reader import DOCUMENTS
+
+    with pq.ParquetWriter(path, DOCUMENTS, use_dictionary=False, write_page_checksum=True) as file:
+        for numbers in chunks:
+            ids = pc.binary_join_element_wise(before_ids, pa.array(numbers).cast(pa.string()), "")
+            texts = pa.nulls(len(ids), pa.large_string()).fill_null("")
+            table = pa.table([ids, texts, pa.nulls(len(ids), pa.int32()).fill_null(0)], schema=DOCUMENTS)
+            file.write_table(table, row_group_size=len(ids))
 
 
 def hits(rng: np.random.Generator, queries: int, size: int, k: int) -> tuple[np.ndarray, np.ndarray]:

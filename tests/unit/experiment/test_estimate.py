@@ -1,5 +1,6 @@
 """What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,25 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
     monkeypatch.setattr("beirflow.experiment.estimate._free", lambda results: 10**9)
     text = estimate(experiment=load_experiment({"keep_archives": False}), results=tmp_path)
     assert "THIS MAY NOT FIT. Set keep_representations: false, or write elsewhere" in text
+
+
+def test_a_collection_that_is_not_here_is_planned_from_its_counts_with_its_bill(tmp_path: Path) -> None:
+    config = {"systems": ["bm25", "contriever", "colbertv2"], "datasets": "msmarco-v2.1-segmented", "device": "cpu"}
+    text = estimate(experiment=load_experiment(config), results=tmp_path)
+    assert "113,520,750" in text
+    assert "Jobs: 1,379 with the summary" in text  # 228 chunks, each represented and searched; the corpus is prepared once
+    assert not re.search("(?i)price|bill", text)
+    experiment = load_experiment(config | {"prices": {"hour": 3600.0, "gigabyte_month": 2.0}})
+    sizes, parts = left_to_do(experiment, tmp_path)
+    seconds = [guessed_seconds(experiment, part, sizes[part.corpus], device_of(experiment)) for part in parts]
+    stored = [2 * part.index / GB for part in parts]
+    assert stored[1] == pytest.approx(2 * 113_520_750 * 768 * 4 / GB, rel=0.01)
+    bill = f"Bill: time {sum(seconds):,.2f}, a month of indexes {sum(stored):,.2f}"
+    text = estimate(experiment=experiment, results=tmp_path)
+    rows = [f"{a:,.2f} +{b:,.2f}\n" for a, b in zip(seconds, stored, strict=True)]
+    assert [each for each in (*rows, bill) if not re.search(each, text)] == []
+    text = estimate(experiment=load_experiment(config | {"prices": {"gigabyte_month": 2.0}}), results=tmp_path)
+    assert f"Bill: a month of indexes {sum(stored):,.2f}" in text
 
 
 def test_a_corpus_of_ones_own_is_as_large_as_its_file(tmp_path: Path, small: Path) -> None:

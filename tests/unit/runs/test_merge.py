@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_files import Documents
 from beirflow.dense.search import search_chunk
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -151,6 +152,15 @@ def test_the_run_does_not_depend_on_blocks(corpus: Corpus, monkeypatch: pytest.M
     monkeypatch.setattr(merge, "RUN_ROWS", block)
     monkeypatch.setattr(merge, "CANDIDATES", block)
     assert rows_of(corpus.run(dealt(list(corpus.documents), 3), 9)) == corpus.brute_force(9)
+
+
+def test_ids_are_read_a_chunk_at_a_time(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a hundred million documents are longer than 2 GiB, which no array of strings holds."""
+    read, arguments = [], corpus.retrieve(dealt(list(corpus.documents), 3), 5)
+    whole = Documents.read
+    monkeypatch.setattr(Documents, "read", lambda file, chunks, *columns: read.append(chunks) or whole(file, chunks, *columns))
+    call(merge.merge_chunks, **arguments)
+    assert read == [[0], [1], [2]]
 
 
 def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:

@@ -13,7 +13,6 @@ from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.own_datasets import names_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
-from beirflow.experiment.datasets import NO_COPY
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -314,8 +313,10 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     if dataset.path is not None and not Path(folder or "").exists():
         what = "a file" if dataset.form else "a folder or a .zip"
         return f"expected {what}, and there is no {Path(folder or '').absolute()}"
-    if folder is None:
-        return NO_COPY.format(name=dataset.whole_row) if dataset.own_copy else None
+    if (
+        folder is None
+    ):  # a dataset of which only the user can have a copy is refused by the rule that reads it: it can be estimated
+        return None
     if sign := re.search(r"[{}<>\n]", folder):
         return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):

@@ -20,7 +20,7 @@ from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
 from beirflow.sources.forms import HubForm
 
-NO_COPY = "{name} may not be redistributed; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
+NO_COPY = "{name} {reason}; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Queries of a job that scores pairs: with a hundred documents each, half an hour of two CPU cores, and seconds of a GPU."""
@@ -104,7 +104,7 @@ class Datasets:
         if isinstance(dataset.form, HubForm):
             return [HUB_DATASET.below(RESULTS).format(dataset=name)]
         if folder is None and dataset.own_copy:
-            raise ConfigError(NO_COPY.format(name=dataset.whole_row))
+            raise ConfigError(NO_COPY.format(name=dataset.whole_row, reason=dataset.own_copy))
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)

@@ -43,6 +43,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
         f"Jobs: {_jobs(parts, sizes):,} with the summary.",
         _hours(parts, preparation, guesses, device),
+        _bill(experiment, parts, (preparation or 0.0) + sum(guesses.get(part, part.seconds or 0.0) for part in parts)),
         f"Disk: at most {_bytes(sum(disk.values()))} more{_by_kind(disk)};"
         f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
         *_measured(experiment, sizes, rates, parts, results, command),
@@ -112,17 +113,18 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
             if not of_row:  # nothing is tuned on it with this system
                 continue
             tokens, seconds = [part.tokens for part in of_row], sum(part.seconds or 0.0 for part in of_row)
-            guess = sum(guesses.get(part, 0.0) for part in of_row)
+            guess, index = sum(guesses.get(part, 0.0) for part in of_row), sum(part.index for part in of_row)
             rows.append(
                 {
                     "system": system,
                     "dataset": row,
                     "done": _share(sum(part.done for part in of_row) / len(of_row)),
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
-                    "index": _bytes(sum(part.index for part in of_row)),
+                    "index": _bytes(index),
                     "jobs": f"{sum(part.jobs for part in of_row):,}",
                     "time": f"{duration(seconds + guess)}{' (guess)' if guess else ''}",
                 }
+                | {f"price of {name}": price for name, price in _prices(experiment, seconds + guess, index).items()}
             )
     return pd.DataFrame(rows).to_string(index=False)
 
@@ -140,6 +142,19 @@ def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Pa
         else ""
     )
     return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}"
+
+
+def _prices(experiment: Experiment, seconds: float, stored: float) -> dict[str, str]:
+    """Return what hours, and bytes kept for a month, cost at the prices of the configuration; nothing without a price."""
+    of_each = {"time": ("hour", seconds / 3600), "a month of indexes": ("gigabyte_month", stored / 1e9)}
+    prices = experiment.config["prices"]
+    return {name: f"{prices[key] * amount:,.2f}" for name, (key, amount) in of_each.items() if key in prices}
+
+
+def _bill(experiment: Experiment, parts: Sequence[Part], seconds: float) -> str:
+    """Describe what all that is left costs; empty without prices."""
+    prices = _prices(experiment, seconds, sum(part.index for part in parts))
+    return f"Bill: {', '.join(f'{name} {price}' for name, price in prices.items())}." if prices else ""
 
 
 def _measured(

@@ -76,7 +76,7 @@ COUNTED = (
 COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
 BEIR = "beir"  # among the citations, which are by dataset otherwise
 
-ENTRY = re.compile(r"^@\w+\{([\w-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
 class Sources(Notes):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
+from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, together, write_record
@@ -16,7 +16,7 @@ from beirflow.files.verified import damaged
 from beirflow.runs.candidates import Candidates, Origin, read_candidates, totals
 from beirflow.runs.ranking import Hits, Ties, rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
-from beirflow.runs.searched import check_one_source, read_every_id
+from beirflow.runs.searched import check_one_source
 
 CANDIDATES = 1 << 24
 """Number of candidates from which on they are cut to the k best; with those of another chunk some 70 bytes each are sorted."""
@@ -33,22 +33,21 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
     start = time.perf_counter()
     inputs = job.digests({path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)})
     query_ids = read_table(corpus.queries_path, ["query_id"])["query_id"].combine_chunks()
-    doc_ids, sizes = read_every_id(corpus.documents_path)
-    if len(candidate_paths) != len(sizes):
-        raise DataError(
-            f"{corpus.documents_path}: {len(sizes)} chunks, but candidates of {len(candidate_paths)}; search all chunks again"
-        )
     chunks = _Chunks(run.system, run.top_k, inputs, job)
-    first_rows = np.cumsum([0, *sizes[:-1]])
-    # The k best of a chunk hold all of its documents that can be among the k best of all: what beats one there beats it here.
-    query, row, score, ranks = _merge_candidates(chunks, candidate_paths, len(query_ids), first_rows, doc_ids)
+    with Documents(corpus.documents_path) as documents:
+        if len(candidate_paths) != len(documents.sizes):
+            found = f"{len(documents.sizes)} chunks, but candidates of {len(candidate_paths)}"
+            raise DataError(f"{corpus.documents_path}: {found}; search all chunks again")
+        # The k best of a chunk hold all of its documents that can be among the k best of all: what beats one there beats it here.
+        (query, row, score, ranks), doc_ids = _merge_candidates(chunks, candidate_paths, len(query_ids), documents)
     # Once all chunks are read: that a source was replaced shows only in the records of two of them.
     places = {(job.results / path).parent for path in chunks.sources}
     check_one_source(chunks.sources, places | {Path(path).parent for path in candidate_paths})
     with run_writer(run.run_path) as write:
         for start_row in range(0, len(query), RUN_ROWS):
             part = slice(start_row, start_row + RUN_ROWS)
-            write(query_ids.take(pa.array(query[part])), doc_ids.take(pa.array(row[part])), score[part], ranks[part])
+            ids = doc_ids.take(pa.array(row[part])).cast(pa.string())
+            write(query_ids.take(pa.array(query[part])), ids, score[part], ranks[part])
     sources = list(chunks.sources.values())
     seconds = {**totals(sources, "seconds"), "search": chunks.seconds}
     write_record(
@@ -116,23 +115,37 @@ class _Chunks:
 
 
 def _merge_candidates(
-    chunks: _Chunks, paths: Sequence[str], queries: int, first_rows: np.ndarray, doc_ids: pa.Array
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the k best of each query: query, row in the corpus, score and rank, sorted by query and rank.
+    chunks: _Chunks, paths: Sequence[str], queries: int, documents: Documents
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], pa.Array]:
+    """Return the k best of each query: query, place of the id, score and rank, sorted by query and rank; and these ids.
 
     Candidates are cut to the k best whenever many have been read, so that memory does not grow with the number of chunks; from
-    then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk.
+    then on only those are kept that score at least as high as the k-th, which leaves fewer from each chunk. Ids are read with
+    their chunk and kept with its candidates: those of a hundred million documents take gigabytes.
     """
     k = chunks.top_k
     parts: list[Hits] = []
+    ids: list[pa.Array] = []
     least = np.full(queries, -np.inf, np.float32)
-    for first_row, candidates in zip(first_rows, map(chunks.read, paths), strict=True):
+    for chunk, candidates in enumerate(map(chunks.read, paths)):
         # Equal scores stay too: their ids decide at the cut.
         may_stay = candidates.score >= least[candidates.query]
-        rows = (candidates.row[may_stay] + first_row).astype(np.int32)
-        parts.append((candidates.query[may_stay], rows, candidates.score[may_stay]))
+        # Columns that are longer than 2 GiB need large strings.
+        of_chunk = documents.read([chunk], ["doc_id"])["doc_id"].combine_chunks().cast(pa.large_string())
+        places, kept = _renumber(candidates.row[may_stay], of_chunk)
+        parts.append((candidates.query[may_stay], (places + sum(map(len, ids))).astype(np.int32), candidates.score[may_stay]))
+        ids.append(kept)
         if sum(len(part[0]) for part in parts) > CANDIDATES:
-            query, row, score, ranks = rank_hits(parts, doc_ids, k, chunks.ties)
-            parts = [(query, row, score)]
+            query, place, score, ranks = rank_hits(parts, pa.concat_arrays(ids), k, chunks.ties)
+            place, kept = _renumber(place, pa.concat_arrays(ids))
+            parts, ids = [(query, place, score)], [kept]
             least[query[ranks == k]] = score[ranks == k]
-    return rank_hits(parts, doc_ids, k, chunks.ties)
+    all_ids = pa.concat_arrays(ids)
+    return rank_hits(parts, all_ids, k, chunks.ties), all_ids
+
+
+def _renumber(rows: np.ndarray, ids: pa.Array) -> tuple[np.ndarray, pa.Array]:
+    """Return the ids that some rows name, each once and in their order, and the place of each row's id among them."""
+    is_named = np.zeros(len(ids), bool)
+    is_named[rows] = True
+    return (np.cumsum(is_named, dtype=np.int32) - 1)[rows], ids.filter(pa.array(is_named))
