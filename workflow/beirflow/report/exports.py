@@ -12,16 +12,7 @@ from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import atomic_path
-from beirflow.report.leaderboard import (
-    TRUSTED,
-    kind_tables,
-    leaderboard,
-    notes,
-    published_table,
-    ranks_table,
-    significance_marks,
-    uncertainty_table,
-)
+from beirflow.report import leaderboard as boards
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
@@ -64,11 +55,13 @@ def export_tables(
     measures, sources = main_measures(summary), Sources()
     by_measure = {}
     for measure in measures:
-        marks = significance_marks(comparison, measure, baseline)
-        sentences = notes(summary, bool(marks), baseline, uncertainty) + ([TRUSTED] if references is not None else [])
-        by_measure[measure] = leaderboard(summary, measure, marks, references), sentences
-    kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
-    published = published_table(summary, measures[0], sources)
+        marks = boards.significance_marks(comparison, measure, baseline)
+        sentences = boards.notes(summary, bool(marks), baseline, uncertainty) + (
+            [boards.TRUSTED] if references is not None else []
+        )
+        by_measure[measure] = boards.leaderboard(summary, measure, marks, references), sentences
+    kinds = {table.name: (table, over) for table, over in boards.kind_tables(summary, measures[0])}
+    published = boards.published_table(summary, measures[0], sources)
     tables = {
         "leaderboard": by_measure[measures[0]],
         "recall": by_measure.get(PUBLISHED[1], (None, [])),
@@ -76,9 +69,9 @@ def export_tables(
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),
         "holes": (holes_table(summary), []),
-        "ranks": (ranks_table(uncertainty, measures[0]), []),
+        "ranks": (boards.ranks_table(uncertainty, measures[0]), []),
         "significance": (significance_table(comparison), []),
-        "uncertainty": (uncertainty_table(uncertainty), []),
+        "uncertainty": (boards.uncertainty_table(uncertainty), []),
         "systems": (systems_table(read_named_csv(systems_path)), []),
         "datasets": (datasets_table(summary), []),
     }
