@@ -11,7 +11,7 @@ from pathlib import Path
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 from beirflow.report import leaderboard as boards
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
@@ -76,8 +76,7 @@ def export_tables(
         "datasets": (datasets_table(summary), []),
     }
     write_tables(tables, str(results))
-    with atomic_path(Path(results, CITATIONS())) as partial:
-        partial.write_text(bibtex(summary["dataset"]) or "% no dataset of the catalogue\n", encoding="utf-8")
+    write_text(Path(results, CITATIONS()), bibtex(summary["dataset"]) or "% no dataset of the catalogue\n")
 
 
 def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
@@ -87,8 +86,7 @@ def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folde
         lines = "".join(f"- {markdown(line)}\n" for line in sentences)
         for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
         for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
-            with atomic_path(Path(folder, pattern(table=name))) as partial:
-                partial.write_text(text, encoding="utf-8")
+            write_text(Path(folder, pattern(table=name)), text)
 
 
 def as_latex(table: Table) -> str:
