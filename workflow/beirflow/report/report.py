@@ -42,6 +42,7 @@ class ReportFiles:
     inspection_paths: Sequence[str]
     comparison_path: str
     uncertainty_path: str
+    nanobeir_path: str
     costs_path: str
     systems_path: str
     figure_paths: Sequence[str]
@@ -59,7 +60,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(record["system"] for record in means)), tables.Sources()
     comparison, measures = read_named_csv(files.comparison_path), tables.main_measures(summary)
-    uncertainty = read_named_csv(files.uncertainty_path)
+    uncertainty, nanobeir = read_named_csv(files.uncertainty_path), read_named_csv(files.nanobeir_path)
     marks = {measure: boards.significance_marks(comparison, measure, baseline) for measure in measures}
     published = [boards.published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
@@ -68,7 +69,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     results = []
     for measure in measures:
         results += [boards.leaderboard(summary, measure, marks[measure], references)]
-        results += [ranks] if (ranks := boards.ranks_table(uncertainty, measure)) else []
+        results += filter(None, [boards.ranks_table(uncertainty, measure), boards.nanobeir_table(nanobeir, measure)])
     results += [own] if (own := boards.own_leaderboard(summary, measures[0])) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
@@ -105,7 +106,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    data = files.comparison_path, files.uncertainty_path, files.costs_path, files.systems_path
+    data = files.comparison_path, files.uncertainty_path, files.nanobeir_path, files.costs_path, files.systems_path
     shown = [*files.inspection_paths, *files.matches_paths, *data, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths, *filter(None, [files.references_path])]
