@@ -14,19 +14,7 @@ from beir_writer import Judgements, write_beir
 from beirflow.datasets.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.expansions.given import read_given
-from beirflow.files.layout import (
-    CANDIDATES,
-    DOCUMENTS,
-    EXPANSION,
-    METRICS,
-    PER_QUERY,
-    POSTINGS,
-    QRELS,
-    QUERIES,
-    RUN,
-    RUN_RECORD,
-    STATISTICS,
-)
+from beirflow.files import layout
 from beirflow.files.records import Job, read_json
 from beirflow.lexical.index import Index
 from beirflow.lexical.index_chunk import index_chunk
@@ -68,8 +56,8 @@ class LexicalResults:
             split="test",
             chunks=self.chunks,
             expected={"documents": len(corpus), "queries": None, "files": {}},
-            documents_path=self.path(DOCUMENTS),
-            queries_path=self.path(QUERIES),
+            documents_path=self.path(layout.DOCUMENTS),
+            queries_path=self.path(layout.QUERIES),
             job=self.job("prepare_corpus"),
         )
 
@@ -94,9 +82,9 @@ class LexicalResults:
 
     def index(self, chunk: int, index: Index = PLAIN, threads: int = 1, postings_of: Index | None = None) -> str:
         """Write the postings of a chunk, or those of another index in their place; gives their path."""
-        path, index = self.path(POSTINGS, analyzer=index.name, chunk=chunk), postings_of or index
+        path, index = self.path(layout.POSTINGS, analyzer=index.name, chunk=chunk), postings_of or index
         index_chunk(
-            documents_path=self.path(DOCUMENTS),
+            documents_path=self.path(layout.DOCUMENTS),
             chunk=chunk,
             index=index,
             expansion_path=self.expansion_of(index, chunk),
@@ -117,21 +105,21 @@ class LexicalResults:
             read_given(
                 given=settings.added,
                 source_path=str(source),
-                documents_path=self.path(DOCUMENTS),
+                documents_path=self.path(layout.DOCUMENTS),
                 chunk=chunk,
-                output_path=self.path(EXPANSION, expansion=settings.added.name, chunk=chunk),
+                output_path=self.path(layout.EXPANSION, expansion=settings.added.name, chunk=chunk),
                 job=self.job("read_given"),
             )
         return self
 
     def expansion_of(self, index: Index, chunk: int) -> str | None:
         """The file of what is added to the documents of a chunk."""
-        return self.path(EXPANSION, expansion=index.expansion, chunk=chunk) if index.expansion else None
+        return self.path(layout.EXPANSION, expansion=index.expansion, chunk=chunk) if index.expansion else None
 
     def sum(self, index: Index = PLAIN, postings_of: Index | None = None) -> str:
         """Write the statistics of all chunks, or those of another index in their place; gives their path."""
-        path = self.path(STATISTICS, analyzer=index.name)
-        postings = [self.path(POSTINGS, analyzer=index.name, chunk=chunk) for chunk in range(self.chunks)]
+        path = self.path(layout.STATISTICS, analyzer=index.name)
+        postings = [self.path(layout.POSTINGS, analyzer=index.name, chunk=chunk) for chunk in range(self.chunks)]
         index = postings_of or index
         sum_statistics(postings_paths=postings, index=index, output_path=path, job=self.job("sum_statistics"))
         return path
@@ -145,16 +133,16 @@ class LexicalResults:
 
     def search(self, settings: LexicalSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         """Write the candidates of a chunk; gives their path."""
-        path = self.path(CANDIDATES, system=settings.name, chunk=chunk)
+        path = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk)
         call(
             search_index,
             settings=settings,
             system=settings.name,
-            queries_path=self.path(QUERIES),
-            documents_path=self.path(DOCUMENTS),
+            queries_path=self.path(layout.QUERIES),
+            documents_path=self.path(layout.DOCUMENTS),
             chunk=chunk,
-            postings_path=self.path(POSTINGS, analyzer=settings.index.name, chunk=chunk),
-            statistics_path=self.path(STATISTICS, analyzer=settings.index.name),
+            postings_path=self.path(layout.POSTINGS, analyzer=settings.index.name, chunk=chunk),
+            statistics_path=self.path(layout.STATISTICS, analyzer=settings.index.name),
             expansion_path=self.expansion_of(settings.index, chunk),
             output_path=path,
             top_k=self.top_k,
@@ -170,15 +158,15 @@ class LexicalResults:
             merge_chunks,
             system=system,
             dataset=DATASET,
-            candidate_paths=[self.path(CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
-            queries_path=self.path(QUERIES),
-            documents_path=self.path(DOCUMENTS),
+            candidate_paths=[self.path(layout.CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
+            queries_path=self.path(layout.QUERIES),
+            documents_path=self.path(layout.DOCUMENTS),
             top_k=self.top_k,
-            run_path=self.path(RUN, system=system),
-            record_path=self.path(RUN_RECORD, system=system),
+            run_path=self.path(layout.RUN, system=system),
+            record_path=self.path(layout.RUN_RECORD, system=system),
             job=self.job("merge_chunks"),
         )
-        return Path(self.path(RUN, system=system))
+        return Path(self.path(layout.RUN, system=system))
 
     def run(self, settings: LexicalSettings, *, drop: bool = True, threads: int = 1) -> Path:
         """Search all chunks and merge what is found; gives the path of the run."""
@@ -192,14 +180,14 @@ class LexicalResults:
         call(
             evaluate_run,
             **names,
-            run_path=self.path(RUN, **names),
-            qrels_path=self.path(QRELS),
+            run_path=self.path(layout.RUN, **names),
+            qrels_path=self.path(layout.QRELS),
             cutoffs=cutoffs,
-            per_query_path=self.path(PER_QUERY, **names),
-            means_path=self.path(METRICS, **names),
+            per_query_path=self.path(layout.PER_QUERY, **names),
+            means_path=self.path(layout.METRICS, **names),
             job=self.job("evaluate_run"),
         )
-        return self.record(METRICS, **names)
+        return self.record(layout.METRICS, **names)
 
 
 def rows_of(run: str | Path) -> list[Row]:

@@ -5,18 +5,7 @@ from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from beirflow.files.layout import (
-    CANDIDATES,
-    DOCUMENTS,
-    EXPANSION,
-    MODEL,
-    QUERIES,
-    QUERY_TOKEN_VECTORS,
-    QUERY_WEIGHTS,
-    TERM_WEIGHTS,
-    TOKEN_VECTORS,
-    Pattern,
-)
+from beirflow.files import layout
 from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
 from beirflow.late.search import search_tokens
 from beirflow.late.settings import LateSettings
@@ -45,8 +34,8 @@ def pairs_of(rows: Sequence[Row], queries: Mapping[str, str], corpus: Sequence[D
 class ModelResults(LexicalResults, Generic[SettingsT]):
     """A corpus of one dataset, prepared as for a lexical system; each step of a system with a model is a method."""
 
-    of_chunk: Pattern
-    of_queries: Pattern
+    of_chunk: layout.Pattern
+    of_queries: layout.Pattern
 
     def fetch(self, settings: SettingsT) -> str:
         """Write the record of the model; gives its path."""
@@ -82,11 +71,11 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
     def searched(self, system: str, chunk: int, *, drop: bool, threads: int) -> dict[str, Any]:
         """What the search of a chunk is told in each family."""
         return {
-            "queries_path": self.path(QUERIES),
-            "documents_path": self.path(DOCUMENTS),
-            "model_path": self.path(MODEL, system=system),
+            "queries_path": self.path(layout.QUERIES),
+            "documents_path": self.path(layout.DOCUMENTS),
+            "model_path": self.path(layout.MODEL, system=system),
             "chunk": chunk,
-            "output_path": self.path(CANDIDATES, system=system, chunk=chunk),
+            "output_path": self.path(layout.CANDIDATES, system=system, chunk=chunk),
             "top_k": self.top_k,
             "drop_self_matches": drop,
             "job": self.job("search"),
@@ -97,19 +86,19 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
 class LateResults(ModelResults[LateSettings]):
     """Those of late interaction."""
 
-    of_chunk, of_queries = TOKEN_VECTORS, QUERY_TOKEN_VECTORS
+    of_chunk, of_queries = layout.TOKEN_VECTORS, layout.QUERY_TOKEN_VECTORS
 
     def fetch(self, settings: LateSettings) -> str:
-        path = self.path(MODEL, system=settings.name)
+        path = self.path(layout.MODEL, system=settings.name)
         fetch_model(system=settings, said=None, output_path=path, job=self.job("fetch_model"))
         return path
 
     def make(self, settings: LateSettings, chunk: int | None = None, **how: Any) -> str:
-        path, model = self.place(settings.name, chunk), self.path(MODEL, system=settings.name)
+        path, model = self.place(settings.name, chunk), self.path(layout.MODEL, system=settings.name)
         encoding = TokenEncoding(settings.for_dataset(DATASET), model, **{**COMPUTING, **how})
-        write = partial(encode_query_tokens, queries_path=self.path(QUERIES))
+        write = partial(encode_query_tokens, queries_path=self.path(layout.QUERIES))
         if chunk is not None:
-            write = partial(encode_tokens, documents_path=self.path(DOCUMENTS), chunk=chunk)
+            write = partial(encode_tokens, documents_path=self.path(layout.DOCUMENTS), chunk=chunk)
         write(output_path=path, encoding=encoding, job=self.job("encode_tokens"))
         return path
 
@@ -123,24 +112,24 @@ class LateResults(ModelResults[LateSettings]):
 class SparseResults(ModelResults[SparseSettings]):
     """Those of a sparse system."""
 
-    of_chunk, of_queries = TERM_WEIGHTS, QUERY_WEIGHTS
+    of_chunk, of_queries = layout.TERM_WEIGHTS, layout.QUERY_WEIGHTS
 
     def added_to(self, settings: SparseSettings, chunk: int) -> str | None:
         """The file of what is added to the documents of a chunk."""
-        return self.path(EXPANSION, expansion=settings.added.name, chunk=chunk) if settings.added else None
+        return self.path(layout.EXPANSION, expansion=settings.added.name, chunk=chunk) if settings.added else None
 
     def fetch(self, settings: SparseSettings) -> str:
-        path = self.path(MODEL, system=settings.name)
+        path = self.path(layout.MODEL, system=settings.name)
         fetch_sparse_model(settings=settings, output_path=path, job=self.job("fetch_sparse_model"))
         return path
 
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
-        path, model = self.place(settings.name, chunk), self.path(MODEL, system=settings.name)
+        path, model = self.place(settings.name, chunk), self.path(layout.MODEL, system=settings.name)
         weighing = Weighing(settings, model, **{**COMPUTING, **how})
-        write = partial(weigh_queries, queries_path=self.path(QUERIES))
+        write = partial(weigh_queries, queries_path=self.path(layout.QUERIES))
         if chunk is not None:
             added = self.added_to(settings, chunk)
-            write = partial(weigh_chunk, documents_path=self.path(DOCUMENTS), chunk=chunk, expansion_path=added)
+            write = partial(weigh_chunk, documents_path=self.path(layout.DOCUMENTS), chunk=chunk, expansion_path=added)
         write(output_path=path, weighing=weighing, job=self.job("weigh"))
         return path
 

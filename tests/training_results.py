@@ -9,19 +9,7 @@ from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.dense.search import search_chunk
 from beirflow.expansions.making import Making
 from beirflow.expansions.writer import write_queries
-from beirflow.files.layout import (
-    CANDIDATES,
-    CHUNK_VECTORS,
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_MODEL,
-    MODEL,
-    QUERIES,
-    QUERY_VECTORS,
-    RUN_RECORD,
-    TRAINED_MODEL,
-    TRAINED_MODEL_RECORD,
-)
+from beirflow.files import layout
 from beirflow.files.records import read_json
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
@@ -51,54 +39,56 @@ class TrainingResults(LexicalResults):
 
     def queries(self, chunk: int) -> str:
         """The file of the queries of a chunk."""
-        return self.path(EXPANSION, expansion=self.training.written.name, chunk=chunk)
+        return self.path(layout.EXPANSION, expansion=self.training.written.name, chunk=chunk)
 
     def write(self) -> None:
         """Write queries for all chunks, and find the encoder."""
         wanted = self.training.written
-        model = self.path(EXPANSION_MODEL, expansion=wanted.name)
+        model = self.path(layout.EXPANSION_MODEL, expansion=wanted.name)
         fetch_model(system=wanted.as_model(), said=None, output_path=model, job=self.job("fetch_expansion_model"))
         making = Making(wanted, model, precision="float32", device="cpu", token_budget=400)
         for chunk in range(self.chunks):
-            where = {"documents_path": self.path(DOCUMENTS), "output_path": self.queries(chunk)}
+            where = {"documents_path": self.path(layout.DOCUMENTS), "output_path": self.queries(chunk)}
             write_queries(making=making, chunk=chunk, job=self.job("write_queries"), **where)
-        said, base = ["pooling", "similarity"], self.of_system(MODEL)
+        said, base = ["pooling", "similarity"], self.of_system(layout.MODEL)
         fetch_model(system=self.encoder, said=said, output_path=base, job=self.job("fetch_model"))
 
     def train(self, precision: str = "float32", similarity: str = "cosine") -> Path:
         """Train the encoder; gives its folder."""
         train_encoder(
-            base=Computing(self.encoder, self.of_system(MODEL), precision=precision, device="cpu"),
+            base=Computing(self.encoder, self.of_system(layout.MODEL), precision=precision, device="cpu"),
             similarity=similarity,
             training=self.training,
-            documents_path=self.path(DOCUMENTS),
+            documents_path=self.path(layout.DOCUMENTS),
             query_paths=[self.queries(chunk) for chunk in range(self.chunks)],
-            output_path=self.of_system(TRAINED_MODEL),
-            record_path=self.of_system(TRAINED_MODEL_RECORD),
+            output_path=self.of_system(layout.TRAINED_MODEL),
+            record_path=self.of_system(layout.TRAINED_MODEL_RECORD),
             job=self.job("train_encoder"),
         )
-        return Path(self.of_system(TRAINED_MODEL))
+        return Path(self.of_system(layout.TRAINED_MODEL))
 
     def search_trained(self, similarity: str = "cosine") -> dict[str, Any]:
         """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
-        record = self.of_system(TRAINED_MODEL_RECORD)
+        record = self.of_system(layout.TRAINED_MODEL_RECORD)
         settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
-        encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(QUERY_VECTORS)
-        encode_queries(queries_path=self.path(QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries"))
+        encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(layout.QUERY_VECTORS)
+        encode_queries(
+            queries_path=self.path(layout.QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries")
+        )
         for chunk in range(self.chunks):
-            vectors = self.of_system(CHUNK_VECTORS, chunk=chunk)
-            where = {"documents_path": self.path(DOCUMENTS), "chunk": chunk, "output_path": vectors}
+            vectors = self.of_system(layout.CHUNK_VECTORS, chunk=chunk)
+            where = {"documents_path": self.path(layout.DOCUMENTS), "chunk": chunk, "output_path": vectors}
             encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
             call(
                 search_chunk,
                 system=SYSTEM,
-                queries_path=self.path(QUERIES),
-                documents_path=self.path(DOCUMENTS),
+                queries_path=self.path(layout.QUERIES),
+                documents_path=self.path(layout.DOCUMENTS),
                 model_path=record,
                 chunk=chunk,
                 query_vectors_path=queries,
                 chunk_vectors_path=vectors,
-                output_path=self.of_system(CANDIDATES, chunk=chunk),
+                output_path=self.of_system(layout.CANDIDATES, chunk=chunk),
                 similarity=similarity,
                 top_k=self.top_k,
                 drop_self_matches=True,
@@ -106,8 +96,8 @@ class TrainingResults(LexicalResults):
                 device="cpu",
             )
         self.merge(SYSTEM)
-        return self.record(RUN_RECORD, system=SYSTEM)
+        return self.record(layout.RUN_RECORD, system=SYSTEM)
 
     def trained(self) -> dict[str, Any]:
         """The record of the trained encoder."""
-        return read_json(self.of_system(TRAINED_MODEL_RECORD))
+        return read_json(self.of_system(layout.TRAINED_MODEL_RECORD))

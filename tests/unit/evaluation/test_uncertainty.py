@@ -6,17 +6,8 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from beirflow.evaluation import uncertainty
 from beirflow.evaluation.paired_tests import detectable_difference
-from beirflow.evaluation.uncertainty import (
-    COLUMNS,
-    DRAWN,
-    FEWEST_DATASETS,
-    group_letters,
-    letter,
-    resampled_datasets,
-    resampled_means,
-    uncertainty_table,
-)
 from scipy import stats
 
 SIZES = {"plain": 40, "stack-a": 5, "stack-b": 30}
@@ -48,7 +39,7 @@ def comparison(of: Mapping[tuple[str, str], np.ndarray], rows: Mapping[str, list
 @pytest.fixture(scope="module")
 def made() -> pd.DataFrame:
     of = values(SIZES)
-    return uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+    return uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
 
 
 def row_of(table: pd.DataFrame, dataset: str, system: str) -> pd.Series:
@@ -56,14 +47,14 @@ def row_of(table: pd.DataFrame, dataset: str, system: str) -> pd.Series:
 
 
 def test_every_system_has_a_row_on_every_dataset_and_in_every_mean(made: pd.DataFrame) -> None:
-    assert tuple(made.columns) == COLUMNS
+    assert tuple(made.columns) == uncertainty.COLUMNS
     names = [(row, system) for row in (*ROWS, LABEL) for system in SYSTEMS]
     assert list(zip(made["dataset"], made["system"], strict=True)) == names
     of = values(SIZES)
-    again = uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+    again = uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
     pd.testing.assert_frame_equal(again, made)
     # The draws of one dataset depend on no other.
-    alone = uncertainty_table({"NDCG@10": of}, {"plain": ["plain"]}, {}, comparison(of, {"plain": ["plain"]}))
+    alone = uncertainty.uncertainty_table({"NDCG@10": of}, {"plain": ["plain"]}, {}, comparison(of, {"plain": ["plain"]}))
     pd.testing.assert_frame_equal(alone, made[made["dataset"] == "plain"])
 
 
@@ -87,11 +78,13 @@ def test_forums_and_datasets_count_alike_and_each_is_drawn_by_itself(made: pd.Da
 
 def test_the_probability_to_be_first_is_that_of_all_draws() -> None:
     pair = {("a", "d"): np.array([0.9, 0.1, 0.5]), ("b", "d"): np.array([0.4, 0.2, 0.55])}
-    table = uncertainty_table({"M": pair}, {"d": ["d"]}, {}, pd.DataFrame({"dataset": ["d"], "measure": ["M"], "p": [1.0]}))
+    table = uncertainty.uncertainty_table(
+        {"M": pair}, {"d": ["d"]}, {}, pd.DataFrame({"dataset": ["d"], "measure": ["M"], "p": [1.0]})
+    )
     differences = pair["a", "d"] - pair["b", "d"]
     sums = [sum(differences[list(places)]) for places in product(range(3), repeat=3)]
     exact = np.mean([(total > 1e-12) + (abs(total) < 1e-12) / 2 for total in sums])
-    assert table["first"].tolist() == pytest.approx([exact, 1 - exact], abs=4 * np.sqrt(exact * (1 - exact) / DRAWN))
+    assert table["first"].tolist() == pytest.approx([exact, 1 - exact], abs=4 * np.sqrt(exact * (1 - exact) / uncertainty.DRAWN))
     assert table["first"].sum() == pytest.approx(1, abs=2e-6)
     assert table[["rank", "rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1, 2], [2, 1, 2]]
 
@@ -103,7 +96,7 @@ def test_ranks_and_groups_follow_the_tests(made: pd.DataFrame) -> None:
     assert not letters["poor"] & letters["good"]
     # Nothing is told apart if no test does it.
     alike = comparison(values(SIZES), ROWS).assign(p=1.0)
-    table = uncertainty_table({"NDCG@10": values(SIZES)}, ROWS, {}, alike)
+    table = uncertainty.uncertainty_table({"NDCG@10": values(SIZES)}, ROWS, {}, alike)
     assert set(table["groups"]) == {"a"}
 
 
@@ -112,19 +105,19 @@ def test_two_share_a_letter_exactly_if_they_are_not_told_apart(count: int) -> No
     pick = np.random.default_rng(count)
     for share in (0.0, 0.3, 0.7, 1.0):
         apart = {pair for pair in combinations(range(count), 2) if pick.random() < share}
-        letters = [set(text.split()) for text in group_letters(pick.permutation(count).tolist(), apart)]
+        letters = [set(text.split()) for text in uncertainty.group_letters(pick.permutation(count).tolist(), apart)]
         assert all(letters)
         assert {pair for pair in combinations(range(count), 2) if not letters[pair[0]] & letters[pair[1]]} == apart
-    assert group_letters([2, 0, 1], {(1, 2)}) == ["a b", "b", "a"]
-    assert [letter(number) for number in (0, 25, 26, 52)] == ["a", "z", "aa", "ba"]
+    assert uncertainty.group_letters([2, 0, 1], {(1, 2)}) == ["a b", "b", "a"]
+    assert [uncertainty.letter(number) for number in (0, 25, 26, 52)] == ["a", "z", "aa", "ba"]
 
 
 def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> None:
-    rows = {f"d{number}": 60 for number in range(FEWEST_DATASETS)}
+    rows = {f"d{number}": 60 for number in range(uncertainty.FEWEST_DATASETS)}
     shift = dict(zip(rows, (-0.4, -0.2, 0.0, 0.2, 0.4), strict=True))
     of = {(system, row): each + shift[row] for (system, row), each in values(rows).items()}
     alone = {row: [row] for row in rows}
-    table = uncertainty_table({"NDCG@10": of}, alone, {"mean of 5": list(rows)}, comparison(of, alone))
+    table = uncertainty.uncertainty_table({"NDCG@10": of}, alone, {"mean of 5": list(rows)}, comparison(of, alone))
     means = table[table["dataset"] == "mean of 5"]
     assert means["resampled"].tolist() == ["queries"] * 3 + ["datasets and queries"] * 3
     queries, datasets = (
@@ -139,7 +132,7 @@ def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> Non
 
 def test_a_single_system_has_intervals_and_nothing_to_be_compared_with() -> None:
     of = {key: each for key, each in values(SIZES).items() if key[0] == "fair"}
-    table = uncertainty_table(
+    table = uncertainty.uncertainty_table(
         {"NDCG@10": of}, ROWS, {}, comparison(values(SIZES), {}).reindex(columns=["dataset", "measure", "p"])
     )
     assert (table["low"] < table["mean"]).all()
@@ -166,9 +159,9 @@ def test_what_is_detectable_is_the_median_over_pairs_and_found_in_four_of_five_e
 
 
 def test_queries_and_datasets_are_drawn_with_replacement() -> None:
-    means = resampled_means(np.array([[0.0, 1.0], [1.0, 0.0]]), "d")
-    assert means.shape == (DRAWN, 2)
-    assert means.sum(axis=1).tolist() == [1.0] * DRAWN  # the same queries for both columns
+    means = uncertainty.resampled_means(np.array([[0.0, 1.0], [1.0, 0.0]]), "d")
+    assert means.shape == (uncertainty.DRAWN, 2)
+    assert means.sum(axis=1).tolist() == [1.0] * uncertainty.DRAWN  # the same queries for both columns
     assert [np.mean(means[:, 0] == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
-    datasets = resampled_datasets(np.stack([np.zeros((DRAWN, 1)), np.ones((DRAWN, 1))]), "m")
+    datasets = uncertainty.resampled_datasets(np.stack([np.zeros((uncertainty.DRAWN, 1)), np.ones((uncertainty.DRAWN, 1))]), "m")
     assert [np.mean(datasets == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)

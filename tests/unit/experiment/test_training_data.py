@@ -93,10 +93,7 @@ def test_ranks_are_over_datasets_that_are_unseen_and_independent() -> None:
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        (
-            {"datasets": {"nfcorpsu": "train"}},
-            "trained_on.datasets.nfcorpsu: found 'nfcorpsu'; did you mean 'nfcorpus'?",
-        ),
+        ({"datasets": {"nfcorpsu": "train"}}, "trained_on.datasets.nfcorpsu: found 'nfcorpsu'; did you mean 'nfcorpus'?"),
         ({"datasets": {"nfcorpsu": "train"}}, "others; name other training data in `source`"),
         ({"datasets": {"scifact.train": "train"}}, "trained_on.datasets.scifact.train: found 'scifact.train'"),
         ({"datasets": {"nq": "no"}}, "trained_on.datasets.nq: found 'no'"),

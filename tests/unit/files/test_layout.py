@@ -5,23 +5,12 @@ from pathlib import Path
 
 import pytest
 from beirflow.files import layout
-from beirflow.files.layout import (
-    CHUNK_VECTORS,
-    FOR_READING,
-    METRICS,
-    NAME,
-    RUN,
-    SUMMARY,
-    Pattern,
-    is_for_reading,
-    is_safe,
-    record_of,
-)
+from beirflow.files import layout as layouts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
-NAMES = st.from_regex(NAME, fullmatch=True)
+PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, layouts.Pattern)}
+NAMES = st.from_regex(layouts.NAME, fullmatch=True)
 UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é", "a\\b", "a:b", "{dataset}", "*"]
 """What no name of a system or a dataset may be."""
 
@@ -37,17 +26,17 @@ EXAMPLES = {
 }
 
 
-def names_of(pattern: Pattern) -> list[str]:
+def names_of(pattern: layouts.Pattern) -> list[str]:
     return re.findall(r"\{(\w+)\}", pattern)
 
 
 def test_a_pattern_is_filled_in() -> None:
-    assert RUN(system="bm25", dataset="scifact") == "runs/bm25/scifact.parquet"
+    assert layouts.RUN(system="bm25", dataset="scifact") == "runs/bm25/scifact.parquet"
     assert layout.CANDIDATES(system="a", dataset="b-c", chunk=12) == "candidates/a/b-c/chunk-12.npz"
     assert layout.LOG(job="encode_chunk/a/b/chunk-3") == "logs/encode_chunk/a/b/chunk-3.log"
-    assert type(SUMMARY()) is str
+    assert type(layouts.SUMMARY()) is str
     with pytest.raises(KeyError):
-        RUN(system="bm25")
+        layouts.RUN(system="bm25")
 
 
 @settings(max_examples=10)  # each of all patterns
@@ -60,11 +49,11 @@ def test_the_names_in_a_path_are_those_it_was_made_of(data: st.DataObject) -> No
 
 
 OTHER_PATHS = {
-    RUN: ["runs/a/b.json", "runs/a.parquet", "runs/a/b/c.parquet", "more/runs/a/b.parquet", "/runs/a/b.parquet"],
-    METRICS: ["metrics/a/b.json\n", "metrics/a/b.json.bak", "metrics/a/bXjson"],
+    layouts.RUN: ["runs/a/b.json", "runs/a.parquet", "runs/a/b/c.parquet", "more/runs/a/b.parquet", "/runs/a/b.parquet"],
+    layouts.METRICS: ["metrics/a/b.json\n", "metrics/a/b.json.bak", "metrics/a/bXjson"],
     layout.DOCUMENTS: ["corpora/a/queries.parquet"],
-    CHUNK_VECTORS: [f"embeddings/a/b/chunk-{chunk}.npy" for chunk in ("one", "", "-1")],
-    SUMMARY: ["summaryXcsv", ""],
+    layouts.CHUNK_VECTORS: [f"embeddings/a/b/chunk-{chunk}.npy" for chunk in ("one", "", "-1")],
+    layouts.SUMMARY: ["summaryXcsv", ""],
 }
 
 
@@ -72,21 +61,21 @@ def test_other_paths_and_unsafe_names_are_not_matched() -> None:
     for pattern, paths in OTHER_PATHS.items():
         assert [path for path in paths if pattern.names_in(path) is not None] == []
     for name in UNSAFE:
-        assert RUN.names_in(RUN(system=name, dataset="b")) is None, name
-        assert METRICS.names_in(METRICS(system="a", dataset=name)) is None, name
+        assert layouts.RUN.names_in(layouts.RUN(system=name, dataset="b")) is None, name
+        assert layouts.METRICS.names_in(layouts.METRICS(system="a", dataset=name)) is None, name
         assert layout.INSPECTION.names_in(layout.INSPECTION(dataset=name)) is None, name
 
 
 def test_a_pattern_is_plain_text_to_snakemake() -> None:
     """Snakemake calls what can be called, and fills in what stands in braces."""
-    found = CHUNK_VECTORS.below("<results>")
+    found = layouts.CHUNK_VECTORS.below("<results>")
     assert found == "<results>/embeddings/{system}/{dataset}/chunk-{chunk}.npy"
     assert not callable(found)
 
 
 def test_what_is_made_for_people_is_for_reading() -> None:
-    paths = [*(pattern(**EXAMPLES) for pattern in FOR_READING), "code/workflow/beirflow/files/layout.py"]
-    assert [path for path in paths if not is_for_reading(path)] == []
+    paths = [*(pattern(**EXAMPLES) for pattern in layouts.FOR_READING), "code/workflow/beirflow/files/layout.py"]
+    assert [path for path in paths if not layouts.is_for_reading(path)] == []
 
 
 READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_RECORD", "TREC_RUN", "METRICS", "PER_QUERY"]
@@ -95,7 +84,7 @@ READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_REC
 def test_what_a_result_depends_on_is_not_for_reading() -> None:
     paths = [
         *(PATTERNS[name](system="a", dataset="b", chunk=0) for name in READ_ON),
-        *(SUMMARY(), layout.MANIFEST(), layout.LOG(job="report"), layout.BENCHMARK(job="report")),
+        *(layouts.SUMMARY(), layout.MANIFEST(), layout.LOG(job="report"), layout.BENCHMARK(job="report")),
         *(
             "",
             "code",
@@ -107,32 +96,32 @@ def test_what_a_result_depends_on_is_not_for_reading() -> None:
             f"x/{layout.COST}",
         ),
     ]
-    assert [path for path in paths if is_for_reading(path)] == []
+    assert [path for path in paths if layouts.is_for_reading(path)] == []
 
 
 @given(parts=st.lists(NAMES, min_size=1, max_size=4))
 def test_paths_of_results_and_names_below_them_are_safe(parts: list[str]) -> None:
-    assert is_safe("/".join(parts))
-    assert all(is_safe(pattern(**dict.fromkeys(names_of(pattern), "0"))) for pattern in PATTERNS.values())
+    assert layouts.is_safe("/".join(parts))
+    assert all(layouts.is_safe(pattern(**dict.fromkeys(names_of(pattern), "0"))) for pattern in PATTERNS.values())
 
 
 def test_a_path_with_another_part_is_not_safe() -> None:
     paths = [place.format(part) for place in ("{}", "{}/a", "a/{}", "a/{}/b") for part in UNSAFE if part != "a/b"]
-    assert [path for path in paths if is_safe(path)] == []
+    assert [path for path in paths if layouts.is_safe(path)] == []
 
 
 @given(path=st.text(st.sampled_from("ab.-_/\\ \n~"), max_size=8))
 def test_a_safe_path_stays_where_it_is_put(path: str) -> None:
-    if is_safe(path):
+    if layouts.is_safe(path):
         inside = Path("/results", path)
         assert inside.resolve().is_relative_to("/results")
         assert str(inside) == f"/results/{path}"
 
 
 def test_the_record_of_a_file_has_its_name_beside_it() -> None:
-    assert record_of(RUN(system="a", dataset="b.c")) == Path("runs/a/b.c.json")
-    assert record_of(Path("/x/report.html")) == Path("/x/report.json")
+    assert layouts.record_of(layouts.RUN(system="a", dataset="b.c")) == Path("runs/a/b.c.json")
+    assert layouts.record_of(Path("/x/report.html")) == Path("/x/report.json")
     for kind in ("RUN", "REPORT", "AUDIT", "COMPARISON", "QUERY_VECTORS", "CHUNK_VECTORS"):
-        assert str(record_of(PATTERNS[kind])) == PATTERNS[f"{kind}_RECORD"]
+        assert str(layouts.record_of(PATTERNS[kind])) == PATTERNS[f"{kind}_RECORD"]
     assert layout.CORPUS.names_in("corpora/a/corpus.json") == {"dataset": "a"}
     assert layout.CRATE.names_in(layout.CRATE()) == {}

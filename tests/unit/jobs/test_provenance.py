@@ -11,16 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.jobs.provenance import (
-    COMMAND,
-    STARTED,
-    code_state,
-    command_of,
-    environment,
-    name_the_user,
-    note_start,
-    run_of_this_job,
-)
+from beirflow.jobs import provenance
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -43,12 +34,12 @@ def checkout(tmp_path: Path) -> Path:
 def test_a_checkout_has_a_commit_and_is_clean_until_code_changes(checkout: Path) -> None:
     commit = git(checkout, "rev-parse", "HEAD")
     (checkout / "notes.txt").write_text("no code")
-    assert code_state(checkout) == {"commit": commit, "clean": True}
+    assert provenance.code_state(checkout) == {"commit": commit, "clean": True}
     (checkout / "workflow/b.py").write_text("")
-    assert code_state(checkout) == {"commit": commit, "clean": False}
+    assert provenance.code_state(checkout) == {"commit": commit, "clean": False}
     (checkout / "workflow/b.py").unlink()
     (checkout / "Snakefile").write_text("edited")
-    assert code_state(checkout) == {"commit": commit, "clean": False}
+    assert provenance.code_state(checkout) == {"commit": commit, "clean": False}
 
 
 def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,30 +47,30 @@ def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.M
     copy = checkout / "copy"
     shutil.copytree(checkout / "workflow", copy / "workflow")
     (copy / "Snakefile").write_text("")
-    assert code_state(copy) == unknown
-    assert code_state(checkout / "nowhere") == unknown
+    assert provenance.code_state(copy) == unknown
+    assert provenance.code_state(checkout / "nowhere") == unknown
     monkeypatch.setenv("PATH", "")
-    assert code_state(checkout) == unknown
+    assert provenance.code_state(checkout) == unknown
 
 
 def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (COMMAND, STARTED):
+    for name in (provenance.COMMAND, provenance.STARTED):
         monkeypatch.delenv(name, raising=False)
-    assert run_of_this_job() | {"user": None} == {"command": None, "started": None, "user": None}
-    monkeypatch.setenv(COMMAND, "")
-    monkeypatch.setenv(STARTED, "")
-    note_start(["/some/where/snakemake", "--config", "mirrors=['http://me:secret@host/x']", "a b"])
-    found = run_of_this_job()
+    assert provenance.run_of_this_job() | {"user": None} == {"command": None, "started": None, "user": None}
+    monkeypatch.setenv(provenance.COMMAND, "")
+    monkeypatch.setenv(provenance.STARTED, "")
+    provenance.note_start(["/some/where/snakemake", "--config", "mirrors=['http://me:secret@host/x']", "a b"])
+    found = provenance.run_of_this_job()
     assert found["command"] == """snakemake --config 'mirrors=['"'"'http://host/x'"'"']' 'a b'"""
     assert datetime.fromisoformat(str(found["started"])).tzinfo
     bucket = ["--storage-s3-secret-key", "a b'c", "--storage-s3-access-key=name", "--storage-s3-endpoint-url", "x"]
     said = "snakemake --storage-s3-secret-key ... --storage-s3-access-key=... --storage-s3-endpoint-url x"
-    assert command_of(["snakemake", *bucket]) == said
+    assert provenance.command_of(["snakemake", *bucket]) == said
 
 
 def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beirflow.jobs.provenance.PACKAGES", ("numpy", "no-such-package"))
-    found = environment()
+    found = provenance.environment()
     assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
     assert found["python"] == platform.python_version()
     assert found["processor"]
@@ -91,9 +82,9 @@ def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkey
     monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # KeyError, as of a number without a name
     with pytest.raises((KeyError, OSError)):
         getpass.getuser()
-    name_the_user()
+    provenance.name_the_user()
     assert getpass.getuser() == f"uid-{os.getuid()}"
     monkeypatch.setenv("USER", "")
     monkeypatch.setattr(pwd, "getpwuid", {os.getuid(): ["ada"]}.__getitem__)
-    name_the_user()
+    provenance.name_the_user()
     assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")

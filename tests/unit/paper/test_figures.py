@@ -5,18 +5,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+from beirflow.paper import figures
 from beirflow.paper.evidence import Scores
 from beirflow.paper.facts import load_facts
-from beirflow.paper.figures import (
-    OWN,
-    against_baseline_figure,
-    clustered,
-    draw_figures,
-    length_figure,
-    overlap_graph,
-    overlap_heatmap,
-    similarities_figure,
-)
 from beirflow.paper.score_tables import against_baseline
 from beirflow.report.figure_style import house_style, save
 from beirflow.report.registry import PAPER_FIGURES
@@ -43,12 +34,12 @@ def words(path: Path) -> set[str]:
 
 def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path) -> None:
     tables(tmp_path, LENGTHS)
-    draw_figures(folder=str(tmp_path), pairs=[("x", "y")])
+    figures.draw_figures(folder=str(tmp_path), pairs=[("x", "y")])
     written = {path.name for path in tmp_path.glob("*.[ps]*")}
     assert written == {f"{name}.{kind}" for name in PAPER_FIGURES for kind in ("pdf", "svg")}
     assert {"x", "BM25+CE", "16"} <= words(tmp_path / "against-baseline.svg")
     with house_style():
-        graph = overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_facts())
+        graph = figures.overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_facts())
         save(graph, str(tmp_path), "again")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"again.{kind}").read_bytes() == (tmp_path / f"overlap-graph.{kind}").read_bytes()
@@ -57,8 +48,12 @@ def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path
 def test_what_is_missing_is_said_in_words() -> None:
     none = pd.DataFrame(columns=["source"])
     with house_style():
-        missing = [similarities_figure(LENGTHS, []), length_figure(LENGTHS[:0], "words"), against_baseline_figure(none)]
-        alone = [overlap_heatmap(OVERLAP[:0]), overlap_graph(OVERLAP[:0], load_facts())]
+        missing = [
+            figures.similarities_figure(LENGTHS, []),
+            figures.length_figure(LENGTHS[:0], "words"),
+            figures.against_baseline_figure(none),
+        ]
+        alone = [figures.overlap_heatmap(OVERLAP[:0]), figures.overlap_graph(OVERLAP[:0], load_facts())]
     assert all(figure.axes == [] for figure in missing + alone)
     assert all("There is no" in figure.texts[0].get_text() for figure in missing)
 
@@ -66,13 +61,13 @@ def test_what_is_missing_is_said_in_words() -> None:
 def test_bars_are_as_long_as_the_counts_and_lengths_of_a_kind_are_a_violin() -> None:
     table = against_baseline(Scores({}), {}, "bm25", load_facts())
     with house_style():
-        (panel,) = against_baseline_figure(table).axes
+        (panel,) = figures.against_baseline_figure(table).axes
     widths = {(round(bar.get_y() + bar.get_height() / 2), bar.get_width()) for bar in panel.patches if bar.get_width()}
     last = len(table) - 1
     assert {(last, 16), (last, -2), (0, -18)} <= widths
     # Lengths of a kind are a violin.
     with house_style():
-        (panel,) = length_figure(LENGTHS, "words").axes
+        (panel,) = figures.length_figure(LENGTHS, "words").axes
     assert [label.get_text() for label in panel.get_yticklabels()] == ["grade 0", "grade 1"]
     assert len(panel.collections) == 2
 
@@ -87,14 +82,14 @@ def test_like_stands_beside_like() -> None:
     matrix = np.eye(5)
     for i, j in ((0, 2), (3, 4)):
         matrix[i, j] = matrix[j, i] = 0.8
-    order = clustered(matrix)
+    order = figures.clustered(matrix)
     assert abs(order.index(0) - order.index(2)) == abs(order.index(3) - order.index(4)) == 1
-    assert sorted(clustered(np.full((3, 3), np.nan))) == [0, 1, 2]
+    assert sorted(figures.clustered(np.full((3, 3), np.nan))) == [0, 1, 2]
 
 
 def test_the_heat_map_has_a_number_for_every_pair() -> None:
     with house_style():
-        panel = overlap_heatmap(OVERLAP).axes[0]
+        panel = figures.overlap_heatmap(OVERLAP).axes[0]
     labels = [label.get_text() for label in panel.get_yticklabels()]
     assert sorted(labels) == sorted(NAMES)
     shown = {(labels[round(y)], labels[round(x)]): text.get_text() for text in panel.texts for x, y in [text.get_position()]}
@@ -104,10 +99,10 @@ def test_the_heat_map_has_a_number_for_every_pair() -> None:
 
 def test_like_datasets_are_near_in_the_graph_and_domains_have_shapes() -> None:
     with house_style():
-        figure = overlap_graph(OVERLAP, load_facts())
+        figure = figures.overlap_graph(OVERLAP, load_facts())
     places = {text.get_text(): np.array(text.xy) for text in figure.axes[0].texts}
     assert set(places) == set(NAMES)
     assert np.linalg.norm(places["nq"] - places["hotpotqa"]) < np.linalg.norm(places["nq"] - places["scifact"])
     lines = {line.get_label(): line.get_marker() for line in figure.axes[0].lines if not line.get_label().startswith("_")}
-    assert set(lines) == {"Scientific", "Bio-Medical", "Wikipedia", OWN}
+    assert set(lines) == {"Scientific", "Bio-Medical", "Wikipedia", figures.OWN}
     assert len(set(lines.values())) == 4

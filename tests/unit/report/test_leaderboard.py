@@ -2,15 +2,7 @@
 
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.report.leaderboard import (
-    kind_tables,
-    leaderboard,
-    notes,
-    published_table,
-    ranks_table,
-    significance_marks,
-    uncertainty_table,
-)
+from beirflow.report import leaderboard as boards
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
 
@@ -43,7 +35,7 @@ def seen(table: Table) -> list[list[str]]:
 
 
 def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near_the_best_is() -> None:
-    table = leaderboard(SUMMARY, "NDCG@10")
+    table = boards.leaderboard(SUMMARY, "NDCG@10")
     assert [column.label for column in table.columns] == ["System", "mean of 2", "fever", "scifact"]
     assert seen(table) == [
         ["toy", "0.6250*", "0.7500*", "0.5000*"],
@@ -56,42 +48,42 @@ def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near
 
 def test_a_single_system_is_compared_with_nothing() -> None:
     alone = SUMMARY[SUMMARY["system"] == "toy"]
-    table = leaderboard(alone, "NDCG@10")
+    table = boards.leaderboard(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
-    assert notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
+    assert boards.notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
     said = "Assumed, since the files of a model do not say it: toy: a is b."
-    assert notes(alone.assign(assumed="toy: a is b"), False, "toy") == ["Mean of 2: fever, scifact.", said]
+    assert boards.notes(alone.assign(assumed="toy: a is b"), False, "toy") == ["Mean of 2: fever, scifact.", said]
 
 
 def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:
-    marks = significance_marks(COMPARISON, "NDCG@10", "contriever")
+    marks = boards.significance_marks(COMPARISON, "NDCG@10", "contriever")
     assert marks == {("toy", "fever"): "▲", ("last", "fever"): "▼", ("last", "scifact"): "▲"}
-    marked = [row[2:] for row in seen(leaderboard(SUMMARY, "NDCG@10", marks))]
+    marked = [row[2:] for row in seen(boards.leaderboard(SUMMARY, "NDCG@10", marks))]
     assert marked == [["0.7500▲*", "0.5000*"], ["0.2500", "0.5000*"], ["0.0000▼", "0.2500▲"]]
-    assert "the baseline, contriever (" in notes(SUMMARY, bool(marks), "contriever")[1]
-    assert significance_marks(COMPARISON, "Recall@100", "contriever") == {}
-    assert significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
+    assert "the baseline, contriever (" in boards.notes(SUMMARY, bool(marks), "contriever")[1]
+    assert boards.significance_marks(COMPARISON, "Recall@100", "contriever") == {}
+    assert boards.significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
     recall = COMPARISON.assign(measure="Recall@100", difference=-COMPARISON["difference"])
     both = pd.concat([COMPARISON, recall], ignore_index=True)
-    ndcg, other = (significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
+    ndcg, other = (boards.significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
     assert ndcg == marks
     assert {key: "▲▼".replace(mark, "") for key, mark in other.items()} == marks
 
 
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
     sources = Sources()
-    table = published_table(SUMMARY, "NDCG@10", sources)
+    table = boards.published_table(SUMMARY, "NDCG@10", sources)
     assert table
     assert [column.label for column in table.columns] == ["System", "fever", "scifact"]
     assert seen(table) == [["contriever", "0.2000\n+0.0500a", "0.6493\n−0.1493b"]]
     assert [cell.value for cell in table.rows[0][1:]] == [0.05, -0.1493]
     assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
-    assert published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
-    assert published_table(SUMMARY, "MAP@3", Sources()) is None
+    assert boards.published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
+    assert boards.published_table(SUMMARY, "MAP@3", Sources()) is None
     # Those of BM25 say that they have another order of ties.
     summary = pd.DataFrame({"system": ["bm25"], "dataset": ["scifact"], "split": ["test"], "published_NDCG@10": [0.6789]})
     sources = Sources()
-    published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
+    boards.published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
     (note,) = sources.lines()
     assert "version: commit 0a0be296, version 2.3.0; date not known; values: 2cr/beir.yaml, condition bm25-flat" in note
     assert "Anserini keeps Lucene's order of tied documents" in note
@@ -100,7 +92,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
 def test_means_by_task_and_domain_say_what_they_are_over() -> None:
     rows = [("s", name, value) for name, value in (("fever", 0.5), ("climate-fever", 0.25), ("scifact", 0.0), ("mine", 1.0))]
     summary = pd.DataFrame(rows, columns=["system", "dataset", "NDCG@10"]).assign(split="test")
-    (task, over_task), (domain, over_domain) = kind_tables(summary, "NDCG@10")
+    (task, over_task), (domain, over_domain) = boards.kind_tables(summary, "NDCG@10")
     assert [column.label for column in task.columns] == ["System", "Fact Checking"]
     assert seen(task) == [["s", "0.2500"]]
     assert over_task == ["Fact Checking: fever, climate-fever, scifact."]
@@ -109,24 +101,27 @@ def test_means_by_task_and_domain_say_what_they_are_over() -> None:
     assert over_domain == ["Wikipedia: fever, climate-fever.", "Scientific: scifact."]
     for datasets in (["scifact"], ["scifact", "nfcorpus"], ["mine", "yours"]):  # groups of one dataset each
         alone = pd.DataFrame({"system": "s", "dataset": datasets, "split": "test", "NDCG@10": 0.5})
-        assert kind_tables(alone, "NDCG@10") == []
+        assert boards.kind_tables(alone, "NDCG@10") == []
 
 
 def test_headers_of_many_columns_stand_upright() -> None:
     names = list(load_catalogue().datasets)[: MOST_FLAT + 1]
     summary = pd.DataFrame({"system": "s", "dataset": names, "split": "test", "NDCG@10": 0.5})
-    assert ["upright" in column.classes for column in leaderboard(summary, "NDCG@10").columns] == [False, *[True] * len(names)]
-    few = leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
+    assert ["upright" in column.classes for column in boards.leaderboard(summary, "NDCG@10").columns] == [
+        False,
+        *[True] * len(names),
+    ]
+    few = boards.leaderboard(summary[: MOST_FLAT - 1], "NDCG@10")
     assert not any("upright" in column.classes for column in few.columns)
 
 
 def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named() -> None:
     trained = ["train", "no", "1 of 2", "no", "no", "0 of 2", *["not stated"] * 3]
     summary = SUMMARY.assign(trained_on=trained)
-    texts = {row[0].text: [cell.text for cell in row[1:]] for row in leaderboard(summary, "NDCG@10").rows}
+    texts = {row[0].text: [cell.text for cell in row[1:]] for row in boards.leaderboard(summary, "NDCG@10").rows}
     assert texts["contriever"] == ["0.3750", "0.2500†", "0.5000"]
     assert "†" not in "".join(texts["toy"] + texts["last"])
-    said = notes(summary, False, "toy")
+    said = boards.notes(summary, False, "toy")
     assert [line for line in said if line.startswith("†")]
     assert "Training data are not stated, so no mean is known to be zero-shot for: last." in said
 
@@ -151,18 +146,18 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
     ]
     uncertainty = pd.DataFrame(rows)
     uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
-    table = ranks_table(uncertainty, "NDCG@10")
+    table = boards.ranks_table(uncertainty, "NDCG@10")
     assert table
     assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "First", "Alike"]
     assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
     assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
-    alone = ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
+    alone = boards.ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
     assert alone
     assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
-    assert ranks_table(uncertainty, "MAP@100") is None
+    assert boards.ranks_table(uncertainty, "MAP@100") is None
     power = "Least difference in NDCG@10 that is found with 80 % power (median of all pairs): fever 0.1250, scifact 0.1250"
-    assert any(line.startswith(power) for line in notes(SUMMARY, False, "toy", uncertainty))
-    every = uncertainty_table(uncertainty)
+    assert any(line.startswith(power) for line in boards.notes(SUMMARY, False, "toy", uncertainty))
+    every = boards.uncertainty_table(uncertainty)
     assert len(every.rows) == len(rows)
     assert seen(every)[0] == [
         *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "2", "1–2", "0.750", "a b", "0.1250")

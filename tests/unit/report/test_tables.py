@@ -4,21 +4,9 @@ import re
 
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
+from beirflow.report import tables
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import settings_table, systems_table
-from beirflow.report.tables import (
-    BEIR,
-    bibtex,
-    citations,
-    cost_table,
-    datasets_table,
-    energy_note,
-    energy_table,
-    holes_table,
-    main_measures,
-    of_catalogue,
-    significance_table,
-)
 
 SUMMARY = pd.DataFrame(
     {
@@ -37,16 +25,16 @@ def seen(table: Table) -> list[list[str]]:
 
 
 def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
-    table = holes_table(SUMMARY)
+    table = tables.holes_table(SUMMARY)
     assert table
     assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
     assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
-    assert holes_table(SUMMARY.drop(columns="Hole@10")) is None
+    assert tables.holes_table(SUMMARY.drop(columns="Hole@10")) is None
 
 
 def test_what_has_a_table_of_its_own() -> None:
     for measures, number in ((["MAP@3", "P@3"], 1), (["MAP@100", "Recall@100"], 2), (["NDCG@10"], 1)):
-        assert main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
+        assert tables.main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
 
 
 def test_significance_leaves_blank_what_is_not_defined() -> None:
@@ -60,7 +48,7 @@ def test_significance_leaves_blank_what_is_not_defined() -> None:
         "detectable": 0.25,
     }
     rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": -0.125, **numbers}]
-    table = significance_table(pd.DataFrame(rows))
+    table = tables.significance_table(pd.DataFrame(rows))
     assert table
     assert seen(table)[0] == [
         "d",
@@ -75,24 +63,24 @@ def test_significance_leaves_blank_what_is_not_defined() -> None:
         "0.2500",
         "1,234",
     ]
-    assert significance_table(pd.DataFrame(columns=list(rows[0]))) is None
+    assert tables.significance_table(pd.DataFrame(columns=list(rows[0]))) is None
 
 
 def test_cost_is_read_in_units_for_people() -> None:
     seconds = dict.fromkeys((f"{name}_seconds" for name in ("index", "queries", "search", "evaluate")), 1.5)
     row = {"system": "s", "dataset": "d", "documents": 5000, "documents_reused": 0, "documents_per_second": 10.4, **seconds}
     row |= {"seconds": 6.0, "peak_memory_bytes": float("nan"), "index_bytes": 3 << 20, "precision": "float32", "devices": None}
-    table = cost_table(pd.DataFrame([row]))
+    table = tables.cost_table(pd.DataFrame([row]))
     assert seen(table) == [["d", "s", "float32", "", "5,000", "0", "10", "1.5", "1.5", "1.5", "1.5", "6.0", "", "3.0"]]
     assert sum(span for _, span in table.groups) == len(table.columns) - 1
     assert table.rows[0][-1] == Cell("3.0", 3.0)
-    assert seen(cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
+    assert seen(tables.cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
     for stages, shown in (
         ({"rerank_seconds": 12.5}, ["1.5", "1.5", "1.5", "12.5", "1.5"]),
         ({"expand_seconds": 2.5, "train_seconds": 12.5}, ["2.5", "12.5", "1.5", "1.5", "1.5", "1.5"]),
         ({"expand_seconds": 12.5}, ["12.5", "1.5", "1.5", "1.5", "1.5"]),
     ):
-        table = cost_table(pd.DataFrame([row | stages]))
+        table = tables.cost_table(pd.DataFrame([row | stages]))
         assert [text for text in seen(table)[0] if text.endswith(".5")] == shown
         assert sum(span for _, span in table.groups) == len(table.columns) - 1
 
@@ -108,22 +96,22 @@ def energy(**columns: list[float]) -> pd.DataFrame:
 
 def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
     costs = energy(gpu_joules=[0.0, 0.0])
-    assert energy_table(costs) is None
-    assert energy_note(costs).startswith("Energy and emissions are not known: ")
+    assert tables.energy_table(costs) is None
+    assert tables.energy_note(costs).startswith("Energy and emissions are not known: ")
     costs = energy(processor_joules=[7.2e6, float("nan")], gpu_joules=[0.0, 0.0], processor_share=[0.5, float("nan")])
-    table = energy_table(costs)
+    table = tables.energy_table(costs)
     assert table
     assert [column.label for column in table.columns] == ["Dataset", "System", "Processors, kWh", "Share"]
     assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "not known", "not known"]]
     assert table.rows[1][-2].value is None
-    assert "Emissions are not known without carbon_intensity." in energy_note(costs)
+    assert "Emissions are not known without carbon_intensity." in tables.energy_note(costs)
     counted = {"processor_joules": [3.6e6, 3.6e6], "gpu_joules": [3.6e6, 0.0], "co2_grams": [700.0, 350.0]}
     costs = energy(**counted, carbon_intensity=[350.0] * 2)
-    table = energy_table(costs)
+    table = tables.energy_table(costs)
     assert table
     shown = [["1.0000", "1.0000", "not known", "700.0"], ["1.0000", "0.0000", "not known", "350.0"]]
     assert [row[2:] for row in seen(table)] == shown
-    assert "Emissions are those of 350 g of CO₂ a kWh." in energy_note(costs)
+    assert "Emissions are those of 350 g of CO₂ a kWh." in tables.energy_note(costs)
 
 
 DATASETS = pd.DataFrame(
@@ -140,8 +128,8 @@ DATASETS = pd.DataFrame(
 def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> None:
     catalogue = load_catalogue()
     collections = {collection.citation for collection in catalogue.newer.collections.values()}
-    assert set(citations()) == {BEIR, *catalogue.datasets, *catalogue.own_copies, *collections}
-    for name, entry in citations().items():
+    assert set(tables.citations()) == {tables.BEIR, *catalogue.datasets, *catalogue.own_copies, *collections}
+    for name, entry in tables.citations().items():
         assert entry.count("{") == entry.count("}"), name
         fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
         assert {"author", "title", "year"} <= set(fields), name
@@ -150,20 +138,20 @@ def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> N
 
 def test_splits_and_samples_are_of_their_dataset_and_others_are_not() -> None:
     of_nfcorpus = ("nfcorpus", "nfcorpus.dev", "nfcorpus.sample-50", "nfcorpus.dev.sample-50-seed-7")
-    assert {of_catalogue(name) for name in of_nfcorpus} == {"nfcorpus"}
-    assert {of_catalogue(name) for name in ("nfcorpus.mine", "my-nfcorpus", "mean of 3")} == {None}
+    assert {tables.of_catalogue(name) for name in of_nfcorpus} == {"nfcorpus"}
+    assert {tables.of_catalogue(name) for name in ("nfcorpus.mine", "my-nfcorpus", "mean of 3")} == {None}
 
 
 def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> None:
-    rows = [[cell.text for cell in row] for row in datasets_table(DATASETS).rows]
+    rows = [[cell.text for cell in row] for row in tables.datasets_table(DATASETS).rows]
     assert [row[0] for row in rows] == ["scifact", "mine", "nfcorpus.dev.sample-50-seed-7"]
     assert rows[0][:4] == ["scifact", "test", "5,183", "300"]
     assert rows[0][-2:] == [load_catalogue().datasets["scifact"][0].licence, "scifact"]
     assert rows[1][4:] == [""] * 5
     assert rows[2][-1] == "nfcorpus"
-    text = bibtex(DATASETS["dataset"])
+    text = tables.bibtex(DATASETS["dataset"])
     assert re.findall(r"^@\w+\{([\w-]+),", text, re.MULTILINE) == ["beir", "scifact", "nfcorpus"]
-    assert bibtex(["mine"]) == ""
+    assert tables.bibtex(["mine"]) == ""
 
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

@@ -112,10 +112,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
         corpus.corpus_path,
         job,
         inputs={source_path: file_digest(source_path)} if isinstance(source, HubSource) else {},
-        outputs={
-            corpus.documents_path: digest,
-            **{path: file_digest(path) for path in (corpus.queries_path, corpus.qrels_path)},
-        },
+        outputs={corpus.documents_path: digest, **{path: file_digest(path) for path in (corpus.queries_path, corpus.qrels_path)}},
         counts={
             "documents": len(scan.ids),
             "distinct_texts": int((scan.first_equal == np.arange(len(scan.ids))).sum()),

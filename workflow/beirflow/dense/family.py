@@ -6,23 +6,8 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.expansions.settings import Expansion
+from beirflow.files import layout
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import (
-    ALL_DIMENSIONS,
-    CHUNK_VECTORS,
-    CHUNK_VECTORS_RECORD,
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_RECORD,
-    MODEL,
-    QUERIES,
-    QUERY_VECTORS,
-    QUERY_VECTORS_RECORD,
-    RANGES,
-    RANGES_RECORD,
-    TRAINED_MODEL_RECORD,
-    Pattern,
-)
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
@@ -45,15 +30,17 @@ class DenseFamily(Family):
     own_candidates = True
     spot_checks = "beirflow.dense.spot_check:spot_checks"
     answers = "beirflow.dense.answers:open_answers"
-    stored = (QUERY_VECTORS,)
+    stored = (layout.QUERY_VECTORS,)
     records = (
-        Record(TRAINED_MODEL_RECORD, (DOCUMENTS, MODEL, EXPANSION, EXPANSION_RECORD), (), TRAINED),
-        Record(CHUNK_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (CHUNK_VECTORS,), ENCODED, COMPUTATION),
-        Record(QUERY_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_VECTORS,), ENCODED, COMPUTATION),
         Record(
-            RANGES_RECORD,
-            (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD),
-            (RANGES,),
+            layout.TRAINED_MODEL_RECORD, (layout.DOCUMENTS, layout.MODEL, layout.EXPANSION, layout.EXPANSION_RECORD), (), TRAINED
+        ),
+        Record(layout.CHUNK_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.CHUNK_VECTORS,), ENCODED, COMPUTATION),
+        Record(layout.QUERY_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_VECTORS,), ENCODED, COMPUTATION),
+        Record(
+            layout.RANGES_RECORD,
+            (layout.DOCUMENTS, ITS_MODEL, layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD),
+            (layout.RANGES,),
             (*TOOK, "system", "dimensions", "similarity"),
         ),
     )
@@ -105,12 +92,12 @@ class DenseFamily(Family):
 
     def in_paths(self, settings: DenseSettings) -> dict[str, str]:
         """Return the encoder of a system, and the dimensions that are searched."""
-        dimensions = str(settings.stored_dimensions or ALL_DIMENSIONS)
+        dimensions = str(settings.stored_dimensions or layout.ALL_DIMENSIONS)
         return {"system": settings.variant_of or settings.name, "dimensions": dimensions}
 
-    def searched(self, settings: DenseSettings) -> tuple[Pattern, ...]:
+    def searched(self, settings: DenseSettings) -> tuple[layout.Pattern, ...]:
         """Return the vectors of every chunk, and the ranges of the corpus."""
-        return (CHUNK_VECTORS, CHUNK_VECTORS_RECORD, *((RANGES,) if settings.vectors == "int8" else ()))
+        return (layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD, *((layout.RANGES,) if settings.vectors == "int8" else ()))
 
     def added(self, settings: DenseSettings) -> Expansion | None:
         """Return the queries that the encoder is trained on."""
@@ -125,9 +112,9 @@ class DenseFamily(Family):
         """Return the files of the encoder."""
         return model_files(settings)
 
-    def model_record(self, settings: DenseSettings) -> Pattern:
+    def model_record(self, settings: DenseSettings) -> layout.Pattern:
         """Return the path of the record of the model, which may have been trained."""
-        return TRAINED_MODEL_RECORD if settings.train else MODEL
+        return layout.TRAINED_MODEL_RECORD if settings.train else layout.MODEL
 
     def model_digests(self, settings: DenseSettings) -> dict[str, str]:
         """Return the digests of the files of the encoder."""

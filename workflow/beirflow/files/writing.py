@@ -80,6 +80,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text in UTF-8."""
+    with atomic_path(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Give a temporary empty folder next to ``path``; flush and rename it if the block succeeds."""

@@ -100,18 +100,21 @@ def name_the_user() -> None:
 
 def processor() -> str:
     """Return the name of the processor."""
-    information = Path("/proc/cpuinfo")
-    text = information.read_text(errors="replace") if information.is_file() else ""
-    name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return name[1].strip() if name else platform.processor() or platform.machine()
+    return _of_processor("model name").strip() or platform.processor() or platform.machine()
 
 
 def features() -> str:
     """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
+    flags = _of_processor("flags|Features")
+    return sha256(flags.encode()).hexdigest()[:12] if flags else ""
+
+
+def _of_processor(keys: str) -> str:
+    """Return what Linux says of the first processor under some key; empty if it does not."""
     information = Path("/proc/cpuinfo")
     text = information.read_text(errors="replace") if information.is_file() else ""
-    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
-    return sha256(flags[1].encode()).hexdigest()[:12] if flags else ""
+    found = re.search(rf"^(?:{keys})\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def environment() -> dict[str, Any]:

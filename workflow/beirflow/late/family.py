@@ -3,16 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from beirflow.files import layout
 from beirflow.files.errors import ModelError
-from beirflow.files.layout import (
-    DOCUMENTS,
-    QUERIES,
-    QUERY_TOKEN_VECTORS,
-    QUERY_TOKEN_VECTORS_RECORD,
-    TOKEN_VECTORS,
-    TOKEN_VECTORS_RECORD,
-    Pattern,
-)
 from beirflow.late.card import read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
@@ -34,10 +26,12 @@ class LateFamily(Family):
     own_candidates = True
     spot_checks = "beirflow.late.spot_check:spot_checks"
     answers = "beirflow.late.answers:open_answers"
-    stored = (QUERY_TOKEN_VECTORS,)
+    stored = (layout.QUERY_TOKEN_VECTORS,)
     records = (
-        Record(TOKEN_VECTORS_RECORD, (DOCUMENTS, ITS_MODEL), (TOKEN_VECTORS,), ENCODED, COMPUTATION),
-        Record(QUERY_TOKEN_VECTORS_RECORD, (QUERIES, ITS_MODEL), (QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION),
+        Record(layout.TOKEN_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.TOKEN_VECTORS,), ENCODED, COMPUTATION),
+        Record(
+            layout.QUERY_TOKEN_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION
+        ),
     )
     represents = Stage("encode_tokens", chunked=True, word=2e-4)
     searches = Stage("search_tokens", chunked=True, pair=3e-5)
@@ -67,9 +61,9 @@ class LateFamily(Family):
         """Return the settings of a reranker with this model."""
         return {"late": settings}
 
-    def searched(self, settings: LateSettings) -> tuple[Pattern, ...]:
+    def searched(self, settings: LateSettings) -> tuple[layout.Pattern, ...]:
         """Return the token vectors of every chunk."""
-        return (TOKEN_VECTORS,)
+        return (layout.TOKEN_VECTORS,)
 
     def model_files(self, settings: LateSettings) -> list[Path]:
         """Return the files of the model."""

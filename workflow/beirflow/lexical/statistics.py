@@ -75,10 +75,7 @@ def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: 
         made=made_with(index.analyzer),
         seconds={"index": time.perf_counter() - start},
         sizes={"index": Path(output_path).stat().st_size},
-        counts={
-            "documents_without_contents": statistics.without_contents,
-            "documents_without_text": statistics.without_text,
-        },
+        counts={"documents_without_contents": statistics.without_contents, "documents_without_text": statistics.without_text},
         analyzer=index.name,
         statistics=statistics.as_record(),
     )

@@ -18,17 +18,9 @@ TRANSFORMER_CONFIGS = tuple(
     f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 OTHER_FAMILIES = {
-    "SparseEncoder": "sparse",
-    "CrossEncoder": "rerank",
-    "MultiVectorEncoder": "late-interaction",
-    "MLMTransformer": "sparse",
-    "SpladePooling": "sparse",
-    "SparseStaticEmbedding": "sparse",
-    "MultiVectorMask": "late-interaction",
-    "ColBERT": "late-interaction",
-    "HF_ColBERT": "late-interaction",
-    "ForMaskedLM": "sparse",
-    "ForSequenceClassification": "rerank",
+    **dict.fromkeys(("SparseEncoder", "MLMTransformer", "SpladePooling", "SparseStaticEmbedding", "ForMaskedLM"), "sparse"),
+    **dict.fromkeys(("CrossEncoder", "ForSequenceClassification"), "rerank"),
+    **dict.fromkeys(("MultiVectorEncoder", "MultiVectorMask", "ColBERT", "HF_ColBERT"), "late-interaction"),
     "ForTokenClassification": "lexical, as weights",
 }
 """Family of systems that takes a model, by the end of the name of its class."""

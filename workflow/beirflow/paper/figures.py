@@ -16,19 +16,7 @@ from scipy.spatial.distance import squareform
 from beirflow.files.csv_files import read_named_csv
 from beirflow.paper.corpus_tables import histograms_of
 from beirflow.paper.facts import PaperFacts, load_facts
-from beirflow.report.figure_style import (
-    COLOURS,
-    MARKERS,
-    WORDS,
-    below,
-    full_width,
-    house_style,
-    name_rows,
-    save,
-    single_width,
-    violin_panels,
-    words_only,
-)
+from beirflow.report import figure_style
 from beirflow.report.registry import PAPER_FIGURES
 
 NOT_SYSTEMS = ("all documents", "relevant")
@@ -54,37 +42,42 @@ def draw_figures(*, folder: str, pairs: Sequence[Sequence[str]] = (), style: Map
         "overlap-heatmap": overlap_heatmap,
         "overlap-graph": partial(overlap_graph, facts=load_facts()),
         "against-baseline": against_baseline_figure,
-        "lengths-retrieved": partial(length_figure, what=WORDS),
+        "lengths-retrieved": partial(length_figure, what=figure_style.WORDS),
         "lengths-similarities": partial(similarities_figure, systems=[system for pair in pairs for system in pair]),
         "lengths-judged": partial(length_figure, what="words of the judged documents, by grade"),
     }
-    with house_style(**(style or {})):
+    with figure_style.house_style(**(style or {})):
         for name, figure in PAPER_FIGURES.items():
-            save(draw[name](read_named_csv(str(Path(folder, f"{figure.table}.csv")))), folder, name)
+            figure_style.save(draw[name](read_named_csv(str(Path(folder, f"{figure.table}.csv")))), folder, name)
 
 
 def against_baseline_figure(table: pd.DataFrame) -> Figure:
     """Draw the counts of each system: datasets on which it is better to the right, on which it is worse to the left."""
     groups = [(source, part) for source, part in table.groupby("source", sort=False)]
     if not groups:
-        return words_only("There is no system to compare with the baseline.")
+        return figure_style.words_only("There is no system to compare with the baseline.")
     heights = [len(part) + 1 for _, part in groups]
-    figure = Figure(figsize=(single_width(), 0.19 * sum(heights) + 0.9), layout="constrained")
+    figure = Figure(figsize=(figure_style.single_width(), 0.19 * sum(heights) + 0.9), layout="constrained")
     panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
     for (source, part), panel in zip(groups, panels, strict=True):
         places, sure = np.arange(len(part)), part[["surely_better", "surely_worse"]].fillna(0).astype(int)
-        for side, colour, hatch, sign in (("better", COLOURS[0], "", 1), ("worse", COLOURS[5], "//////", -1)):
+        for side, colour, hatch, sign in (
+            ("better", figure_style.COLOURS[0], "", 1),
+            ("worse", figure_style.COLOURS[5], "//////", -1),
+        ):
             panel.barh(places, sign * part[side], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
             panel.barh(places, sign * sure[f"surely_{side}"], 0.25, color="black", linewidth=0)
             for place, count in zip(places, part[side], strict=True):
                 label = {"ha": "left" if sign > 0 else "right", "va": "center", "fontsize": 6.5}
                 panel.annotate(f"{count}", (sign * count, place), xytext=(2 * sign, 0), textcoords="offset points", **label)
-        name_rows(panel, list(part["system"]))
+        figure_style.name_rows(panel, list(part["system"]))
         panel.axvline(0, color="#333333", linewidth=0.6)
         panel.set_title(f"{part['baseline'].iloc[0]} is the baseline, {'as printed' if source == 'printed' else 'here'}")
         panel.margins(x=0.12)
         panel.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    below(figure, "datasets on which a system is better (right) or worse (left, hatched); black: surely so, p < 0.05 after Holm")
+    figure_style.below(
+        figure, "datasets on which a system is better (right) or worse (left, hatched); black: surely so, p < 0.05 after Holm"
+    )
     return figure
 
 
@@ -92,19 +85,19 @@ def length_figure(table: pd.DataFrame, what: str) -> Figure:
     """Draw the lengths of documents of every dataset, one violin for each kind."""
     histograms = histograms_of(table)
     if not histograms:
-        return words_only("There is nothing to show: no dataset has several grades.")
+        return figure_style.words_only("There is nothing to show: no dataset has several grades.")
     names = dict.fromkeys(name for kinds in histograms.values() for name in kinds)
     systems = [name for name in names if name not in NOT_SYSTEMS and not name.startswith("grade ")]
-    return violin_panels(histograms, systems, what, 0.19)[0]
+    return figure_style.violin_panels(histograms, systems, what, 0.19)[0]
 
 
 def similarities_figure(table: pd.DataFrame, systems: Sequence[str]) -> Figure:
     """Draw the lengths of what some systems retrieve, beside those of all and of the relevant documents."""
     if not systems:
-        return words_only(
+        return figure_style.words_only(
             "There is no configured pair of systems that compares the same vectors by the cosine and by the dot product."
         )
-    return length_figure(table[table["of"].isin((*NOT_SYSTEMS, *systems))], WORDS)
+    return length_figure(table[table["of"].isin((*NOT_SYSTEMS, *systems))], figure_style.WORDS)
 
 
 def similarities(overlap: pd.DataFrame) -> tuple[list[str], np.ndarray]:
@@ -120,11 +113,11 @@ def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
     """Draw the similarity of every two datasets, in the order of a clustering, so that similar ones are neighbours."""
     names, matrix = similarities(overlap)
     if len(names) <= 1:
-        return words_only(ALONE)
+        return figure_style.words_only(ALONE)
     order = clustered(matrix)
     names, matrix = [names[place] for place in order], matrix[np.ix_(order, order)]
     side = CELL * len(names) + 1.3
-    width = full_width()
+    width = figure_style.full_width()
     figure = Figure(figsize=(min(width, max(side, width * 0.5)), min(width, side) + 0.5), layout="constrained")
     panel = figure.subplots()
     panel.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -136,7 +129,7 @@ def overlap_heatmap(overlap: pd.DataFrame) -> Figure:
     panel.set_xticks(range(len(names)), names, rotation=90)
     panel.set_yticks(range(len(names)), names)
     panel.grid(visible=False)
-    below(figure, "weighted Jaccard similarity of the frequencies of words; like datasets beside one another")
+    figure_style.below(figure, "weighted Jaccard similarity of the frequencies of words; like datasets beside one another")
     return figure
 
 
@@ -151,13 +144,13 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     """Draw datasets as points that attract one another by their similarity; shape and colour are the domain."""
     names, matrix = similarities(overlap)
     if len(names) <= 1:
-        return words_only(ALONE)
+        return figure_style.words_only(ALONE)
     graph = nx.Graph()
     graph.add_nodes_from(names)
     for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
         graph.add_edge(names[i], names[j], weight=float(np.nan_to_num(matrix[i, j])))
     places = nx.spring_layout(graph, weight="weight", seed=SEED, iterations=200)
-    figure = Figure(figsize=(single_width(), single_width()), layout="constrained")
+    figure = Figure(figsize=(figure_style.single_width(), figure_style.single_width()), layout="constrained")
     panel = figure.subplots()
     edges = sorted(graph.edges(data="weight"), key=lambda edge: -edge[2])
     for one, other, weight in edges[: max(1, round(LINED * len(edges)))]:
@@ -166,7 +159,10 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     domains = {name: str(facts.datasets.get(name, {}).get("domain", OWN)) for name in names}
     for number, domain in enumerate(dict.fromkeys(domains.values())):
         points = np.array([places[name] for name in names if domains[name] == domain])
-        style: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
+        style: dict[str, Any] = {
+            "marker": figure_style.MARKERS[number % len(figure_style.MARKERS)],
+            "color": figure_style.COLOURS[number % len(figure_style.COLOURS)],
+        }
         panel.plot(*points.T, **style, linestyle="", markersize=7, markeredgecolor="white", label=domain, zorder=2)
     for name in names:
         label = panel.annotate(name, places[name], xytext=(0, 6), textcoords="offset points", ha="center", fontsize=6.5, zorder=3)
@@ -174,5 +170,5 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     panel.set_axis_off()
     panel.margins(0.15, 0.1)
     figure.legend(loc="outside upper left", ncols=3, handlelength=1)
-    below(figure, "near: many words in common; lines join the third of the pairs that have most")
+    figure_style.below(figure, "near: many words in common; lines join the third of the pairs that have most")
     return figure

@@ -11,52 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy
 
-from beirflow.paper.dense_findings import (
-    DENSE,
-    LENGTHS,
-    SHIFTED,
-    SPECIAL_AND_GENERAL,
-    adaptation,
-    below_ance,
-    dense_mixed,
-    dense_shifted,
-    dpr_worst,
-    short_documents,
-    strong_training,
-)
-from beirflow.paper.evidence import (
-    FAILS,
-    FEW_SYSTEMS,
-    HOLDS,
-    UNDECIDED,
-    Conclusion,
-    Evidence,
-    conclude,
-    counts_above_bm25,
-    is_or_are,
-    without_datasets,
-    without_systems,
-)
+from beirflow.paper import dense_findings, further_findings
+from beirflow.paper import evidence as verdicts
 from beirflow.paper.facts import BM25
-from beirflow.paper.further_findings import (
-    GRADED,
-    MEASURED,
-    SPARSE,
-    STUDIED,
-    best_everywhere,
-    biased_pool,
-    cosine_shorter,
-    cost_of_quality,
-    dot_product_mixed,
-    fast_dense,
-    fast_sparse,
-    fewer_lexical_holes,
-    large_indexes,
-    lengths_of_grades,
-    low_overlap,
-    small_indexes,
-    titles_alone,
-)
 from beirflow.report.pages import counted, listed
 
 NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"
@@ -78,14 +35,14 @@ class Finding:
 
     number: str  # that of the paragraph in section 5, or another section, with a letter where it says several things
     says: str  # what it says, shortened
-    test: Callable[[Evidence], Conclusion]  # computes it from results
+    test: Callable[[verdicts.Evidence], verdicts.Conclusion]  # computes it from results
     decided_by: str  # the threshold of the verdict, and the place in the paper or elsewhere that states it
     numbers: Mapping[str, float] = field(default_factory=dict)  # those of its numbers that the paper prints
     systems: tuple[str, ...] = ()  # those that the sentence is about, without which the verdict is undecided
     datasets: tuple[str, ...] = ()  # those that it is about, if not all that nobody was trained on; every one is needed
     over_all: bool = True  # it is over all datasets that nobody was trained on; those that are public are needed
 
-    def judge(self, evidence: Evidence) -> Conclusion:
+    def judge(self, evidence: verdicts.Evidence) -> verdicts.Conclusion:
         """Return the conclusion with its coverage, undecided where what the sentence is about is missing."""
         conclusion, facts = self.test(evidence), evidence.facts
         about = facts.zero_shot if self.over_all else self.datasets
@@ -95,10 +52,10 @@ class Finding:
         needed = [name for name in about if not self.over_all or name not in facts.not_public]
         lacking = [facts.label(name) for name in self.systems if name not in evidence.systems]
         lacking += [str(facts.datasets[name]["label"]) for name in needed if name not in covered]
-        if conclusion.verdict not in (HOLDS, FAILS) or not lacking:
+        if conclusion.verdict not in (verdicts.HOLDS, verdicts.FAILS) or not lacking:
             return replace(conclusion, coverage=coverage)
-        sentence = f"{conclusion.sentence} For a verdict, {listed(lacking)} {is_or_are(lacking)} missing."
-        return replace(conclusion, verdict=UNDECIDED, sentence=sentence, coverage=coverage)
+        sentence = f"{conclusion.sentence} For a verdict, {listed(lacking)} {verdicts.is_or_are(lacking)} missing."
+        return replace(conclusion, verdict=verdicts.UNDECIDED, sentence=sentence, coverage=coverage)
 
     def disagreement(self, computed: Mapping[str, float], origin: str) -> str:
         """Return a sentence on the printed numbers that differ by over half a unit of their last digit from computed ones."""
@@ -110,22 +67,26 @@ class Finding:
         return f" The paper says {listed(apart)}." if apart else ""
 
 
-def in_domain_leads(evidence: Evidence) -> Conclusion:
+def in_domain_leads(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that leads over BM25 in-domain do not persist: the interval of most, over the other datasets, excludes the least lead.
 
     It is the 95 % interval of the paired t-test, the datasets as the sample.
     """
-    if missing := without_systems(evidence, BM25):
+    if missing := verdicts.without_systems(evidence, BM25):
         return missing
     scores, ahead = evidence.scores, _leads(evidence)
     systems = [system for system, points in ahead.items() if points >= LEAST_IN_DOMAIN]
     if not systems:
         trained = evidence.facts.in_domain[0]
         here = (BM25, trained) in scores.values
-        return Conclusion(FEW_SYSTEMS, NONE_AHEAD) if here else without_datasets(evidence.facts.datasets[trained]["label"])
+        return (
+            verdicts.Conclusion(verdicts.FEW_SYSTEMS, NONE_AHEAD)
+            if here
+            else verdicts.without_datasets(evidence.facts.datasets[trained]["label"])
+        )
     names = scores.common(BM25, *systems)
     if len(names) < FEWEST:
-        return replace(without_datasets(f"at least {FEWEST} datasets but the training data"), datasets=names)
+        return replace(verdicts.without_datasets(f"at least {FEWEST} datasets but the training data"), datasets=names)
     lost, kept = list[str](), list[str]()
     for system in systems:
         points = 100 * np.array([scores.values[system, name] - scores.values[BM25, name] for name in names])
@@ -137,10 +98,10 @@ def in_domain_leads(evidence: Evidence) -> Conclusion:
         f"keep it: the 95 % interval of the difference over {counted(len(names), 'dataset')} lies below it, or above."
     )
     holds = True if 2 * len(lost) > len(systems) else False if 2 * len(kept) > len(systems) else None
-    return conclude(holds, sentence, {"lost": len(lost), "kept": len(kept), "systems": len(systems)}, names)
+    return verdicts.conclude(holds, sentence, {"lost": len(lost), "kept": len(kept), "systems": len(systems)}, names)
 
 
-def _leads(evidence: Evidence) -> dict[str, float]:
+def _leads(evidence: verdicts.Evidence) -> dict[str, float]:
     """Return by system that was trained on MS MARCO its points above BM25 there."""
     values, trained = evidence.scores.values, evidence.facts.in_domain[0]
     others = [system for system in evidence.systems if system not in (BM25, *TRAINED_ELSEWHERE)]
@@ -148,67 +109,67 @@ def _leads(evidence: Evidence) -> dict[str, float]:
     return {system: 100 * (values[own] - values[base]) for system, (own, base) in pairs.items() if {own, base} <= set(values)}
 
 
-def bm25_in_domain(evidence: Evidence) -> Conclusion:
+def bm25_in_domain(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that BM25 is below every system that was trained on MS MARCO, there."""
     trained, ahead = evidence.facts.in_domain[0], _leads(evidence)
-    if missing := without_systems(evidence, BM25):
+    if missing := verdicts.without_systems(evidence, BM25):
         return missing
     if (BM25, trained) not in evidence.scores.values:
-        return without_datasets(evidence.facts.datasets[trained]["label"])
+        return verdicts.without_datasets(evidence.facts.datasets[trained]["label"])
     if not ahead:
-        return Conclusion(FEW_SYSTEMS, NONE_AHEAD)
+        return verdicts.Conclusion(verdicts.FEW_SYSTEMS, NONE_AHEAD)
     low, high = min(ahead.values()), max(ahead.values())
     sentence = f"On MS MARCO, {len(ahead)} systems that were trained on it are {low:.1f} to {high:.1f} points above BM25."
-    return conclude(low >= LEAST_IN_DOMAIN, sentence, {"least": low, "most": high, "systems": len(ahead)}, [trained])
+    return verdicts.conclude(low >= LEAST_IN_DOMAIN, sentence, {"least": low, "most": high, "systems": len(ahead)}, [trained])
 
 
-def bm25_elsewhere(evidence: Evidence) -> Conclusion:
+def bm25_elsewhere(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that BM25 is above more than half of the others in the mean."""
-    if missing := without_systems(evidence, BM25):
+    if missing := verdicts.without_systems(evidence, BM25):
         return missing
     others, names = [system for system in evidence.systems if system != BM25], evidence.scores.common(*evidence.systems)
     if not others:
-        return Conclusion(FEW_SYSTEMS, "BM25 is the only system of the paper that is here.")
+        return verdicts.Conclusion(verdicts.FEW_SYSTEMS, "BM25 is the only system of the paper that is here.")
     if not names:
-        return without_datasets("any but the training data")
+        return verdicts.without_datasets("any but the training data")
     below = [system for system in others if evidence.scores.mean(system, names) < evidence.scores.mean(BM25, names)]
     over, share = counted(len(names), "dataset"), f"{len(below)} of {len(others)} others"
     sentence = f"In the mean of {over}, BM25 is above {share}: {evidence.labels(below)}."
-    return conclude(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
+    return verdicts.conclude(2 * len(below) > len(others), sentence, {"below": len(below), "others": len(others)}, names)
 
 
-def term_weighting(evidence: Evidence) -> Conclusion:
+def term_weighting(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that DeepCT and SPARTA are below BM25 on nearly all datasets."""
-    return counts_above_bm25(evidence, ("deepct", "sparta"), lambda above, n: n - above >= NEARLY_ALL * n)
+    return verdicts.counts_above_bm25(evidence, ("deepct", "sparta"), lambda above, n: n - above >= NEARLY_ALL * n)
 
 
-def expansion(evidence: Evidence) -> Conclusion:
+def expansion(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that docT5query is above BM25 on at least 11 of 18 datasets, or as large a share."""
-    return counts_above_bm25(evidence, ("doct5query",), lambda above, n: 18 * above >= 11 * n)
+    return verdicts.counts_above_bm25(evidence, ("doct5query",), lambda above, n: 18 * above >= 11 * n)
 
 
-def reranking(evidence: Evidence) -> Conclusion:
+def reranking(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that BM25+CE is above BM25 on nearly all datasets."""
-    return counts_above_bm25(evidence, ("bm25+ce",), lambda above, n: above >= NEARLY_ALL * n)
+    return verdicts.counts_above_bm25(evidence, ("bm25+ce",), lambda above, n: above >= NEARLY_ALL * n)
 
 
-def late_interaction(evidence: Evidence) -> Conclusion:
+def late_interaction(evidence: verdicts.Evidence) -> verdicts.Conclusion:
     """Test that ColBERT is above BM25 on at least half of the datasets."""
-    return counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
+    return verdicts.counts_above_bm25(evidence, ("colbert",), lambda above, n: 2 * above >= n)
 
 
 FINDINGS = (
     Finding(
         "section 1",
         "No single approach outperforms the others on all datasets.",
-        best_everywhere,
+        further_findings.best_everywhere,
         "no system has the highest score on all datasets (section 1)",
         systems=AVAILABLE,
     ),
     Finding(
         "section 3.1",
         "Datasets of different domains have few words in common.",
-        low_overlap,
+        further_findings.low_overlap,
         "fewer than those of one domain, in the median; the text has no number",
     ),
     Finding(
@@ -252,23 +213,23 @@ FINDINGS = (
     Finding(
         "3a",
         "Dense retrieval (ANCE, TAS-B) is strong on some datasets and worse than BM25 on many.",
-        dense_mixed,
+        dense_findings.dense_mixed,
         "above BM25 on some, on less than half (caption of figure 3)",
         systems=("ance", "tas-b"),
     ),
     Finding(
         "3b",
         "Dense retrieval is below BM25 under a large shift: BioASQ, Touché-2020.",
-        dense_shifted,
+        dense_findings.dense_shifted,
         "each of them, on both (paragraph 3)",
-        systems=DENSE,
-        datasets=SHIFTED,
+        systems=dense_findings.DENSE,
+        datasets=dense_findings.SHIFTED,
         over_all=False,
     ),
     Finding(
         "3c",
         "DPR, which was not trained on MS MARCO, generalizes worst.",
-        dpr_worst,
+        dense_findings.dpr_worst,
         "the lowest mean of all (paragraph 3)",
         systems=AVAILABLE,
     ),
@@ -289,131 +250,131 @@ FINDINGS = (
     Finding(
         "5",
         "TAS-B is the best dense system, above ANCE on 14 and above DPR on 17 of 18 datasets.",
-        strong_training,
+        dense_findings.strong_training,
         "the highest mean, 14 and 17 of 18 (paragraph 5)",
         {"above ance": 14, "above dpr": 17},
-        DENSE,
+        dense_findings.DENSE,
     ),
     Finding(
         "6a",
         "TAS-B is below ANCE on two datasets: TREC-COVID by 17.3 and Touché-2020 by 7.8 points.",
-        below_ance,
+        dense_findings.below_ance,
         "below on both (paragraph 6)",
         {"trec-covid": 17.3, "webis-touche2020": 7.8, "datasets below ANCE": 2},
-        datasets=LENGTHS,
+        datasets=dense_findings.LENGTHS,
         over_all=False,
     ),
     Finding(
         "6b",
         "TAS-B retrieves shorter documents than ANCE.",
-        short_documents,
+        dense_findings.short_documents,
         "shorter on both (paragraph 6)",
-        datasets=LENGTHS,
+        datasets=dense_findings.LENGTHS,
         over_all=False,
     ),
     Finding(
         "7",
         "GenQ is above TAS-B in special domains and below it in broader ones, such as Wikipedia.",
-        adaptation,
+        dense_findings.adaptation,
         "on more than half of either kind; the text has no number",
-        datasets=SPECIAL_AND_GENERAL,
+        datasets=dense_findings.SPECIAL_AND_GENERAL,
         over_all=False,
     ),
     Finding(
         "section 5.1a",
         "Quality costs time: BM25+CE and ColBERT (more than 350 ms) are slower than dense systems.",
-        cost_of_quality,
+        further_findings.cost_of_quality,
         "slower than each of them",
         {"least of these, ms": 350},
-        datasets=MEASURED,
+        datasets=further_findings.MEASURED,
         over_all=False,
     ),
     Finding(
         "section 5.1b",
         "Dense systems are 20 to 30 times as fast as the re-ranker (less than 20 ms).",
-        fast_dense,
+        further_findings.fast_dense,
         "at least 20 times (section 5.1)",
         {"most, times": 30, "most, ms": 20},
-        ("bm25+ce", *DENSE),
-        MEASURED,
+        ("bm25+ce", *dense_findings.DENSE),
+        further_findings.MEASURED,
         over_all=False,
     ),
     Finding(
         "section 5.1c",
         "On a CPU, sparse systems are the fastest (20 to 25 ms).",
-        fast_sparse,
+        further_findings.fast_sparse,
         "faster than every other system (section 5.1)",
         {"least, ms": 20, "most, ms": 25},
-        (*SPARSE, *DENSE),
-        MEASURED,
+        (*further_findings.SPARSE, *dense_findings.DENSE),
+        further_findings.MEASURED,
         over_all=False,
     ),
     Finding(
         "section 5.1d",
         "Indexes of lexical, re-ranking and dense systems are the smallest (less than 3 GB).",
-        small_indexes,
+        further_findings.small_indexes,
         "3 GB, in whole gigabytes as its table has them (section 5.1)",
-        systems=(BM25, "bm25+ce", *DENSE),
-        datasets=MEASURED,
+        systems=(BM25, "bm25+ce", *dense_findings.DENSE),
+        datasets=further_findings.MEASURED,
         over_all=False,
     ),
     Finding(
         "section 5.1e",
         "ColBERT needs the largest index, SPARTA the second largest.",
-        large_indexes,
+        further_findings.large_indexes,
         "that order (section 5.1)",
         systems=("colbert", "sparta"),
-        datasets=MEASURED,
+        datasets=further_findings.MEASURED,
         over_all=False,
     ),
     Finding(
         "section 6a",
         "Lexical systems retrieve fewer unjudged documents of TREC-COVID (6.4 and 2.8 %) than ANCE and TAS-B (14.4 and 31.8 %).",
-        fewer_lexical_holes,
+        further_findings.fewer_lexical_holes,
         "each fewer than each (section 6)",
         {BM25: 6.4, "doct5query": 2.8, "ance": 14.4, "tas-b": 31.8},
         (BM25, "doct5query", "ance", "tas-b"),
-        (STUDIED,),
+        (further_findings.STUDIED,),
         over_all=False,
     ),
     Finding(
         "section 6b",
         "With further judgements, ANCE is 6.7 points above BM25 on TREC-COVID; docT5query gains 0.1, ColBERT 5.8.",
-        biased_pool,
+        further_findings.biased_pool,
         "ANCE is above BM25, and gains more than docT5query (section 6)",
         {"ance above BM25": 6.7, "doct5query gains": 0.1, "colbert gains": 5.8},
         (BM25, "doct5query", "ance"),
-        (STUDIED,),
+        (further_findings.STUDIED,),
         over_all=False,
     ),
     Finding(
         "figure 4",
         "On some datasets, longer documents are judged more relevant, on others shorter ones (appendix D).",
-        lengths_of_grades,
+        further_findings.lengths_of_grades,
         "medians rise with every grade on one dataset at least, and fall on one; the text has no number",
-        datasets=GRADED,
+        datasets=further_findings.GRADED,
         over_all=False,
     ),
     Finding(
         "appendix D, lengths",
         "The cosine prefers shorter documents than the dot product, on all datasets (there of two models, here of one).",
-        cosine_shorter,
+        further_findings.cosine_shorter,
         "on all (appendix D)",
     ),
     Finding(
         "appendix D, scores",
         "By the dot product, TREC-COVID gains 15.3 points; most other datasets lose (there of two models, here of one).",
-        dot_product_mixed,
+        further_findings.dot_product_mixed,
         "above on TREC-COVID, below on a majority of the others (appendix D)",
-        {STUDIED: 15.3},
+        {further_findings.STUDIED: 15.3},
     ),
     Finding(
         "appendix D",
         "About 42 of 171 thousand documents of TREC-COVID have no abstract.",
-        titles_alone,
+        further_findings.titles_alone,
         "42 thousand, rounded",
         {"thousands without": 42, "thousands": 171},
-        datasets=(STUDIED,),
+        datasets=(further_findings.STUDIED,),
         over_all=False,
     ),
 )

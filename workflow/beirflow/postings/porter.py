@@ -40,11 +40,7 @@ def _by_ending(rules: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
     return {ending: [rule for rule in longest_first if rule[0].endswith(ending)] for ending in {suffix[-2:] for suffix in rules}}
 
 
-STEPS = [
-    (_by_ending(STEP_2), MEASURE_ABOVE_0),
-    (_by_ending(STEP_3), MEASURE_ABOVE_0),
-    (_by_ending(STEP_4), MEASURE_ABOVE_1),
-]
+STEPS = [(_by_ending(STEP_2), MEASURE_ABOVE_0), (_by_ending(STEP_3), MEASURE_ABOVE_0), (_by_ending(STEP_4), MEASURE_ABOVE_1)]
 
 
 def stem(word: str) -> str:

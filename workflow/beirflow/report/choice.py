@@ -20,7 +20,8 @@ Values that are not known are empty.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,11 @@ class Quality:
 
     values: Mapping[str, list[np.ndarray]]  # by system, the values of the queries of each corpus, float64
     shares: list[float]  # weight of each corpus in the mean over datasets; their sum is 1
-    _weights: np.ndarray = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Weigh every query by the share of its corpus."""
+    @cached_property
+    def _weights(self) -> np.ndarray:
         first = next(iter(self.values.values()))
-        weights = [np.full(len(part), share / len(part)) for part, share in zip(first, self.shares, strict=True)]
-        object.__setattr__(self, "_weights", np.concatenate(weights))
+        return np.concatenate([np.full(len(part), share / len(part)) for part, share in zip(first, self.shares, strict=True)])
 
     def mean(self, system: str) -> float:
         """Return the mean over datasets."""
@@ -109,20 +108,13 @@ def choice_table(files: ChoiceFiles, prices: Prices) -> pd.DataFrame:
     table = pd.DataFrame({"system": systems, "datasets": len(files.rows), measure: [quality.mean(system) for system in systems]})
     table[["low", "high"]] = [quality.interval(system) for system in systems]
     _compare(table, quality, dict.fromkeys(systems[1:], systems[0]), ("difference", "p"))
-    table["encoder"] = [
-        files.base_encoders.get(system) if files.base_encoders.get(system) in systems else None for system in systems
-    ]
-    encoders = dict(table.set_index("system")["encoder"].dropna())
+    encoders = {system: files.base_encoders[system] for system in systems if files.base_encoders.get(system) in systems}
+    table["encoder"] = [encoders.get(system) for system in systems]
     _compare(table, quality, encoders, ("loss", "loss_p"))
-    for name in dict.fromkeys(name for shares in exact.values() for name in shares):
-        table[name] = [exact[system].get(name, np.nan) for system in systems]
-    of_query = _latencies(files)
-    for column in ("milliseconds", "p95_milliseconds", "device"):
-        table[column] = [of_query[system][column] for system in systems]
-    costs = read_named_csv(files.costs_path)
-    of_index = [_of_index(costs[costs["system"] == system]) for system in systems]
-    for column in of_index[0]:
-        table[column] = [costs_of[column] for costs_of in of_index]
+    of_query, costs = _latencies(files), read_named_csv(files.costs_path)
+    of_index = {system: _of_index(costs[costs["system"] == system]) for system in systems}
+    for found in (exact, of_query, of_index):
+        table = table.join(pd.DataFrame(list(found.values()), index=list(found)), on="system")
     _add_prices(table, prices)
     for cost in COSTS:
         table[f"front_of_{cost}"] = on_front(table[measure].to_numpy(), table[cost].to_numpy())

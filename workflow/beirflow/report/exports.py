@@ -11,17 +11,8 @@ from pathlib import Path
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
-from beirflow.files.writing import atomic_path
-from beirflow.report.leaderboard import (
-    TRUSTED,
-    kind_tables,
-    leaderboard,
-    notes,
-    published_table,
-    ranks_table,
-    significance_marks,
-    uncertainty_table,
-)
+from beirflow.files.writing import write_text
+from beirflow.report import leaderboard as boards
 from beirflow.report.pages import Cell, Table
 from beirflow.report.system_tables import systems_table
 from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
@@ -64,11 +55,13 @@ def export_tables(
     measures, sources = main_measures(summary), Sources()
     by_measure = {}
     for measure in measures:
-        marks = significance_marks(comparison, measure, baseline)
-        sentences = notes(summary, bool(marks), baseline, uncertainty) + ([TRUSTED] if references is not None else [])
-        by_measure[measure] = leaderboard(summary, measure, marks, references), sentences
-    kinds = {table.name: (table, over) for table, over in kind_tables(summary, measures[0])}
-    published = published_table(summary, measures[0], sources)
+        marks = boards.significance_marks(comparison, measure, baseline)
+        sentences = boards.notes(summary, bool(marks), baseline, uncertainty) + (
+            [boards.TRUSTED] if references is not None else []
+        )
+        by_measure[measure] = boards.leaderboard(summary, measure, marks, references), sentences
+    kinds = {table.name: (table, over) for table, over in boards.kind_tables(summary, measures[0])}
+    published = boards.published_table(summary, measures[0], sources)
     tables = {
         "leaderboard": by_measure[measures[0]],
         "recall": by_measure.get(PUBLISHED[1], (None, [])),
@@ -76,15 +69,14 @@ def export_tables(
         "tasks": kinds.get("by-task", (None, [])),
         "domains": kinds.get("by-domain", (None, [])),
         "holes": (holes_table(summary), []),
-        "ranks": (ranks_table(uncertainty, measures[0]), []),
+        "ranks": (boards.ranks_table(uncertainty, measures[0]), []),
         "significance": (significance_table(comparison), []),
-        "uncertainty": (uncertainty_table(uncertainty), []),
+        "uncertainty": (boards.uncertainty_table(uncertainty), []),
         "systems": (systems_table(read_named_csv(systems_path)), []),
         "datasets": (datasets_table(summary), []),
     }
     write_tables(tables, str(results))
-    with atomic_path(Path(results, CITATIONS())) as partial:
-        partial.write_text(bibtex(summary["dataset"]) or "% no dataset of the catalogue\n", encoding="utf-8")
+    write_text(Path(results, CITATIONS()), bibtex(summary["dataset"]) or "% no dataset of the catalogue\n")
 
 
 def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
@@ -94,8 +86,7 @@ def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folde
         lines = "".join(f"- {markdown(line)}\n" for line in sentences)
         for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
         for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
-            with atomic_path(Path(folder, pattern(table=name))) as partial:
-                partial.write_text(text, encoding="utf-8")
+            write_text(Path(folder, pattern(table=name)), text)
 
 
 def as_latex(table: Table) -> str:

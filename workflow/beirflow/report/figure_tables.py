@@ -90,12 +90,9 @@ def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
 
 def ranks_table(means: Means, measure: str, blocks: Blocks) -> pd.DataFrame:
     """Return ``critical_difference.csv``, without groups and tests if there are too few systems or blocks."""
-    systems, scores = (
-        list(dict.fromkeys(system for system, _ in means)),
-        np.empty((len({name for name, _ in means}), len(blocks))),
-    )
-    for place, block in enumerate(blocks):
-        scores[:, place] = [np.mean([means[system, dataset][measure] for dataset in block]) for system in systems]
+    systems = list(dict.fromkeys(system for system, _ in means))
+    of_systems = ([np.mean([means[system, name][measure] for name in block]) for block in blocks] for system in systems)
+    scores = np.array(list(of_systems), np.float64)
     table = pd.DataFrame(
         {"system": systems, "average_rank": average_ranks(scores) if blocks else np.nan, "datasets": len(blocks)}
     )

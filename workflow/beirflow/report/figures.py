@@ -9,31 +9,8 @@ from matplotlib.figure import Figure
 
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.evaluation.paired_tests import against
+from beirflow.report import figure_style
 from beirflow.report.figure_ranks import critical_difference
-from beirflow.report.figure_style import (
-    CELL,
-    COLOURS,
-    GREY,
-    HALF,
-    MOST_LINES,
-    PANEL,
-    SETTINGS,
-    WORDS,
-    below,
-    bytes_unit,
-    dot_rows,
-    house_style,
-    log_where_wide,
-    name_rows,
-    row_height,
-    save,
-    small_multiples,
-    style_of,
-    system_legend,
-    value_rows,
-    violin_panels,
-    words_only,
-)
 from beirflow.report.figure_tables import FRONTS, FigureFiles, Results, pareto_table, read_results
 from beirflow.report.registry import FIGURES
 
@@ -55,12 +32,14 @@ def ndcg_difference(results: Results) -> Figure:
     """Draw by system the difference to the baseline on every dataset."""
     others = [system for system in results.systems if system != results.baseline]
     if not others:
-        return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
+        return figure_style.words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
     height = 0.165 * len(results.datasets) + 0.45
-    figure, panels = small_multiples(others, height, HALF if len(others) <= 2 else PANEL, sharex=True, sharey=True)
+    figure, panels = figure_style.small_multiples(
+        others, height, figure_style.HALF if len(others) <= 2 else figure_style.PANEL, sharex=True, sharey=True
+    )
     for system, panel in zip(others, panels, strict=True):
         _differences(panel, results, system)
-    below(
+    figure_style.below(
         figure,
         f"{results.measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
         f" * different at the level of {SIGNIFICANT}, corrected for all tests",
@@ -76,25 +55,25 @@ def _differences(panel: Axes, results: Results, system: str) -> None:
     table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
     table = table.set_index("dataset").loc[results.datasets]
     places, better = np.arange(len(table)), table["difference"] >= 0
-    for which, colour, hatch in ((better, COLOURS[0], ""), (~better, COLOURS[5], "//////")):
+    for which, colour, hatch in ((better, figure_style.COLOURS[0], ""), (~better, figure_style.COLOURS[5], "//////")):
         panel.barh(places[which], table["difference"][which], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
     panel.errorbar(table["difference"], places, xerr=table["reach"].fillna(0), fmt="none", ecolor="#333333", elinewidth=0.7)
     for place in np.flatnonzero(table["p_holm"] < SIGNIFICANT).tolist():
         panel.text(1, place, "*", transform=panel.get_yaxis_transform(), ha="right", va="center_baseline", fontweight="bold")
-    name_rows(panel, list(table.index))
+    figure_style.name_rows(panel, list(table.index))
     panel.axvline(0, color="#333333", linewidth=0.6)
 
 
 def recall_over_k(results: Results) -> Figure:
     """Draw recall at every cutoff on every dataset; for many systems, print it."""
-    styles = style_of(results.systems)
+    styles = figure_style.style_of(results.systems)
     measures = results.means[results.systems[0], results.datasets[0]]
     cutoffs = sorted(int(name.partition("@")[2]) for name in measures if name.startswith("Recall@"))
-    if len(results.systems) > MOST_LINES:
+    if len(results.systems) > figure_style.MOST_LINES:
         names = [str(k) for k in cutoffs]
         recall = {key: [measures[f"Recall@{k}"] for k in cutoffs] for key, measures in results.means.items()}
         return _printed(results, recall, names, "Recall@k over k; bold: the highest of a dataset at a k")
-    figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
+    figure, panels = figure_style.small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for system in results.systems:
             values = [results.means[system, dataset][f"Recall@{k}"] for k in cutoffs]
@@ -102,21 +81,21 @@ def recall_over_k(results: Results) -> Figure:
         panel.set_xscale("log")
         panel.set_xticks(cutoffs, [f"{k:,}" for k in cutoffs])
         panel.set_ylim(-0.03, 1.03)
-    below(figure, "k")
-    figure.supylabel("Recall@k", fontsize=SETTINGS["font.size"])
-    system_legend(figure, styles, lines=True)
+    figure_style.below(figure, "k")
+    figure.supylabel("Recall@k", fontsize=figure_style.SETTINGS["font.size"])
+    figure_style.system_legend(figure, styles, lines=True)
     return figure
 
 
 def ndcg_per_query(results: Results) -> Figure:
     """Draw the share of queries that reach a value, over the value: higher is better; for many systems, print it."""
-    if len(results.systems) > MOST_LINES:
+    if len(results.systems) > figure_style.MOST_LINES:
         shares = {key: [float(np.mean(found >= value)) for value in PRINTED] for key, found in results.per_query.items()}
         names = [f"{value:g}".removeprefix("0") for value in PRINTED]
         text = f"share of queries with at least this {results.measure}; bold: the highest of a dataset"
         return _printed(results, shares, names, text)
-    styles = style_of(results.systems)
-    figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
+    styles = figure_style.style_of(results.systems)
+    figure, panels = figure_style.small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for system in results.systems:
             values = np.sort(results.per_query[system, dataset])
@@ -126,24 +105,26 @@ def ndcg_per_query(results: Results) -> Figure:
             panel.plot(THRESHOLDS, reached, **styles[system], markevery=(first, 20))
         panel.set_xlim(-0.02, 1.02)
         panel.set_ylim(-0.03, 1.03)
-    below(figure, f"with at least this {results.measure}")
-    figure.supylabel("share of queries", fontsize=SETTINGS["font.size"])
-    system_legend(figure, styles, lines=True)
+    figure_style.below(figure, f"with at least this {results.measure}")
+    figure.supylabel("share of queries", fontsize=figure_style.SETTINGS["font.size"])
+    figure_style.system_legend(figure, styles, lines=True)
     return figure
 
 
 def _printed(results: Results, values: Mapping[tuple[str, str], Sequence[float]], columns: Sequence[str], text: str) -> Figure:
     """Print values by system and dataset: a panel a dataset, a row a system."""
-    figure, panels = small_multiples(results.datasets, CELL * len(results.systems) + 0.35, sharey=True)
+    figure, panels = figure_style.small_multiples(results.datasets, figure_style.CELL * len(results.systems) + 0.35, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
-        value_rows(panel, np.array([values[system, dataset] for system in results.systems]), columns, results.systems)
-    below(figure, text)
+        figure_style.value_rows(
+            panel, np.array([values[system, dataset] for system in results.systems]), columns, results.systems
+        )
+    figure_style.below(figure, text)
     return figure
 
 
 def document_lengths(results: Results) -> Figure:
     """Draw by dataset a violin for all documents, for the relevant ones, and for the first hits of each system."""
-    figure, panels = violin_panels(results.lengths, results.systems, WORDS, 0.17)
+    figure, panels = figure_style.violin_panels(results.lengths, results.systems, figure_style.WORDS, 0.17)
     for panel in panels:
         panel.axhline(1.5, color="#bbbbbb", linewidth=0.6)
     return figure
@@ -151,69 +132,69 @@ def document_lengths(results: Results) -> Figure:
 
 def holes(results: Results) -> Figure:
     """Draw the share of unjudged documents in the first ranks and the score that they may lower; print both for many systems."""
-    styles = style_of(results.systems)
-    height = row_height(results.systems) * len(results.datasets) + 0.45
-    printed = len(results.systems) > MOST_LINES
+    styles = figure_style.style_of(results.systems)
+    height = figure_style.row_height(results.systems) * len(results.datasets) + 0.45
+    printed = len(results.systems) > figure_style.MOST_LINES
     if printed:
-        height = CELL * len(results.datasets) + 1.2
+        height = figure_style.CELL * len(results.datasets) + 1.2
     cutoff = cutoff_of(results.measure)
     names = [results.measure, f"Hole@{cutoff}"]
-    figure, panels = small_multiples(names if printed else ["", ""], height, HALF, sharey=True)
+    figure, panels = figure_style.small_multiples(names if printed else ["", ""], height, figure_style.HALF, sharey=True)
     for name, panel in zip(names, panels, strict=True):
         if printed:
             table = np.array([[results.means[system, row][name] for system in results.systems] for row in results.datasets])
-            value_rows(panel, table, results.systems, results.datasets, mark_best=False)
+            figure_style.value_rows(panel, table, results.systems, results.datasets, mark_best=False)
             panel.tick_params(axis="x", rotation=90)
             continue
         values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
-        dot_rows(panel, results.datasets, values, styles)
+        figure_style.dot_rows(panel, results.datasets, values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
-    below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
+    figure_style.below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
     if not printed:
-        system_legend(figure, styles, lines=False)
+        figure_style.system_legend(figure, styles, lines=False)
     return figure
 
 
 def cost(results: Results) -> Figure:
     """Plot four kinds of cost: a panel a kind, a row a dataset, a marker a system."""
-    styles = style_of(results.systems)
-    height = row_height(results.systems) * len(results.datasets) + 0.6
-    figure, panels = small_multiples([""] * len(COSTS), height, sharey=True)
+    styles = figure_style.style_of(results.systems)
+    height = figure_style.row_height(results.systems) * len(results.datasets) + 0.6
+    figure, panels = figure_style.small_multiples([""] * len(COSTS), height, sharey=True)
     table = results.costs.set_index(["system", "dataset"])
     for (column, label), panel in zip(COSTS, panels, strict=True):
-        unit, size = bytes_unit(table[column].max()) if column.endswith("_bytes") else ("", 1.0)
+        unit, size = figure_style.bytes_unit(table[column].max()) if column.endswith("_bytes") else ("", 1.0)
         values = {system: [table[column][system, row] / size for row in results.datasets] for system in results.systems}
-        dot_rows(panel, results.datasets, values, styles)
+        figure_style.dot_rows(panel, results.datasets, values, styles)
         known = table[column].dropna() / size
         panel.set_xlabel(f"{label}{unit}" if len(known) else f"{label}:\nnot known")
-        log_where_wide(panel, known)
-    system_legend(figure, styles, lines=False)
+        figure_style.log_where_wide(panel, known)
+    figure_style.system_legend(figure, styles, lines=False)
     return figure
 
 
 def pareto(results: Results) -> Figure:
     """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
-    table, styles = pareto_table(results.means, results.costs, results.measure), style_of(results.systems)
-    figure, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
-    unit, size = bytes_unit(table["index_bytes"].max())
+    table, styles = pareto_table(results.means, results.costs, results.measure), figure_style.style_of(results.systems)
+    figure, panels = figure_style.small_multiples(["", ""], 2.2, figure_style.HALF, sharey=True)
+    unit, size = figure_style.bytes_unit(table["index_bytes"].max())
     scales = {"seconds_per_query": ("milliseconds a query", 1000.0), "index_bytes": (f"index on disk{unit}", 1 / size)}
     for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
         known = table[table[column].notna()]
         costs = known[column] * factor
         front = known[known[FRONTS[column]]].sort_values([column, results.measure])
-        panel.step(front[column] * factor, front[results.measure], where="post", color=GREY, linewidth=0.8, zorder=1)
+        panel.step(front[column] * factor, front[results.measure], where="post", color=figure_style.GREY, linewidth=0.8, zorder=1)
         for system, x, y in zip(known["system"], costs, known[results.measure], strict=True):
             panel.plot(
                 [x], [y], **{**styles[system], "linestyle": ""}, markersize=5, markeredgecolor="white", markeredgewidth=0.3
             )
         missing = "" if len(known) == len(table) else f"\n({len(table) - len(known)} not known)" if len(known) else ":\nnot known"
         panel.set_xlabel(label + missing)
-        log_where_wide(panel, costs)
+        figure_style.log_where_wide(panel, costs)
     panels[0].set_ylabel(f"mean {results.measure}")
     datasets = "1 dataset" if len(results.datasets) == 1 else f"{len(results.datasets)} datasets"
-    below(figure, f"mean over {datasets}; line: no other system is as good for as little")
-    system_legend(figure, styles, lines=False)
+    figure_style.below(figure, f"mean over {datasets}; line: no other system is as good for as little")
+    figure_style.system_legend(figure, styles, lines=False)
     return figure
 
 
@@ -231,6 +212,6 @@ def draw_figures(*, files: FigureFiles, folder: str, style: Mapping[str, Any] | 
     were recorded, or the font is missing.
     """
     results = read_results(files)
-    with house_style(**(style or {})):
+    with figure_style.house_style(**(style or {})):
         for name in FIGURES:
-            save(FUNCTIONS[name](results), folder, name)
+            figure_style.save(FUNCTIONS[name](results), folder, name)

@@ -169,11 +169,7 @@ def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None
     return tables
 
 
-def _names(summary: pd.DataFrame) -> list[str]:
-    return _names_of(summary, "dataset")
-
-
-def _names_of(table: pd.DataFrame, column: str) -> list[str]:
+def _names(table: pd.DataFrame, column: str = "dataset") -> list[str]:
     return [str(name) for name in dict.fromkeys(table[column])]
 
 
@@ -241,7 +237,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
     sentences += _notes_of_datasets(summary)
-    if TRAINED_ON in summary and (unknown := _names_of(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
+    if TRAINED_ON in summary and (unknown := _names(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in means):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")

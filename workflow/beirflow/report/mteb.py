@@ -22,7 +22,7 @@ from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 
 MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
 """By measure of ours, its name in MTEB."""
@@ -61,7 +61,7 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         "kg_co2_emissions": None,
         "date": None,
     }
-    _write(result_path, json.dumps(result, indent=2, allow_nan=False) + "\n")
+    write_text(result_path, json.dumps(result, indent=2, allow_nan=False) + "\n")
 
 
 def revision(corpora: Sequence[Mapping[str, Any]]) -> str:
@@ -102,11 +102,11 @@ def write_model_index(
     notes = ["Measured by beirflow on the files of BEIR, not on the copies that the hub has of them."]
     notes += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
-    _write(index_path, "".join(f"# {line}\n" for line in notes) + block)
+    write_text(index_path, "".join(f"# {line}\n" for line in notes) + block)
     by_task = {result["task_name"]: result for result in results}
     for path in eval_result_paths:
         task = Path(path).stem
-        _write(path, yaml.safe_dump(_eval_results(by_task[task], datasets[task]), sort_keys=False))
+        write_text(path, yaml.safe_dump(_eval_results(by_task[task], datasets[task]), sort_keys=False))
 
 
 def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any]]:
@@ -127,8 +127,3 @@ def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
         "dataset": {"type": dataset, "name": f"MTEB {result['task_name']}", "config": "default", "split": split},
         "metrics": [{"type": name, "value": round(100 * scores[name], 10)} for name in names if name in scores],
     }
-
-
-def _write(path: str, text: str) -> None:
-    with atomic_path(path) as partial:
-        partial.write_text(text, encoding="utf-8")

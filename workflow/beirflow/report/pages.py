@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 
@@ -102,8 +102,7 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     code = {name: _own(files) for name, files in (("style", ["report.css"]), ("script", scripts)) if files}
     page = environment.get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
-    with atomic_path(path) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write_text(path, page)
 
 
 def _own(files: Sequence[str]) -> Markup:

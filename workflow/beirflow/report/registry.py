@@ -66,17 +66,8 @@ FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.tabl
 """Names of the tables beside the figures of the report."""
 
 TABLES = (
-    "leaderboard",
-    "recall",
-    "published",
-    "tasks",
-    "domains",
-    "holes",
-    "ranks",
-    "significance",
-    "uncertainty",
-    "systems",
-    "datasets",
+    *("leaderboard", "recall", "published", "tasks", "domains", "holes"),
+    *("ranks", "significance", "uncertainty", "systems", "datasets"),
 )
 """Names of the tables of the report that are exported for papers and notes."""
 

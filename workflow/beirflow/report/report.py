@@ -13,33 +13,11 @@ from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
-from beirflow.report.leaderboard import (
-    TRUSTED,
-    kind_tables,
-    leaderboard,
-    nanobeir_table,
-    notes,
-    own_leaderboard,
-    published_table,
-    ranks_table,
-    significance_marks,
-    uncertainty_table,
-)
+from beirflow.report import leaderboard as boards
+from beirflow.report import tables
 from beirflow.report.pages import TEMPLATES, counted, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES
 from beirflow.report.system_tables import settings_table, systems_table
-from beirflow.report.tables import (
-    Sources,
-    bibtex,
-    cost_table,
-    counts,
-    datasets_table,
-    energy_note,
-    energy_table,
-    holes_table,
-    main_measures,
-    significance_table,
-)
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -80,39 +58,40 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
     manifest = read_json(files.manifest_path)
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
-    systems, sources = list(dict.fromkeys(record["system"] for record in means)), Sources()
-    comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
+    systems, sources = list(dict.fromkeys(record["system"] for record in means)), tables.Sources()
+    comparison, measures = read_named_csv(files.comparison_path), tables.main_measures(summary)
     uncertainty, nanobeir = read_named_csv(files.uncertainty_path), read_named_csv(files.nanobeir_path)
-    marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
-    published = [published_table(summary, measure, sources) for measure in measures]
+    marks = {measure: boards.significance_marks(comparison, measure, baseline) for measure in measures}
+    published = [boards.published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
     references = read_named_csv(files.references_path) if files.references_path else None
     rows = summary[summary["split"].notna()]["dataset"].nunique()
     results = []
     for measure in measures:
-        results += [leaderboard(summary, measure, marks[measure], references)]
-        results += [table for table in (ranks_table(uncertainty, measure), nanobeir_table(nanobeir, measure)) if table]
-    results += [own] if (own := own_leaderboard(summary, measures[0])) else []
+        results += [boards.leaderboard(summary, measure, marks[measure], references)]
+        results += filter(None, [boards.ranks_table(uncertainty, measure), boards.nanobeir_table(nanobeir, measure)])
+    results += [own] if (own := boards.own_leaderboard(summary, measures[0])) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
         "results": results,
-        "notes": notes(summary, any(marks.values()), baseline, uncertainty) + ([TRUSTED] if references is not None else []),
-        "kinds": kind_tables(summary, measures[0]),
-        "published": [table for table in published if table],
+        "notes": boards.notes(summary, any(marks.values()), baseline, uncertainty)
+        + ([boards.TRUSTED] if references is not None else []),
+        "kinds": boards.kind_tables(summary, measures[0]),
+        "published": list(filter(None, published)),
         "sources": sources.lines(),
-        "holes": holes_table(summary),
+        "holes": tables.holes_table(summary),
         "systems": [systems_table(settings), settings_table(settings)],
-        "datasets": datasets_table(summary),
-        "bibtex": bibtex(summary["dataset"]),
-        "significance": significance_table(comparison),
+        "datasets": tables.datasets_table(summary),
+        "bibtex": tables.bibtex(summary["dataset"]),
+        "significance": tables.significance_table(comparison),
         "significance_note": SIGNIFICANCE,
-        "uncertainty": uncertainty_table(uncertainty),
-        "cost": cost_table(costs),
-        "energy": energy_table(costs),
-        "energy_note": energy_note(costs),
+        "uncertainty": boards.uncertainty_table(uncertainty),
+        "cost": tables.cost_table(costs),
+        "energy": tables.energy_table(costs),
+        "energy_note": tables.energy_note(costs),
         "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
         "index": {
             "systems": systems,
@@ -127,8 +106,8 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    tables = files.comparison_path, files.uncertainty_path, files.nanobeir_path, files.costs_path, files.systems_path
-    shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
+    data = files.comparison_path, files.uncertainty_path, files.nanobeir_path, files.costs_path, files.systems_path
+    shown = [*files.inspection_paths, *files.matches_paths, *data, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths, *filter(None, [files.references_path])]
     record_files_for_reading(paths=written, manifest_path=files.manifest_path, record_path=record_path, job=job)
@@ -139,7 +118,13 @@ def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     datasets: dict[str, dict[str, Any]] = {}
     for record in means:
         of_forums = {"forums": record["forums"]} if "forums" in record else {}
-        entry = {"name": record["dataset"], "split": record["split"], "counts": counts(record), "measures": {}, **of_forums}
+        entry = {
+            "name": record["dataset"],
+            "split": record["split"],
+            "counts": tables.counts(record),
+            "measures": {},
+            **of_forums,
+        }
         datasets.setdefault(record["dataset"], entry)["measures"][record["system"]] = record["measures"]
     of_a_row = {forum for entry in datasets.values() for forum in entry.get("forums", ())}
     rows = [entry for name, entry in datasets.items() if name not in of_a_row]

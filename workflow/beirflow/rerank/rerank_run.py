@@ -21,13 +21,7 @@ from beirflow.runs.run_file import NewRun, run_writer
 
 
 def rerank_run(
-    *,
-    settings: RerankSettings,
-    run: NewRun,
-    first_run_path: str,
-    pairs_paths: Sequence[str],
-    corpus_path: str,
-    job: Job,
+    *, settings: RerankSettings, run: NewRun, first_run_path: str, pairs_paths: Sequence[str], corpus_path: str, job: Job
 ) -> None:
     """Rank the pairs of block 0, 1, … as one run; each file is next to its record.
 

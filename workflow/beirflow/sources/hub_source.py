@@ -14,24 +14,9 @@ import orjson
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
-from beirflow.sources import source
+from beirflow.sources import forms, source
 from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
 from beirflow.sources.beir_files import judgement_line
-from beirflow.sources.forms import (
-    CANDIDATES,
-    CHANGED,
-    CORPUS,
-    EXCLUDED,
-    INSTRUCTION,
-    NUGGETS,
-    QREL_DIFF,
-    QRELS,
-    QUERIES,
-    ROLES,
-    TOP_RANKED,
-    TOPIC,
-    HubForm,
-)
 from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of
@@ -39,12 +24,12 @@ from beirflow.sources.source import Block, DatasetSource, blocks_of
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
 
 COLUMNS = {
-    CORPUS: ("_id", "id", "title", "text"),
-    QUERIES: ("_id", "id", "text", INSTRUCTION, EXCLUDED),
-    QRELS: ("query-id", "corpus-id", "score"),
-    TOP_RANKED: ("query-id", "corpus-ids"),
-    INSTRUCTION: ("query-id", INSTRUCTION),
-    QREL_DIFF: ("query-id", "corpus-ids"),
+    forms.CORPUS: ("_id", "id", "title", "text"),
+    forms.QUERIES: ("_id", "id", "text", forms.INSTRUCTION, forms.EXCLUDED),
+    forms.QRELS: ("query-id", "corpus-id", "score"),
+    forms.TOP_RANKED: ("query-id", "corpus-ids"),
+    forms.INSTRUCTION: ("query-id", forms.INSTRUCTION),
+    forms.QREL_DIFF: ("query-id", "corpus-ids"),
 }
 
 SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"  # documents of a nugget of FreshStack
@@ -57,7 +42,7 @@ Row = dict[str, Any]
 class HubSource(DatasetSource):
     """Dataset of a hub, from the record of what was fetched; DataError if that is something else."""
 
-    def __init__(self, path: str | Path, form: HubForm) -> None:
+    def __init__(self, path: str | Path, form: forms.HubForm) -> None:
         super().__init__(path)
         self.form, self.split = form, str(read_json(path).get("split"))
         self._files = fetched_files(path, form)
@@ -74,7 +59,7 @@ class HubSource(DatasetSource):
         """Yield the lines of one of the three files of BEIR, numbered by lines or rows of their origin."""
         role = _role(name)
         self._without_score = 0
-        stated = self._stated() if role == QUERIES else {}
+        stated = self._stated() if role == forms.QUERIES else {}
         for where, path in self._fetched(role):
             if path.suffix == ".tsv":
                 with stream_of_lines(path, where) as stream:
@@ -98,7 +83,7 @@ class HubSource(DatasetSource):
     def _stated(self) -> dict[str, Row]:
         """Return by id of a query what other parts than the queries state of it."""
         stated: dict[str, Row] = {}
-        for part in self.form.roles[len(ROLES) :]:
+        for part in self.form.roles[len(forms.ROLES) :]:
             for where, path in self._fetched(part):
                 for number, row in self._rows(path, where, part):
                     here, query = f"{where}:{number}", id_of(f"{where}:{number}", "query-id", row)
@@ -112,9 +97,9 @@ class HubSource(DatasetSource):
         """Yield the rows of a file as lines in BEIR form."""
         for number, row in self._rows(path, where, role):
             here = f"{where}:{number}"
-            if role == CORPUS:
+            if role == forms.CORPUS:
                 yield number, orjson.dumps(text_of(here, row) | {"title": row.get("title")})
-            elif role == QUERIES:
+            elif role == forms.QUERIES:
                 yield number, orjson.dumps(self._query(here, row, stated))
             elif self._with_nuggets:
                 grades = _grades(here, row)
@@ -128,24 +113,24 @@ class HubSource(DatasetSource):
     def _query(self, where: str, row: Row, stated: Mapping[str, Row]) -> Row:
         """Return a query with all that is stated of it; DataError if its instruction would be ignored, or has two texts."""
         query = text_of(where, row)
-        more = {key: row[key] for key in (INSTRUCTION, EXCLUDED) if row.get(key)}
-        if INSTRUCTION in more and INSTRUCTION not in self.form.roles:
-            problem = f"the query has a value in the column {INSTRUCTION!r}, which changes what is relevant"
+        more = {key: row[key] for key in (forms.INSTRUCTION, forms.EXCLUDED) if row.get(key)}
+        if forms.INSTRUCTION in more and forms.INSTRUCTION not in self.form.roles:
+            problem = f"the query has a value in the column {forms.INSTRUCTION!r}, which changes what is relevant"
             raise DataError(f"{where}: {problem}; this is not a plain retrieval dataset")
         of_parts = stated.get(query["_id"], {})
-        if INSTRUCTION in more and more[INSTRUCTION] != of_parts.get(INSTRUCTION, more[INSTRUCTION]):
+        if forms.INSTRUCTION in more and more[forms.INSTRUCTION] != of_parts.get(forms.INSTRUCTION, more[forms.INSTRUCTION]):
             raise DataError(
-                f"{where}: the instruction of {query['_id']!r} is not the one of the config {INSTRUCTION!r}; keep one"
+                f"{where}: the instruction of {query['_id']!r} is not the one of the config {forms.INSTRUCTION!r}; keep one"
             )
         if self.form.layout == "instructir":
-            more[TOPIC] = query["_id"].partition("_")[0]
+            more[forms.TOPIC] = query["_id"].partition("_")[0]
         if self._with_nuggets:
-            more[NUGGETS] = [_ids(where, nugget, SUPPORTS) for nugget in _nuggets(where, row)]
+            more[forms.NUGGETS] = [_ids(where, nugget, SUPPORTS) for nugget in _nuggets(where, row)]
         return query | more | of_parts
 
     def _rows(self, path: Path, where: str, role: str) -> Iterator[tuple[int, Row]]:
         """Yield the rows of a file that are of the split, with our names of the columns."""
-        wanted = (*COLUMNS[role], NUGGETS) if self._with_nuggets else COLUMNS[role]
+        wanted = (*COLUMNS[role], forms.NUGGETS) if self._with_nuggets else COLUMNS[role]
         if self.form.layout is None:
             yield from _rows(path, where, wanted)
             return
@@ -164,19 +149,19 @@ class HubSource(DatasetSource):
 
 def _of_part(where: str, part: str, query: str, row: Row) -> dict[str, Row]:
     """Return by query what a row of a further part states: of the query, or for changed documents of both of its topic."""
-    if part == INSTRUCTION:
-        return {query: {INSTRUCTION: row[INSTRUCTION]} if row.get(INSTRUCTION) else {}}
+    if part == forms.INSTRUCTION:
+        return {query: {forms.INSTRUCTION: row[forms.INSTRUCTION]} if row.get(forms.INSTRUCTION) else {}}
     ids = _ids(where, row, "corpus-ids")
-    if part == TOP_RANKED:
-        return {query: {CANDIDATES: ids}}
-    return {f"{query}{ORIGINAL}": {TOPIC: query, CHANGED: ids}, f"{query}{ALTERED}": {TOPIC: query}}
+    if part == forms.TOP_RANKED:
+        return {query: {forms.CANDIDATES: ids}}
+    return {f"{query}{ORIGINAL}": {forms.TOPIC: query, forms.CHANGED: ids}, f"{query}{ALTERED}": {forms.TOPIC: query}}
 
 
 def _nuggets(where: str, row: Row) -> list[Row]:
     """Return the nuggets of a query."""
-    nuggets = row.get(NUGGETS)
+    nuggets = row.get(forms.NUGGETS)
     if not isinstance(nuggets, list) or not all(isinstance(nugget, dict) for nugget in nuggets):
-        raise DataError(f"{where}: {NUGGETS!r} must be a list of objects, found {short(nuggets)}")
+        raise DataError(f"{where}: {forms.NUGGETS!r} must be a list of objects, found {short(nuggets)}")
     return nuggets
 
 
@@ -199,7 +184,7 @@ def _ids(where: str, row: Row, name: str) -> list[str]:
 
 
 def _role(name: str) -> str:
-    return {source.CORPUS: CORPUS, source.QUERIES: QUERIES}.get(name, QRELS)
+    return {source.CORPUS: forms.CORPUS, source.QUERIES: forms.QUERIES}.get(name, forms.QRELS)
 
 
 def _rows(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
@@ -216,7 +201,7 @@ def _rows(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int,
                 yield number, row
 
 
-def fetched_files(path: str | Path, form: HubForm) -> dict[str, dict[str, str]]:
+def fetched_files(path: str | Path, form: forms.HubForm) -> dict[str, dict[str, str]]:
     """Return by role the sha256 of each fetched file by its name there; DataError if the record is of another form."""
     record = read_json(path)
     expected: dict[str, Any] = {"hub": form.hub, "revision": form.revision, "subset": form.subset, "layout": form.layout}
@@ -239,7 +224,7 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
         raise DataError(f"{hub}/{name} at {revision} is no longer on this machine; {todo}") from error
 
 
-def is_here(path: str | Path, form: HubForm) -> bool:
+def is_here(path: str | Path, form: forms.HubForm) -> bool:
     """Test whether all fetched files are still on this machine; False too if the record is missing or of something else."""
     try:
         for role, files in fetched_files(path, form).items():
@@ -270,7 +255,7 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
         with pq.ParquetFile(path) as file:
             here = [name for name in columns if name in file.schema_arrow.names]
             for name in here:
-                if not usable(kind := file.schema_arrow.field(name).type) and name != NUGGETS:
+                if not usable(kind := file.schema_arrow.field(name).type) and name != forms.NUGGETS:
                     raise DataError(f"{where}: the column {name!r} holds {kind}; texts or numbers were expected")
             for batch in file.iter_batches(BATCH_ROWS, columns=here):
                 for row in batch.to_pylist():

@@ -188,14 +188,6 @@ def _made_id(kind: str, *texts: str) -> str:
     return f"{kind}-{_digest(*texts).hex()[:ID_DIGITS]}"
 
 
-class _Sample(NamedTuple):
-    """A query with its candidates: their ids, texts and grades."""
-
-    query_id: str
-    query: str
-    candidates: list[tuple[str, str, int]]
-
-
 class SamplesSource(_QuerySource):
     """A file of samples, in a form that names its fields."""
 
@@ -208,19 +200,18 @@ class SamplesSource(_QuerySource):
 
     def blocks(self, name: str) -> Iterator[Block]:
         """Yield the lines of one of the three files of BEIR, with the numbers of their original lines."""
-        yield from blocks_of((number, line) for number, sample in self._samples() for line in _lines_of(sample, name))
+        yield from blocks_of((sample[0], line) for sample in self._samples() for line in _lines_of(name, *sample))
 
-    def _samples(self) -> Iterator[tuple[int, _Sample]]:
-        """Yield the samples with relevant and other documents; the number of the rest is noted after the last."""
+    def _samples(self) -> Iterator[tuple[int, str, list[tuple[str, int]]]]:
+        """Yield number, query, and texts with grades of samples that have both grades; the others are counted after the last."""
         form, others = self.form, 0
         for number, record in self._objects(f"{form.query!r}, {form.positive!r}, {form.negative!r}"):
-            where, query_id = f"{self.path}:{number}", f"s{number}"
+            where = f"{self.path}:{number}"
             query = self._query(where, record.get(form.query))
             graded = [(text, 1) for text in _texts(where, form.positive, record.get(form.positive))]
             graded += [(text, 0) for text in _texts(where, form.negative, record.get(form.negative))]
-            candidates = [(_candidate_id(query_id, place, text), text, grade) for place, (text, grade) in enumerate(graded)]
             if len({grade for _, grade in graded}) > 1:
-                yield number, _Sample(query_id, query, candidates)
+                yield number, query, graded
             else:
                 others += 1
         self.assumed |= {"ids": "from lines and texts", "samples_without_relevant_or_other_documents": others}
@@ -247,18 +238,14 @@ def _texts(where: str, name: str, texts: Any) -> list[str]:
     return texts
 
 
-def _lines_of(sample: _Sample, name: str) -> Iterator[bytes]:
+def _lines_of(name: str, number: int, query: str, graded: list[tuple[str, int]]) -> Iterator[bytes]:
     """Yield the lines of a sample in one of the three files of BEIR."""
+    query_id = f"s{number}"
     if name == QUERIES:
-        yield orjson.dumps({"_id": sample.query_id, "text": sample.query})
-    for doc_id, text, grade in sample.candidates:
-        row: dict[str, Any] = {"_id": doc_id, "text": text}
-        if name == CORPUS:
-            yield orjson.dumps(row)
-        elif name != QUERIES:
-            yield judgement_line(sample.query_id, doc_id, grade)
-
-
-def _candidate_id(query_id: str, place: int, text: str) -> str:
-    """Return the id of a candidate, which must not tell what is relevant, because it orders ties."""
-    return f"{query_id}-{hashlib.sha256(f'{query_id} {place} {text}'.encode()).hexdigest()[:ID_DIGITS]}"
+        yield orjson.dumps({"_id": query_id, "text": query})
+        return
+    for place, (text, grade) in enumerate(graded):
+        # The id must not tell what is relevant, because it orders ties.
+        digest = hashlib.sha256(f"{query_id} {place} {text}".encode()).hexdigest()
+        doc_id = f"{query_id}-{digest[:ID_DIGITS]}"
+        yield orjson.dumps({"_id": doc_id, "text": text}) if name == CORPUS else judgement_line(query_id, doc_id, grade)

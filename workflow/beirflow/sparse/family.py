@@ -4,18 +4,7 @@ from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.expansions.settings import Expansion
-from beirflow.files.layout import (
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_RECORD,
-    MODEL,
-    QUERIES,
-    QUERY_WEIGHTS,
-    QUERY_WEIGHTS_RECORD,
-    TERM_WEIGHTS,
-    TERM_WEIGHTS_RECORD,
-    Pattern,
-)
+from beirflow.files import layout
 from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
@@ -35,10 +24,16 @@ class SparseFamily(Family):
     read_by_model = ("index", "queries")
     spot_checks = "beirflow.sparse.spot_check:spot_checks"
     answers = "beirflow.sparse.answers:open_answers"
-    stored = (QUERY_WEIGHTS,)
+    stored = (layout.QUERY_WEIGHTS,)
     records = (
-        Record(TERM_WEIGHTS_RECORD, (DOCUMENTS, ITS_MODEL, EXPANSION, EXPANSION_RECORD), (TERM_WEIGHTS,), WEIGHED, COMPUTATION),
-        Record(QUERY_WEIGHTS_RECORD, (QUERIES, ITS_MODEL), (QUERY_WEIGHTS,), WEIGHED, COMPUTATION),
+        Record(
+            layout.TERM_WEIGHTS_RECORD,
+            (layout.DOCUMENTS, ITS_MODEL, layout.EXPANSION, layout.EXPANSION_RECORD),
+            (layout.TERM_WEIGHTS,),
+            WEIGHED,
+            COMPUTATION,
+        ),
+        Record(layout.QUERY_WEIGHTS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_WEIGHTS,), WEIGHED, COMPUTATION),
     )
     represents = Stage("weigh_chunk", chunked=True, word=4e-4)
     searches = Stage("search_weights", chunked=True, pair=2e-8)
@@ -70,9 +65,9 @@ class SparseFamily(Family):
             return Setting("expansion.model", added.model, problem)
         return model_problem(settings)
 
-    def searched(self, settings: SparseSettings) -> tuple[Pattern, ...]:
+    def searched(self, settings: SparseSettings) -> tuple[layout.Pattern, ...]:
         """Return the weights of every chunk."""
-        return (TERM_WEIGHTS,)
+        return (layout.TERM_WEIGHTS,)
 
     def added(self, settings: SparseSettings) -> Expansion | None:
         """Return the queries that are added to the documents."""
@@ -87,9 +82,9 @@ class SparseFamily(Family):
         """Return the files of the models of documents and queries."""
         return local_files(settings)
 
-    def model_record(self, settings: SparseSettings) -> Pattern:
+    def model_record(self, settings: SparseSettings) -> layout.Pattern:
         """Return the path of the record of the models."""
-        return MODEL
+        return layout.MODEL
 
     def model_digests(self, settings: SparseSettings) -> dict[str, str]:
         """Return the digests of the files of the models."""
