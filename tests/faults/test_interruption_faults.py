@@ -138,6 +138,29 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(workfl
     assert results(workflow.result("")) == results(finished.result(""))
 
 
+FALLS_INTO_A_CALLBACK = """
+import signal, weakref
+class Referent: pass
+def fall(*_):
+    referent = Referent()
+    reference = weakref.ref(referent, lambda _: signal.raise_signal(signal.SIGINT))
+    del referent
+signal.signal(signal.SIGUSR1, fall)
+"""
+
+
+def test_an_interrupt_that_python_cannot_hand_on_stops_the_run_all_the_same(lexical: Workflow, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FALLS_INTO_A_CALLBACK)
+    lexical.environment["PYTHONPATH"] = str(tmp_path)
+    process = start(lexical, SUMMARY, cores=1)
+    assert wait_until(lambda: "Finished jobid" in logged(lexical), process), printed(lexical)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(PATIENCE_SECONDS) != 0, printed(lexical)
+    assert "Interrupted; finished files stay." in printed(lexical)
+    assert "Exception ignored" not in printed(lexical)
+    assert not lexical.result("summary.csv").exists()
+
+
 def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(lexical: Workflow) -> None:
     workflow = lexical
     folder = small_dataset(workflow.folder / "own")
@@ -156,9 +179,12 @@ def test_a_second_run_in_the_same_folder_is_refused_and_does_the_first_no_harm(
 ) -> None:
     workflow, target = lexical, "results/postings/lucene-english/small/chunk-0.arrow"
     process = start(workflow, target)
-    assert wait_until(lambda: list((workflow.folder / ".snakemake/locks").glob("*.output.lock")), process), printed(workflow)
+    assert wait_until(lambda: logged(workflow).count("Finished jobid"), process), printed(workflow)
     process.send_signal(signal.SIGSTOP)
-    assert "no other Snakemake process is trying to create the same files" in workflow.run(target, ok=False)
+    refusal = workflow.run(target, ok=False)
+    assert f"process {process.pid} on " in refusal
+    assert "writes these results" in refusal
+    assert "unlock" not in refusal
     process.send_signal(signal.SIGCONT)
     assert process.wait() == 0, printed(workflow)
     assert unfinished(workflow.result("")) == []

@@ -9,6 +9,7 @@ OUTPUTS
 STEPS
   - a user without a name gets one, which Snakemake asks for
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
+  - a Ctrl-C stops the run, wherever in Python it falls
   - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
@@ -22,6 +23,7 @@ from beirflow.experiment.checks import check_planned
 from beirflow.experiment.guess import start_warning
 from beirflow.experiment.measured_rates import job_work
 from beirflow.experiment.overview import meant, next_step, table_again
+from beirflow.jobs.interrupts import repeat_swallowed_interrupts
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, name_the_user, note_start
 from beirflow.jobs.results_lock import begin_run, check_run, living_run
@@ -35,6 +37,7 @@ end_jobs_with_this_process()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
 if this_run.is_main:
+    repeat_swallowed_interrupts()
     rerun_failed_jobs()
     extend_slurm_plugin()
     # Targets and rules are known only after all rules are read.

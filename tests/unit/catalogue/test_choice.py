@@ -36,6 +36,7 @@ def test_a_single_name_does_where_a_list_is_meant_and_nothing_is_a_part_of_what_
         ({"largest": 10_000}, ["nfcorpus", "arguana", "scifact"]),
         ({"largest": 9_999, "domain": "Bio-Medical"}, ["nfcorpus"]),
         ({"language": "English"}, [*FIFTEEN]),
+        (["nfcorpus.dev", "all", "scifact"], ["nfcorpus.dev", *FIFTEEN]),
         ({"split": "dev", "largest": 60_000}, ["nfcorpus.dev", "fiqa.dev"]),
         ({"split": "dev", "task": "Passage Retrieval"}, ["msmarco"]),
         ({"split": "test", "domain": "StackExchange"}, ["cqadupstack"]),

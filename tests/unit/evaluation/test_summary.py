@@ -199,16 +199,17 @@ def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Resul
 
 
 def test_the_table_fits_a_line_of_the_terminal_and_names_the_precision(results: Results) -> None:
-    for dataset in ("scifact", "nfcorpus", "climate-fever"):
+    for dataset in FIFTEEN[:12]:
         results.add("contriever", dataset, precisions=["bfloat16"])
         results.add("multilingual-e5-large-instruct", dataset, precisions=["bfloat16", "float32"])
-        results.add("bm25", dataset, precisions=[])
+        for number in range(8):
+            results.add("bm25" if not number else f"encoder-{number}", dataset, precisions=[])
     lines = results.write().splitlines()
     assert max(map(len, lines)) <= 100
     assert {"system", "dataset", "NDCG@10", "precision", "publ", "diff"} <= set(lines[0].split())
     assert all(name in " ".join(lines[-2:]) for name in ("publ Recall@100", "docs/s", "seconds"))
     summary = results.summary()
-    mean = "mean of 3 (scifact, nfcorpus, climate-fever)"
+    mean = mean_of(*FIFTEEN[:12])
     precisions = [summary[name, mean]["precision"] for name in ("contriever", "multilingual-e5-large-instruct", "bm25")]
     assert precisions == ["bfloat16", "bfloat16; float32", ""]
 

@@ -150,6 +150,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"datasets": ["sciafct"]}, ["datasets: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
         ({"datasets": "sciafct"}, ["datasets: found 'sciafct'", "did you mean 'scifact'?"]),
+        ({"datasets": "ALL"}, ["datasets: found 'ALL'", "did you mean 'all'?"]),
         ({"datasets": 5}, ["datasets: found 5", "a list"]),
         ({"datasets": []}, ["datasets: found []"]),
         ({"systems": ["contreiver"]}, ["systems: found 'contreiver'", "custom.systems", "did you mean 'contriever'?"]),

@@ -14,7 +14,7 @@ def chunks() -> tuple[Any, Overall]:
     return clock, Overall({0: Expected("prepare_corpus", 2.0), **large, 5: last}, lambda: clock.now)
 
 
-def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it() -> None:
+def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_the_time_left() -> None:
     clock, overall = chunks()
     overall.begin(0, "prepare x")
     clock.now = 2.0
@@ -25,8 +25,8 @@ def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_it() -> None:
     overall.end(1)
     overall.begin(2, "encode chunk 1 of x with y")
     clock.now = 152.0
-    # 2 + 100 + half of 100 of 403 seconds are done.
-    expected = "38% of the work, 1,000 of 4,000 documents encoded or indexed (395/min), 0 of 1 evaluations, about 4 min left"
+    # 2 + 10 + half of 10 of the 43 seconds that were expected are done; 250 of those that it takes are left, and the evaluation.
+    expected = "40% of the work, 1,000 of 4,000 documents encoded or indexed (395/min), 0 of 1 evaluations, about 4 min left"
     assert overall.line() == f"{expected}; runs: encode chunk 1 of x with y"
 
 
@@ -48,7 +48,7 @@ def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done() -> None:
     clock, overall = chunks()
     overall.begin(1, "encode")
     clock.now = 10_000.0
-    assert overall.line().startswith("95% of the work")
+    assert overall.line().startswith("22% of the work")  # 95% of 10 of 43 seconds
     overall.fail(1)
     assert overall.line().startswith("0% of the work")
 
@@ -63,6 +63,24 @@ def test_the_share_that_such_a_job_reports_decides_the_time_left() -> None:
     assert overall.seconds_left() == pytest.approx(36)  # half of the job, three more and the evaluation
     clock.now = 402.0
     assert overall.seconds_left() == pytest.approx(1200 + 31)
+
+
+def test_the_share_never_goes_back_though_one_kind_of_job_takes_five_times_as_long_as_expected() -> None:
+    clock, jobs = SimpleNamespace(now=0.0), {number: Expected("short" if number < 5 else "long", 20.0) for number in range(10)}
+    overall, said, left = Overall(jobs, lambda: clock.now), list[float](), list[float]()
+    for job, each in jobs.items():
+        takes, since = (100 if each.rule == "long" else 20), clock.now
+        # Each job counts twice, from 0 to 1.
+        overall.begin(job, each.rule, lambda since=since, takes=takes: (clock.now - since) / takes * 2 % 1)  # type: ignore[misc]
+        for _ in range(takes):
+            clock.now += 1
+            said.append(float(overall.line().partition("%")[0]))
+            left.append(overall.seconds_left())
+        overall.end(job)
+    assert said == sorted(said)
+    assert overall.line() == "100% of the work"
+    assert said[99] == pytest.approx(50, abs=1)  # of the work that was expected
+    assert left[200] == pytest.approx(400, abs=5)  # a long job has ended
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5.2, "5 s"), (120, "2 min"), (7200, "2.0 h"), (400_000, "4.6 days")])

@@ -112,6 +112,16 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert run.lines == ["the scheduler failed", "clock skew", "Job 4 has been submitted with SLURM jobid 8."]
 
 
+def test_a_second_run_is_told_of_the_first_one_and_never_to_unlock_while_that_lives() -> None:
+    run = Run()
+    locked = {"msg": "run with the --unlock argument", "levelno": logging.ERROR, "event": "error", "exception": "LockException"}
+    run.log(**locked)
+    assert run.lines == ["run with the --unlock argument"]
+    run.terminal.living = lambda: "another run writes these results"
+    run.log(**locked)
+    assert run.lines[1:] == ["another run writes these results"]
+
+
 def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_running_jobs_are_waited_for() -> None:
     lines = Run().play("SIGINT")
     assert lines[-3:] == ["Stopping: removing half-written files.", f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]

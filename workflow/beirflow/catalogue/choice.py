@@ -79,9 +79,10 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
     if isinstance(said, Mapping):
         names = _in_common(said, catalogue, problems)
     else:
-        named = list(catalogue.datasets) if said == "all" else [said] if isinstance(said, str) else list(said)
-        newer = catalogue.newer.collections
-        names = list(dict.fromkeys(each for name in named for each in (newer[name].members if name in newer else [name])))
+        several = {"all": catalogue.datasets, **{name: each.members for name, each in catalogue.newer.collections.items()}}
+        names = list(
+            dict.fromkeys(each for name in ([said] if isinstance(said, str) else said) for each in several.get(name, [name]))
+        )
     if queries is None:
         return names
     seeds = seeds if isinstance(seeds, list) else [seeds]

@@ -18,6 +18,7 @@ from beirflow.files.addresses import shown, without_credentials
 from beirflow.files.errors import ConfigError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
+ENDING = ".schema.yaml"  # of their names
 
 NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; one with a point is no integer
 
@@ -187,7 +188,8 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         for unknown in (key for key in error.instance if key not in known):  # type: ignore[union-attr]
-            yield f"{path}.{unknown}".lstrip("."), unknown, f"no such key here, {choices(unknown, known)}"
+            allowed = f"no such key here, {choices(unknown, known)}{_of_others(unknown, known)}"
+            yield f"{path}.{unknown}".lstrip("."), unknown, allowed
     elif error.validator == "required":
         for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
             yield f"{path}.{missing}".lstrip("."), MISSING, "this key is required"
@@ -195,6 +197,13 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
         yield path, error.instance, choices(error.instance, [str(choice) for choice in schema["enum"]])
     else:
         yield path or "the file", error.instance, _expected(error, schema)
+
+
+def _of_others(key: str, known: list[str]) -> str:
+    """Return which kinds of systems have a key that a system does not have; empty if none has it, or these are no keys of one."""
+    stems = [path.name.removesuffix(ENDING) for path in sorted(SCHEMAS.glob(f"*{ENDING}")) if "family" in known]
+    kinds = [stem for stem in stems if {"family", key} <= _schema(stem).get("properties", {}).keys()]
+    return f"; it is a setting of {', '.join(kinds)} systems" if kinds else ""
 
 
 def _expected(error: ValidationError, schema: Any) -> str:
@@ -228,12 +237,12 @@ def read_catalogue(path: Path, schema: str) -> Any:
 
 @cache
 def _schema(name: str) -> Any:
-    return read_yaml(SCHEMAS / f"{name}.schema.yaml")
+    return read_yaml(SCHEMAS / f"{name}{ENDING}")
 
 
 @cache
 def _validator(name: str) -> Any:
-    stems = [path.name.removesuffix(".schema.yaml") for path in SCHEMAS.glob("*.schema.yaml")]
+    stems = [path.name.removesuffix(ENDING) for path in SCHEMAS.glob(f"*{ENDING}")]
     # Without their $schema: if a referenced schema has one, jsonschema uses a separate validator for it.
     contents = {stem: {key: value for key, value in _schema(stem).items() if key != "$schema"} for stem in stems}
     registry: Registry[Any] = Registry().with_resources(

@@ -235,7 +235,7 @@ def for_terminal(table: pd.DataFrame) -> str:
     text = text.rename(columns=headers)
     shown = _fitting(text)
     lines = "".join(f"\n  - {sentence}" for sentence in assumed)
-    below = "".join(f"\n{name}: {members}" for name, members in means.items())
+    below = "".join("\n" + fill(f"{name}: {members}", WIDTH, break_on_hyphens=False) for name, members in means.items())
     more = [name for name in text.columns if name not in shown]
     below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""

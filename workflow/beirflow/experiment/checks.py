@@ -81,7 +81,7 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalo
     if first in newer.collections and name not in newer.collections:
         return choices(name, newer.collections[first].members)
     others = [row for row in rows if row not in newer.members]
-    known = dict.fromkeys([*others, *newer.collections, *folders])
+    known = dict.fromkeys([*others, "all", *newer.collections, *folders])
     return f"{choices(name, known)}; or define it under custom.datasets"
 
 

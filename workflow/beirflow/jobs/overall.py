@@ -1,4 +1,8 @@
-"""The progress of a run, counted in work and not in jobs: a chunk of a million documents outweighs one average."""
+"""The progress of a run, counted in work and not in jobs: a chunk of a million documents outweighs one average.
+
+The share is of the work as it was expected at the start, so that it goes back only when a job fails. The time left follows what
+jobs take.
+"""
 
 import time
 from collections import Counter
@@ -31,6 +35,7 @@ class Overall:
         self._clock, self._start = clock, clock()
         self._running: dict[int, tuple[str, float]] = {}
         self._shares: dict[int, Callable[[], float | None]] = {}
+        self._reached: dict[int, float] = {}  # largest share that was told of a running job: a job may begin to count anew
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()
@@ -39,7 +44,7 @@ class Overall:
 
     def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
         """Begin a job; ``name`` is what a person calls it, ``share`` returns the share that it reports as done, None for none."""
-        self._running[job], self._shares[job] = (name, self._clock()), share
+        self._running[job], self._shares[job], self._reached[job] = (name, self._clock()), share, 0.0
 
     def end(self, job: int) -> None:
         """End a job that succeeded."""
@@ -60,9 +65,8 @@ class Overall:
     def line(self) -> str:
         """Return the state in words: share, documents with their rate, evaluations, time left, running jobs."""
         now = self._clock()
-        done, total = self._work(now)
         elapsed = max(now - self._start, 1e-9)
-        parts = [f"{done / total if total else 1:.0%} of the work"]
+        parts = [f"{self._share(now):.0%} of the work"]
         if documents := sum(each.documents for each in self.expected.values()):
             finished = sum(self.expected[job].documents for job in self._done)
             rate = finished / elapsed
@@ -70,7 +74,7 @@ class Overall:
             parts.append(f"{finished:,.0f} of {documents:,.0f} documents encoded or indexed{speed}")
         if evaluations := sum(each.evaluates for each in self.expected.values()):
             parts.append(f"{sum(self.expected[job].evaluates for job in self._done)} of {evaluations} evaluations")
-        if self._done and total - done >= 1:
+        if self._done and self._work_left(now) >= 1:
             parts.append(f"about {duration(self.seconds_left())} left")
         names = [name for name, _ in self._running.values()]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -79,20 +83,31 @@ class Overall:
     def seconds_left(self) -> float:
         """Return the time until all jobs have ended, if as many run at once as until now."""
         now = self._clock()
-        done, total = self._work(now)
         busy = self._busy + sum(now - since for _, since in self._running.values())
-        return (total - done) / max(1.0, busy / max(now - self._start, 1e-9))
+        return self._work_left(now) / max(1.0, busy / max(now - self._start, 1e-9))
 
-    def _work(self, now: float) -> tuple[float, float]:
-        """Return the seconds of the work that is done, and of all work."""
-        done, total = sum(map(self._seconds, self._done)), sum(map(self._seconds, self.expected))
+    def _share(self, now: float) -> float:
+        """Return the share of the expected work that is done."""
         for job in self._running.keys() & self.expected.keys():
-            took, expected = now - self._running[job][1], self._seconds(job)
-            if took > MOST * expected:  # what the job itself reports is better than what was expected of it
-                share = self._shares[job]()
-                total += took / (MOST if share is None else min(max(share, LEAST), MOST)) - expected
-            done += took
-        return done, total
+            self._reached[job] = max(self._reached[job], self._state(job, now)[0])
+        total = sum(each.seconds for each in self.expected.values())
+        parts = {job: self._reached[job] for job in self._running} | dict.fromkeys(self._done, 1.0)
+        done = sum(part * self.expected[job].seconds for job, part in parts.items() if job in self.expected)
+        return done / total if total else 1.0
+
+    def _work_left(self, now: float) -> float:
+        """Return the seconds of the work that is left, were one job to run after another."""
+        waiting = self.expected.keys() - self._done - self._running.keys()
+        states = [self._state(job, now) for job in self._running.keys() & self.expected.keys()]
+        return sum(map(self._seconds, waiting)) + sum((1 - part) * seconds for part, seconds in states)
+
+    def _state(self, job: int, now: float) -> tuple[float, float]:
+        """Return the share of a running job that is done, and the seconds that all of it takes."""
+        took, seconds = now - self._running[job][1], max(self._seconds(job), 1e-9)
+        if took > MOST * seconds:  # what the job itself reports is better than what was expected of it
+            share = self._shares[job]()
+            seconds = took / (MOST if share is None else min(max(share, LEAST), MOST))
+        return took / seconds, seconds
 
     def _seconds(self, job: int) -> float:
         """Return the seconds of a job, corrected by the jobs that have ended."""
