@@ -13,13 +13,14 @@ from results_maker import Made, run_rules
 pytest.importorskip("faiss")
 
 ALL = 1000
+SIGNS = {"approximate": "second", "index": "binary", "rescore": 4}
 RUN, RECORD = "runs/graph-ef-12/small.parquet", "runs/graph-ef-12/small.json"
 
 
 @pytest.fixture(scope="module")
 def original_approximate(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    config = with_systems(results_once.config, {"graph": HNSW, "codes": {**IVF_PQ, "nlist": 1, "nprobe": 1}})
-    config = {**config, "systems": ["second", "graph", "codes"]}
+    config = with_systems(results_once.config, {"graph": HNSW, "codes": {**IVF_PQ, "nlist": 1, "nprobe": 1}, "signs": SIGNS})
+    config = {**config, "systems": ["second", "graph", "codes", "signs"]}
     forger = Forger.of(Made(results_once.results, config), tmp_path_factory.mktemp("approximate"))
     for path in [*forger.results.glob("*/tiny"), *forger.results.glob("*/tiny.*")]:
         remove(path)
@@ -45,14 +46,16 @@ def test_nothing_is_noticed_where_nobody_touched_them(approximate: Forger) -> No
     assert {"documents found by an index have their exact scores", "exact hits are those of the two runs"} <= names
 
 
-def test_a_score_that_is_not_the_product_is_noticed(approximate: Forger) -> None:
+@pytest.mark.parametrize("system", ["graph-ef-12", "signs"])
+def test_a_score_that_is_not_the_product_is_noticed(approximate: Forger, system: str) -> None:
     def lifted(run: Any) -> Any:
         run.loc[0, "score"] += 0.01
         return run
 
-    approximate.edit_table(RUN, lifted)
-    approximate.evaluate_again("graph-ef-12", "small")
-    (check,) = named(approximate.failed(ALL), RUN)
+    run = layout.RUN(system=system, dataset="small")
+    approximate.edit_table(run, lifted)
+    approximate.evaluate_again(system, "small")
+    (check,) = named(approximate.failed(ALL), run)
     assert check.name == "documents found by an index have their exact scores"
     assert "has the score" in check.found
 

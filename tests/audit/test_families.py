@@ -331,6 +331,21 @@ def test_every_family_ranks_candidates_only_and_a_document_of_the_rest_is_notice
     assert any("not its candidates" in check.found for check in families.failed())
 
 
+STATED = [("queries", "candidate_ids"), ("queries", "excluded_ids"), ("qrels", "topic_id"), ("qrels", "changed")]
+
+
+@pytest.mark.parametrize(("file", "column"), [*STATED, ("qrels", "nuggets")])
+def test_what_queries_state_is_compared_with_their_source(families: Forger, file: str, column: str) -> None:
+    path = families.path(f"corpora/small/{file}.parquet")
+    table = pq.read_table(path)
+    place = table.column_names.index(column)
+    turned = table[column].combine_chunks().take(pa.array(range(len(table))[::-1]))
+    path.unlink()
+    pq.write_table(table.set_column(place, table.schema.field(place), turned), path)
+    families.digest_again()
+    assert "corpora are those of their source" in {check.name for check in families.failed()}
+
+
 def test_a_value_of_a_topic_that_its_runs_do_not_give_is_noticed(families: Forger) -> None:
     path = "metrics/words/small.parquet"
     families.edit_table(path, lambda rows: rows.assign(**{"p-MRR@10": rows["p-MRR@10"] + 0.1}))

@@ -189,6 +189,15 @@ def test_a_page_of_other_code_is_a_warning_with_both_codes(reported: Forger) -> 
     assert "the code here is" in check.found
 
 
+def test_a_table_of_another_commit_is_a_warning_with_both_commits(reported: Forger) -> None:
+    name = "tables/leaderboard.tex"
+    reported.replace(name, reported.path(name).read_bytes() + b"% 0.9920\n")
+    reported.edit(MANIFEST, repository__commit="deadbeef" * 5)
+    record_again(reported)
+    (check,) = [check for check in named(reported.checks(), name) if check.status == WARNING]
+    assert "deadbeef" in check.found
+
+
 def test_a_file_that_was_deleted_keeps_no_page_made_of_it_from_being_compared(reported: Forger) -> None:
     for name in ("scores.parquet", "tables/leaderboard.md", layout.FIGURE_PDF(figure="holes")):
         reported.path(name).unlink(missing_ok=True)

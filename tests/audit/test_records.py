@@ -172,6 +172,12 @@ def test_averages_and_times_are_made_again_when_the_catalogue_is_another(elsewhe
         elsewhere.replace("summary.csv", table.to_csv(index=False).encode())
         elsewhere.digest_again()
         assert [check.status for check in named(elsewhere.failed(), "summary.csv")] == [FAILED], column
+    lines = enumerate(text.splitlines(keepends=True))
+    twice = "".join(f"{'0.9999' if number else 'NDCG@10'},{line}" for number, line in lines)
+    for other in (twice, text.rstrip("\n") + ",0.9999\n"):  # a column that stands twice, a further cell
+        elsewhere.replace("summary.csv", other.encode())
+        elsewhere.digest_again()
+        assert FAILED in [check.status for check in named(elsewhere.failed(), "summary.csv")]
 
 
 def test_other_line_ends_of_the_summary_are_found(elsewhere: Forger) -> None:
