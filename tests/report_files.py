@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from beirflow.analysis.matched_words import matched_words
 from beirflow.analysis.query_scores import query_scores
+from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report.registry import FIGURES
@@ -48,6 +49,7 @@ class ReportFiles:
     of: int = 10_000
     judged: int = 3
     hostile: Sequence[str] = ()
+    nanobeir: pd.DataFrame = field(default_factory=lambda: agreement_table({}, {}))
     paths: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> Path:
@@ -59,6 +61,7 @@ class ReportFiles:
         summarize(means_paths=rows, summary_path=summary, trained_on={system: {} for system in self.systems})
         self._comparison(pick).to_csv(comparison, index=False)
         self._uncertainty(pd.read_csv(summary), pick).to_csv(uncertainty, index=False)
+        self.nanobeir.to_csv(self.folder / "nanobeir.csv", index=False)
         self._costs(pick).to_csv(costs, index=False)
         self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
@@ -69,6 +72,7 @@ class ReportFiles:
             "matches_paths": self._matches(inspections),
             "comparison_path": comparison,
             "uncertainty_path": uncertainty,
+            "nanobeir_path": str(self.folder / "nanobeir.csv"),
             "costs_path": costs,
             "systems_path": str(self.folder / "systems.csv"),
             "figure_paths": self._figures(),

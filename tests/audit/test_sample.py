@@ -1,9 +1,11 @@
 """A sample that looks where forging pays, and that no label can make blind."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.chain.checks import Check
@@ -11,6 +13,7 @@ from beirflow.audit.verdict import SHARES, grades, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
+from forgeries import in_order, relevant, relevant_first
 
 LABEL = "bfloat16"
 PUSH = 0.022
@@ -123,3 +126,48 @@ def test_the_precision_that_the_auditor_configured_decides_the_tolerance(forger:
     assert check.status == NOT_CHECKED
     assert "configured with auto, the audit with float32" in check.found
     assert not any("precision:" in check.found for check in Forger(forger.results, automatic(forger)).checks())
+
+
+DELETED = [("forger", "tiny", "embeddings/tiny/*/chunk-*.npy"), ("families", "masked", "postings/masked/*/weights-*.arrow")]
+DELETED += [("families", "tokens", "tokens/tokens/*/chunk-*.arrow")]
+
+
+def rivals_left_out(forger: Forger, system: str) -> None:
+    """Leave out the hits before the last relevant one, and take others for them; every score is true."""
+    best = relevant(forger)
+
+    def change(run: pd.DataFrame) -> pd.DataFrame:
+        keep = [
+            rows[rows["doc_id"].isin(best[str(query)]) | (rows["rank"] > rows["rank"].median())]
+            for query, rows in run.groupby("query_id")
+        ]
+        return in_order(pd.concat(keep))
+
+    forger.edit_table(f"runs/{system}/small.parquet", change)
+    forger.evaluate_again(system, "small")
+
+
+@pytest.mark.parametrize(("results", "system", "gone"), DELETED, ids=[system for _, system, _ in DELETED])
+@pytest.mark.parametrize(
+    ("forge", "found"),
+    [
+        (lambda *_: None, "queries, "),
+        (relevant_first, "has the score "),
+        (rivals_left_out, "expected one with|documents, expected "),
+    ],
+)
+def test_hits_are_scored_again_from_their_texts_where_representations_were_deleted(
+    results: str, system: str, gone: str, forge: Callable[[Forger, str], None], found: str, request: pytest.FixtureRequest
+) -> None:
+    forger: Forger = request.getfixturevalue(results)
+    for path in [*forger.results.glob(gone)]:
+        path.unlink()
+    forger.edit("manifest.json", configuration__keep_representations=False)
+    forge(forger, system)
+    forger.digest_summary_again()
+    checks = [check for check in forger.checks(sample=30) if re.match(rf"({system} on |runs/{system}/)small\b", check.found)]
+    (check,) = [check for check in checks if check.name.startswith("hits ")]
+    assert check.status == (PASSED if found == "queries, " else FAILED)
+    assert re.search(found, check.found)
+    (ranks,) = [check for check in checks if check.name == "queries searched again have the recorded ranks"]
+    assert ranks.status == NOT_CHECKED

@@ -44,6 +44,7 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
             "scores.parquet",
             "significance.csv",
             "uncertainty.csv",
+            "nanobeir.csv",
             "cost.csv",
             "systems.csv",
             "inspection/small.json",

@@ -110,7 +110,7 @@ function showGrade(grade) {
 /** A text in which the words that have a term of a query are marked. */
 function marked(text, query) {
   const words = new Set(query.words);
-  return text.split(/([\p{L}\p{N}]+)/u).map((part) => (words.has(part.toLowerCase()) ? make("mark", null, part) : part));
+  return text.split(/([\p{L}\p{N}\p{M}]+)/u).map((part) => (words.has(part.toLowerCase()) ? make("mark", null, part) : part));
 }
 
 /** Title and beginning of a document, and what more of it the page holds. */

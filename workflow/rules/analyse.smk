@@ -9,6 +9,7 @@ OUTPUTS
   scores     = <results>/scores.parquet               every measure of every query, a row a value
   significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
   uncertainty = <results>/uncertainty.csv              every mean and rank with its interval, groups, detectable differences
+  nanobeir   = <results>/nanobeir.csv                 whether NanoBEIR orders systems as the full datasets do
   confusion  = <results>/confusion.csv                true and false positives and negatives of the first k documents, accuracy
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
@@ -53,6 +54,7 @@ rule compare_systems:
     output:
         comparison=at(layout.SIGNIFICANCE),
         uncertainty=at(layout.UNCERTAINTY),
+        nanobeir=at(layout.NANOBEIR),
     log:
         "<results>/logs/compare_systems.log",
     benchmark:
@@ -171,6 +173,7 @@ rule inspect_dataset:
         entrance="beirflow.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
+        analyzers=lambda wildcards: experiment.analyzers(wildcards.dataset),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:

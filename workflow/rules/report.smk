@@ -203,6 +203,7 @@ rule write_report:
         ],
         comparison=rules.draw_figures.input.comparison,
         uncertainty=at(layout.UNCERTAINTY),
+        nanobeir=at(layout.NANOBEIR),
         costs=rules.draw_figures.input.costs,
         systems=rules.describe_systems.output.systems,
         figures=rules.draw_figures.output.svg,

@@ -49,7 +49,8 @@ def inspect(folder: Path, *, judgements: list[tuple[str, str, int]] = JUDGEMENTS
     per_system |= {"means_paths": means_paths, "per_query_paths": per_query_paths}
     of_corpus = {f"{name}_path": str(corpus[name]) for name in ("documents", "queries")}
     job = Job(folder, "inspect_dataset/toy", "c0de")
-    call(inspect_dataset, dataset="toy", **of_corpus, **per_system, output_path=str(folder / "toy.json"), job=job)
+    of_corpus |= {"dataset": "toy", "analyzers": ["lucene-english"]}
+    call(inspect_dataset, **of_corpus, **per_system, output_path=str(folder / "toy.json"), job=job)
     return read_json(folder / "toy.json")
 
 
@@ -138,11 +139,34 @@ def test_words_with_the_stem_of_one_of_the_query_are_found() -> None:
     assert matched_words("anything", []) == []
 
 
+@pytest.mark.parametrize(
+    ("language", "query", "text", "words"),
+    [
+        ("finnish", "talossa", "Talot ja talon ovi", ["talon", "talot"]),
+        (
+            "hindi",
+            "\u0915\u093f\u0924\u093e\u092c",
+            "\u0915\u093f\u0924\u093e\u092c\u0947\u0902",
+            ["\u0915\u093f\u0924\u093e\u092c\u0947\u0902"],
+        ),
+        ("swahili", "Nairobi mji", "Nairobi Mji", ["nairobi"]),
+    ],
+)
+def test_words_are_found_as_the_analyzer_of_another_language_reads_them(
+    language: str, query: str, text: str, words: list[str]
+) -> None:
+    assert matched_words(query, [text], [f"lucene-{language}"]) == words
+    assert matched_words(query, [text]) != words
+    assert matched_words(query, [text], ["lucene-english", f"lucene-{language}"]) == sorted(
+        {*words, *matched_words(query, [text])}
+    )
+
+
 @given(st.text(max_size=40), st.lists(st.text(max_size=60), max_size=4))
 def test_what_is_found_are_words_of_the_texts_with_a_term_of_the_query(query: str, texts: list[str]) -> None:
     terms = set(analyze(query))
-    words = {word.lower() for text in texts for word in WORD.findall(text)}
-    assert matched_words(query, texts) == sorted(word for word in words if terms & set(analyze(word)))
+    words = {word for text in texts for word in WORD.findall(text)}
+    assert matched_words(query, texts) == sorted({word.lower() for word in words if terms & set(analyze(word))})
     assert all(re.fullmatch(r"[^_]+", word) for word in words)
 
 

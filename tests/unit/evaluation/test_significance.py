@@ -14,7 +14,7 @@ from results_writer import write_metrics
 from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
-FILES = {"comparison": "significance", "uncertainty": "uncertainty"}
+FILES = {"comparison": "significance", "uncertainty": "uncertainty", "nanobeir": "nanobeir"}
 SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}
 
 
@@ -106,6 +106,14 @@ def test_enough_signs_are_drawn_for_the_number_of_tests(tmp_path: Path, monkeypa
     # One system is compared with none.
     assert compare(tmp_path, ["x"]).empty
     assert (tmp_path / "significance.csv").read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_the_order_on_a_sample_of_nanobeir_is_compared_with_that_on_the_full_dataset(tmp_path: Path) -> None:
+    rows, systems = {"nanobeir.plain": ["stack-b"], "plain": ["plain"]}, ["x", "y", "z"]
+    compare(tmp_path, systems, rows=rows)
+    (row,) = pd.read_csv(tmp_path / "nanobeir.csv").to_dict("records")
+    means = [[values(system, corpus).mean() for system in systems] for corpus in ("stack-b", "plain")]
+    assert (row["dataset"], row["tau"]) == ("plain", pytest.approx(stats.kendalltau(*means).statistic))
 
 
 def test_a_single_query_has_p_1_and_no_interval(tmp_path: Path) -> None:

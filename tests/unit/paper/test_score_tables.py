@@ -143,6 +143,7 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
         averages={},
         comparison_path=comparison,
         uncertainty_path=str(tmp_path / "uncertainty.csv"),
+        nanobeir_path=str(tmp_path / "nanobeir.csv"),
     )
     table_path = str(tmp_path / "against.csv")
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)

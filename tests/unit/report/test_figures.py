@@ -61,6 +61,7 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         averages={},
         comparison_path=comparison,
         uncertainty_path=str(folder / "uncertainty.csv"),
+        nanobeir_path=str(folder / "nanobeir.csv"),
     )
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
     return FigureFiles(

@@ -1,5 +1,6 @@
 """A run is compared with the scores of all documents: whatever is wrong with it is found, and a run that is right passes."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def compare(
         assert asked == ["all blocks"]
         return np.full(len(scores), slack)
 
-    return compare_ranks(subject, list(scores), blocks(), slacks, ties=ties)
+    return compare_ranks(subject, list(scores), blocks(), slacks, ties=ties, whole=sum(sizes) == len(IDS))
 
 
 def assert_found(finding: Finding, query: str, says: str) -> None:
@@ -156,6 +157,23 @@ WRONG: list[tuple[Alter, str, str]] = [
 @pytest.mark.parametrize(("alter", "query", "says"), WRONG)
 def test_what_is_wrong_with_a_run_is_found_and_named(tmp_path: Path, alter: Alter, query: str, says: str) -> None:
     assert_found(compare(tmp_path, scores_of(), alter(right_run(scores_of()))), query, says)
+
+
+@pytest.mark.parametrize(
+    ("alter", "says"),
+    [
+        (lambda run: run, ""),
+        (in_place("q1", TOP_K, "nowhere"), ""),  # its score is not known
+        (lambda run: [(*hit[:2], hit[2] + 4 * SLACK, hit[3]) for hit in run], "has the score "),
+        (cut(0, "q1"), "has 0 documents, expected "),
+        (lambda run: [hit for hit in run if hit[1] not in IDS[:8]], "documents, expected |expected one with "),
+    ],
+)
+def test_scores_of_some_documents_show_what_is_wrong_with_their_places(tmp_path: Path, alter: Alter, says: str) -> None:
+    scores = {query: {name: score + 9 for name, score in found.items()} for query, found in scores_of().items()}
+    finding = compare(tmp_path, scores, alter(right_run(scores)), sizes=(8,))
+    assert finding.passed == (not says)
+    assert re.search(says or r"3 queries, \d+ hits as in", finding.found)
 
 
 def test_scores_that_differ_by_rounding_pass(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ Memory holds one number a document, the ids of what is counted or shown, and som
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,26 +38,34 @@ DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
 JUDGED = 20  # judged documents of a query that are shown
 
 
+@dataclass(frozen=True)
+class EvaluatedRuns:
+    """Runs, means and values of every system, in the same order."""
+
+    run_paths: Sequence[str]
+    means_paths: Sequence[str]
+    per_query_paths: Sequence[str]
+
+
 def inspect_dataset(
     *,
     dataset: str,
     corpus: PreparedCorpus,
-    run_paths: Sequence[str],
-    means_paths: Sequence[str],
-    per_query_paths: Sequence[str],
+    evaluated: EvaluatedRuns,
+    analyzers: Sequence[str],
     output_path: str,
     job: Job,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Write the inspection of one corpus from the runs, means and values of every system, in the same order.
+    """Write the inspection of one corpus; ``analyzers`` are those of its lexical systems.
 
     Raise DataError if a file is not the one that was recorded.
     """
     record = read_json(corpus.corpus_path)
-    means = {each["system"]: each for each in map(read_json, means_paths)}
+    means = {each["system"]: each for each in map(read_json, evaluated.means_paths)}
     scores = {
         system: read_per_query(means_path, path)[1][main_measure].fill_null(0).to_numpy()  # at other queries of a topic
-        for system, means_path, path in zip(means, means_paths, per_query_paths, strict=True)
+        for system, means_path, path in zip(means, evaluated.means_paths, evaluated.per_query_paths, strict=True)
     }
     sample = choose_queries(np.stack(list(scores.values())), main_measure)
     all_queries = read_table(corpus.queries_path)
@@ -64,7 +73,7 @@ def inspect_dataset(
     ids = [query["query_id"] for query in queries]
     runs = {
         system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)
-        for system, means_path, path in zip(means, means_paths, run_paths, strict=True)
+        for system, means_path, path in zip(means, evaluated.means_paths, evaluated.run_paths, strict=True)
     }
     qrels = read_table(corpus.qrels_path)
     grades = _grades(qrels, ids)
@@ -82,9 +91,11 @@ def inspect_dataset(
     texts, lengths = scan_documents(corpus.documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
     for entry in entries:
         shown = (texts[doc_id] for doc_id in _named([entry]) if doc_id in texts)
-        entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()))
+        entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()), analyzers)
     digests = [record["outputs"], *(each["outputs"] for each in means.values())]
-    digests += [{job.below(path): each["inputs"][job.below(path)]} for path, each in zip(run_paths, means.values(), strict=True)]
+    digests += [
+        {job.below(path): each["inputs"][job.below(path)]} for path, each in zip(evaluated.run_paths, means.values(), strict=True)
+    ]
     write_record(
         output_path,
         job,

@@ -1,15 +1,22 @@
-"""Words of documents that have a term of a query, as BM25 reads both: the same stem, and no stop words."""
+"""Words of documents that have a term of a query, as lexical systems read both: the same stem, and no stop words."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import regex
 
 from beirflow.postings.analyzer import analyze, analyze_all
+from beirflow.postings.languages import ENGLISH
 
-WORD = re.compile(r"[^\W_]+")  # letters and digits, which a page may mark
+WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # letters with their marks, and digits, which a page may mark
 
 
-def matched_words(query: str, texts: Iterable[str]) -> list[str]:
-    """Return the words of some texts that have a term of a query, in lower case, each once, in order."""
-    terms = set(analyze(query))
-    words = sorted({word.lower() for text in texts for word in WORD.findall(text)})
-    return [word for word, of_word in zip(words, analyze_all(words), strict=True) if terms.intersection(of_word)]
+def matched_words(query: str, texts: Iterable[str], analyzers: Sequence[str] = (ENGLISH,)) -> list[str]:
+    """Return the words of some texts that have a term of a query for one of the analyzers, in lower case, each once, in order."""
+    words = sorted({word for text in texts for word in WORD.findall(text)})
+    found = set()
+    for analyzer in analyzers:
+        terms = set(analyze(query, analyzer))
+        of_words = zip(words, analyze_all(words, analyzer), strict=True)
+        # In lower case afterwards, since not every analyzer ignores case.
+        found |= {word.lower() for word, of_word in of_words if terms.intersection(of_word)}
+    return sorted(found)

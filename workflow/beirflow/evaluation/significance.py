@@ -21,7 +21,8 @@ empty; with one system there is a header and nothing else.
 - ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
   queries, if differences spread as these (:func:`~beirflow.evaluation.paired_tests.detectable_difference`).
 
-``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) is made from the same values: intervals of means, and ranks.
+``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) and ``nanobeir.csv`` (:mod:`beirflow.evaluation.sample_agreement`)
+are made from the same values: intervals of means, and ranks; and whether samples order systems as full datasets do.
 """
 
 import logging
@@ -42,6 +43,7 @@ from beirflow.evaluation.paired_tests import (
     holm,
     randomisation_test,
 )
+from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.scores import read_per_query
 from beirflow.evaluation.uncertainty import uncertainty_table
 from beirflow.files.csv_files import write_csv
@@ -72,9 +74,10 @@ def compare_systems(
     averages: Mapping[str, Sequence[str]],
     comparison_path: str,
     uncertainty_path: str,
+    nanobeir_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Write ``significance.csv``, every two systems on every dataset, and ``uncertainty.csv``, every system by itself.
+    """Write ``significance.csv``, every two systems on every dataset, ``uncertainty.csv``, every system, and ``nanobeir.csv``.
 
     ``rows`` has the corpora of every dataset, ``averages`` the datasets of every mean over some.
 
@@ -91,6 +94,7 @@ def compare_systems(
     table["p_holm"] = table.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
     write_csv(table, comparison_path)
     write_csv(uncertainty_table(by_measure, rows, averages, table), uncertainty_path)
+    write_csv(agreement_table(by_measure, rows), nanobeir_path)
     for name, pairs in table.groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1

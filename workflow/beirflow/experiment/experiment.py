@@ -21,6 +21,7 @@ from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.postings.languages import ENGLISH
 from beirflow.runs.family import Family, System
 from beirflow.sources.forms import form_of
 
@@ -315,6 +316,11 @@ class Experiment(Datasets):
     def expansions(self) -> Expansions:
         """Return the additions to documents, and the indexes of lexical systems."""
         return Expansions(self.systems.values())
+
+    def analyzers(self, dataset: str) -> list[str]:
+        """Return the analyzers of the lexical systems that are needed, on a corpus; without such a system that of English."""
+        indexes = [own["analyzer"] for each in self.needed_systems if "analyzer" in (own := self.in_paths(each, dataset))]
+        return list(dict.fromkeys(self.expansions.index(name).analyzer for name in indexes)) or [ENGLISH]
 
     def systems_of(self, *families: str) -> list[str]:
         """Return the names of all known systems of some families, configured or not."""

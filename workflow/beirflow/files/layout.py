@@ -123,6 +123,7 @@ MANIFEST = Pattern("manifest.json")
 SCORES = Pattern("scores.parquet")
 SIGNIFICANCE = Pattern("significance.csv")
 UNCERTAINTY = Pattern("uncertainty.csv")
+NANOBEIR = Pattern("nanobeir.csv")
 CONFUSION = Pattern("confusion.csv")
 COST = Pattern("cost.csv")
 SYSTEMS = Pattern("systems.csv")
@@ -199,7 +200,7 @@ CHUNKS_OF_REPRESENTATIONS = (CHUNK_VECTORS, INDEX, POSTINGS, TERM_WEIGHTS, TOKEN
 """Those that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
 FOR_READING = (
-    *(SCORES, SIGNIFICANCE, UNCERTAINTY, COST, SYSTEMS, REFERENCES, INSPECTION, MATCHES),
+    *(SCORES, SIGNIFICANCE, UNCERTAINTY, NANOBEIR, COST, SYSTEMS, REFERENCES, INSPECTION, MATCHES),
     *(FIGURE_PDF, FIGURE_SVG, FIGURE_DATA, TABLE_TEX, TABLE_MD),
     *(CITATIONS, POOL, POOL_RECORD),
     *(REPORT, REPORT_RECORD, CHOICE, CHOICE_TABLE, CHOICE_RECORD, MTEB_RESULT, MODEL_INDEX, EVAL_RESULT, LATENCY),

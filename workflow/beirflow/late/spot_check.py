@@ -22,7 +22,7 @@ from beirflow.models.model_places import model_folder
 from beirflow.runs import drift
 from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.representation_check import RepresentationCheck, TextSample, on_device
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_distances
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest length of the difference of two vectors of a token, of length 1 and rounded to float16, by precision."""
@@ -120,6 +120,12 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
     def lengths(self, queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
         """Return the number of a query's tokens."""
         return queries.counts[:, None].astype(np.float64)
+
+    def slack(self, queries: TokenVectors, documents: TokenVectors) -> np.ndarray:
+        """Return how far scores may change. Raises NotHereError if tokens are pooled: a rounding can decide in which groups."""
+        if self.settings.pool_factor:
+            raise NotHereError("without the stored vectors nobody knows in which groups tokens were pooled")
+        return super().slack(queries, documents)
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, segment by segment."""

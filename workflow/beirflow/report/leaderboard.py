@@ -33,6 +33,8 @@ QUERIES = "queries"  # drawn again, in ``uncertainty.csv``
 RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
 """Columns of a table of ranks; a single system has the first alone."""
 
+NANOBEIR = dict.fromkeys(("tau", "low", "high"), "+.2f") | {"systems": ".0f"}  # numbers of ``nanobeir.csv``, and their form
+
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
 ON_TRUST = "§"  # behind the name of a model whose results are of others
 TRUSTED = (
@@ -276,6 +278,22 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
     columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
     caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
     return Table(f"ranks-{measure}", f"{measure}: ranks", caption, columns, rows, close=True)
+
+
+def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
+    """Return ``nanobeir.csv`` of a measure; None if no dataset is there in full and as NanoBEIR's sample."""
+    rows = [
+        [
+            Cell(str(row["dataset"]).partition(" (")[0]),
+            *(number(row[key], form) for key, form in NANOBEIR.items()),
+            Cell(row["verdict"]),
+        ]
+        for row in nanobeir[nanobeir["measure"] == measure].to_dict("records")
+    ]
+    columns = [Column("Dataset", number=False, classes="stub"), *map(Column, ("Kendall's tau", "95 % from", "to", "Systems"))]
+    columns.append(Column("Verdict", number=False, classes="prose"))
+    caption = f"{measure}: the order of systems on NanoBEIR's sample and on the full dataset; queries of both are drawn again"
+    return Table(f"nanobeir-{measure}", f"{measure}: NanoBEIR and the full datasets", caption, columns, rows) if rows else None
 
 
 def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:

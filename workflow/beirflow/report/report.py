@@ -17,6 +17,7 @@ from beirflow.report.leaderboard import (
     TRUSTED,
     kind_tables,
     leaderboard,
+    nanobeir_table,
     notes,
     own_leaderboard,
     published_table,
@@ -63,6 +64,7 @@ class ReportFiles:
     inspection_paths: Sequence[str]
     comparison_path: str
     uncertainty_path: str
+    nanobeir_path: str
     costs_path: str
     systems_path: str
     figure_paths: Sequence[str]
@@ -80,7 +82,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     settings, costs = read_named_csv(files.systems_path), read_named_csv(files.costs_path)
     systems, sources = list(dict.fromkeys(record["system"] for record in means)), Sources()
     comparison, measures = read_named_csv(files.comparison_path), main_measures(summary)
-    uncertainty = read_named_csv(files.uncertainty_path)
+    uncertainty, nanobeir = read_named_csv(files.uncertainty_path), read_named_csv(files.nanobeir_path)
     marks = {measure: significance_marks(comparison, measure, baseline) for measure in measures}
     published = [published_table(summary, measure, sources) for measure in measures]
     datasets = _datasets(means)
@@ -89,7 +91,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
     results = []
     for measure in measures:
         results += [leaderboard(summary, measure, marks[measure], references)]
-        results += [table] if (table := ranks_table(uncertainty, measure)) else []
+        results += [table for table in (ranks_table(uncertainty, measure), nanobeir_table(nanobeir, measure)) if table]
     results += [own] if (own := own_leaderboard(summary, measures[0])) else []
     heading = f"{counted(len(systems), 'system')} on {counted(rows, 'dataset')}"
     values = {
@@ -125,7 +127,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    tables = files.comparison_path, files.uncertainty_path, files.costs_path, files.systems_path
+    tables = files.comparison_path, files.uncertainty_path, files.nanobeir_path, files.costs_path, files.systems_path
     shown = [*files.inspection_paths, *files.matches_paths, *tables, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths, *filter(None, [files.references_path])]

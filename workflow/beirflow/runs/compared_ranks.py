@@ -33,11 +33,13 @@ def compare_ranks(
     slack: Callable[[], np.ndarray] | None = None,
     expected: str = "exact search over all documents",
     ties: Ties = "descending",
+    whole: bool = True,
 ) -> Finding:
-    """Compare the run of some queries with the scores of all documents.
+    """Compare the run of some queries with the scores of all documents, or of some.
 
     Every query must have as many documents as there are, up to the cut, each once and with its score. None may be left out that
-    scores higher; nor, where scores are exact, one that comes first at the cut.
+    scores higher; nor, where scores are exact, one that comes first at the cut. Scores of some documents show less of it: a hit
+    that is none of them is taken as it is, and there may be more hits.
 
     Args:
         subject: The system and the corpus.
@@ -48,19 +50,21 @@ def compare_ranks(
             scores are exact.
         expected: What the run should agree with.
         ties: Order of the ids of documents with the same score at the cut.
+        whole: The blocks are all documents.
 
     Returns:
         The finding.
     """
     path = RUN(system=subject.system.name, dataset=subject.dataset)
-    ranks = _Ranks(subject, query_ids, ties)
+    ranks = _Ranks(subject, query_ids, ties, whole=whole)
     for doc_ids, scores in blocks:
         ranks.add(doc_ids, scores)
     slacks = slack().tolist() if slack else [0.0] * len(query_ids)
     for number, (query, within) in enumerate(zip(query_ids, slacks, strict=True)):
         if problem := ranks.problem(number, within):
             return Finding(False, f"{path}: query {query!r} {problem}", expected)
-    return Finding(True, f"{subject.system.name} on {subject.dataset}: {len(query_ids)} queries, every rank as in {path}")
+    compared = "every rank" if whole else f"{ranks.compared} hits"
+    return Finding(True, f"{subject.name}: {len(query_ids)} queries, {compared} as in {path}")
 
 
 class Scores(NamedTuple):
@@ -91,8 +95,9 @@ class SearchCheck(ABC):
 class _Ranks:
     """The best scores of some queries so far, and the scores of the documents that their run has."""
 
-    def __init__(self, subject: Subject, query_ids: list[str], ties: Ties) -> None:
+    def __init__(self, subject: Subject, query_ids: list[str], ties: Ties, *, whole: bool) -> None:
         self.subject, self.query_ids, self._ties = subject, pa.array(query_ids, pa.string()), ties
+        self._whole = whole
         queries = subject.queries()
         self._candidates = candidates_in(queries)
         if subject.own_candidates:
@@ -162,21 +167,30 @@ class _Ranks:
         keep = min(self.subject.top_k, best.shape[1])
         self._best = np.partition(best, best.shape[1] - keep, axis=1)[:, best.shape[1] - keep :]
 
+    @property
+    def compared(self) -> int:
+        """Number of hits whose scores were recomputed."""
+        return int(np.count_nonzero(~np.isnan(self._scores)))
+
     def problem(self, number: int, slack: float) -> str:
         """Return the problem of the ranks of a query; empty without one."""
-        rows = np.flatnonzero(self._query == number)
-        expected = min(self.subject.top_k, int(self._retrieved[number]))
-        if len(rows) != expected:
-            return f"has {len(rows)} documents, expected {expected}"
-        best = np.sort(self._best[number])[::-1].tolist()
+        rows, best = np.flatnonzero(self._query == number), np.sort(self._best[number])[::-1]
+        # Of some documents, those with scores that are surely above 0 are hits of every family.
+        expected = min(self.subject.top_k, int(self._retrieved[number])) if self._whole else int(np.sum(best > slack))
+        if len(rows) < expected or (self._whole and len(rows) > expected):
+            return f"has {len(rows)} documents, expected {expected}{'' if self._whole else ' or more'}"
+        best = np.pad(best, (0, len(rows)), constant_values=-np.inf).tolist()
         seen: set[str] = set()
         for rank, row in enumerate(rows.tolist()):
             doc_id, score, recorded = self._doc_ids[row].as_py(), float(self._scores[row]), float(self._recorded[row])
+            if not self._whole and np.isnan(score):
+                score = recorded
             if doc_id in seen:
                 return f"has {doc_id!r} twice"
             seen.add(doc_id)
             if not abs(score - recorded) <= slack:
                 return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
-            if best[rank] - score > slack:
+            # Recomputed scores differ from recorded ones by the slack, and from each other by two.
+            if best[rank] - (score if self._whole else recorded) > slack:
                 return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
-        return "" if slack else self._problem_at_the_cut(number)
+        return "" if slack or not self._whole else self._problem_at_the_cut(number)

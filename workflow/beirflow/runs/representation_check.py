@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from beirflow.datasets.document_text import KINDS, Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.compared_ranks import SearchCheck
+from beirflow.runs.compared_ranks import SearchCheck, compare_ranks
 from beirflow.runs.drift import MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
 from beirflow.runs.same_bits import Model, Part, same_bits
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, places_in
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, places_in
 
 R = TypeVar("R")
 
@@ -63,7 +63,13 @@ class RepresentationCheck(SearchCheck, Generic[R]):
             SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
             SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
             *(SpotCheck(f"batches of {kind} {again}, bit for bit", folder, partial(self.check_bits, kind)) for kind in KINDS),
+            *([] if self._are_here() else [SpotCheck(f"hits {participle} again have the recorded scores", run, self.check_hits)]),
         ]
+
+    def _are_here(self) -> bool:
+        """Test that no representation was deleted."""
+        chunks = (self.of_chunk(**self.names, chunk=chunk) for chunk in range(self.subject.chunks))
+        return all((self.subject.results / path).is_file() for path in (self.of_queries(**self.names), *chunks))
 
     def check(self, kind: Kind) -> Finding:
         """Represent some documents or queries again, and compare them with what is stored."""
@@ -74,6 +80,52 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         if kind == "documents":
             finding = finding._replace(drawn=(len(sample.ids), self.subject.number_of_documents))
         return self._check_drift(sample, again, finding) if finding.passed else finding
+
+    def check_hits(self) -> Finding:
+        """Compare the run with scores of sampled documents and their queries that are represented again; nothing stored is read.
+
+        Returns:
+            The finding.
+
+        Raises:
+            NotHereError: No sampled document is relevant to a query or a hit.
+        """
+        drawn = self._sample_documents(is_stored=False)
+        doc_ids = pa.array(drawn.ids, pa.string())
+        query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", doc_ids, self.sample))
+        if not len(query_ids):
+            raise NotHereError("no sampled document is relevant to a query or a hit")
+        texts = self.subject.queries().take(pa.array(rows))["text"].to_pylist()
+        asked: TextSample[Any] = TextSample("queries", query_ids.to_pylist(), texts, [rows], None)
+        with on_device(self.subject):
+            documents, queries = self.represent(drawn), self.represent(asked)
+        scores, lengths = self.scores(queries, documents), self.lengths(queries, documents)
+        within = np.broadcast_to(self.slack(queries, documents), scores.shape).max(axis=1)
+        expected = f"that of texts {self.made[0]} again, at most {within.max():.1e} apart in {self.precision}"
+        finding = compare_ranks(self.subject, asked.ids, [(doc_ids, scores)], lambda: within, expected=expected, whole=False)
+        hits = self.subject.run()
+        hits = hits.filter(pc.is_in(hits["query_id"], value_set=query_ids))
+        places, of_drawn = places_in(hits, "query_id", query_ids, doc_ids)
+        both = of_drawn >= 0
+        pairs = (places[both], of_drawn[both])
+        relative = np.zeros(scores.shape)
+        relative[pairs] = (hits["score"].to_numpy()[both] - scores[pairs]) / np.broadcast_to(
+            np.maximum(lengths, 1e-30), scores.shape
+        )[pairs]
+        are_relevant = self.subject.are_relevant(hits)[both]
+        relevant = (pairs[0][are_relevant], pairs[1][are_relevant])
+        again = np.where(both, scores[places, of_drawn], np.nan)
+        for drift in (
+            drift_over_rivals(relative, relevant, pairs, 1, self.least_drift),
+            drift_of_measure(self.subject, hits, again, np.maximum(of_drawn, 0)),
+        ):
+            finding = unless_moved(finding, drift)
+        return finding
+
+    def slack(self, queries: R, documents: R) -> np.ndarray:
+        """Return how far scores may change where both representations change by the tolerance; shape as of :meth:`lengths`."""
+        within = self.tolerance[self.precision]
+        return (2 * within + within**2) * self.lengths(queries, documents)
 
     def check_bits(self, kind: Kind) -> Finding:
         """Represent some batches of queries or documents again as they were. Raises NotHereError in another computation."""
@@ -151,10 +203,10 @@ class RepresentationCheck(SearchCheck, Generic[R]):
             finding = unless_moved(finding, drift)
         return finding
 
-    def _sample_documents(self) -> TextSample[R]:
+    def _sample_documents(self, *, is_stored: bool = True) -> TextSample[Any]:
         rows = self.subject.draw_documents(self.sample, self.random)
         table = as_read(self.subject.take_documents(rows), self.separator)
-        stored = self._stored_documents(rows)
+        stored = self._stored_documents(rows) if is_stored else None
         return TextSample("documents", table["doc_id"].to_pylist(), table["text"].to_pylist(), rows, stored)
 
     def _sample_queries(self) -> TextSample[R]:

@@ -104,6 +104,14 @@ class TermWeightCheck(RepresentationCheck[Rows]):
         """Return the products of the lengths of both."""
         return np.outer(*(np.linalg.norm(each, axis=1) for each in self._both(queries, documents)))
 
+    def slack(self, queries: Rows, documents: Rows) -> np.ndarray:
+        """Return how far scores may change where the weights of both texts change as :meth:`compare` allows."""
+        if self.settings.quantize == "none":
+            return super().slack(queries, documents)
+        own, others = (np.linalg.norm(each, axis=1) for each in self._both(queries, documents))
+        within, rounding = TOLERANCE[self.precision], ROUNDING
+        return np.outer(own * (1 + within) + rounding, others * (1 + within) + rounding) - np.outer(own, others)
+
     def _both(self, queries: Rows, documents: Rows) -> list[np.ndarray]:
         return [_spread(rows, _width(queries, documents)) for rows in (queries, documents)]
 

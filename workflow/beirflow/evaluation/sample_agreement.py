@@ -1,0 +1,73 @@
+"""Agreement of NanoBEIR's order of systems with that of the full datasets.
+
+``nanobeir.csv`` has, by the main measure and by Recall@100, a row for every dataset of BEIR whose sample in NanoBEIR,
+``nanobeir.<dataset>``, is in the results too, and with several one for the means over them: ``dataset``, ``measure``, ``systems``
+(their number), ``tau``, Kendall's tau-b of their means on both (Kendall 1945, doi:10.1093/biomet/33.3.239), ``low`` and ``high``
+of its 95 % interval, and ``verdict``. A value that is not defined is empty; without such a dataset there is a header and nothing
+else.
+
+The interval has the draws of ``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`): queries are drawn again, those of the
+sample and of the full dataset apart, systems are not: it is about new queries for these systems. Bounds are percentiles of the
+draws in which tau is defined. Draws add noise to both orders, so tau may be near the upper bound or above it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from beirflow.evaluation.uncertainty import BOUNDS, DECIMALS, EQUAL, Values, resampled_means
+
+COLUMNS = ("dataset", "measure", "systems", "tau", "low", "high", "verdict")
+SAMPLE = "nanobeir."  # before the name of a dataset of BEIR
+FEWEST_SYSTEMS = 3  # whose orders are compared; two have the same order by chance in every second case
+
+
+def agreement_table(values: Mapping[str, Values], rows: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return the content of ``nanobeir.csv`` from the values by measure; ``rows`` are the corpora by dataset."""
+    names = [row for row in rows if SAMPLE + row in rows]
+    labels = [*names, *([f"mean of {len(names)} ({', '.join(names)})"] if len(names) > 1 else [])]
+    table: list[dict[str, Any]] = []
+    for measure, of in values.items():
+        systems = list(dict.fromkeys(system for system, _ in of))
+        known = {"measure": measure, "systems": len(systems)}
+        if len(systems) < FEWEST_SYSTEMS:
+            known["verdict"] = f"undecided: {len(systems)} systems, at least {FEWEST_SYSTEMS} are needed"
+            table += [{"dataset": label, **known} for label in labels]
+            continue
+        pairs = [[_means(of, systems, rows[row]) for row in (SAMPLE + name, name)] for name in names]
+        pairs += [list(np.mean(pairs, axis=0))] if len(names) > 1 else []
+        table += [{"dataset": label, **known, **_agreement(*pair)} for label, pair in zip(labels, pairs, strict=True)]
+    return pd.DataFrame(table, columns=list(COLUMNS))
+
+
+def _means(values: Values, systems: Sequence[str], corpora: Sequence[str]) -> np.ndarray:
+    """Return the means of the systems on a dataset, and below them those of all draws."""
+    parts = []
+    for corpus in corpora:
+        of_corpus = np.stack([values[system, corpus] for system in systems], axis=1)
+        parts.append(np.vstack([of_corpus.mean(axis=0), resampled_means(of_corpus, corpus)]))
+    mean: np.ndarray = np.mean(parts, axis=0)
+    return mean
+
+
+def _agreement(sample: np.ndarray, full: np.ndarray) -> dict[str, float | str]:
+    """Return tau, its bounds and the verdict, from means as :func:`_means` has them."""
+    tau, *drawn = tau_b(sample, full).tolist()
+    if np.isnan(tau):
+        return {"verdict": "undecided: all systems are equal on one of the two"}
+    low, high = np.nanquantile(drawn, BOUNDS).round(DECIMALS).tolist()
+    verdict = "the orders agree" if low > 0 else "the orders disagree" if high < 0 else "undecided: the interval has 0 in it"
+    return {"tau": tau, "low": low, "high": high, "verdict": verdict}
+
+
+def tau_b(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return Kendall's tau-b of every row of scores of shape (rows, systems); not-a-number where all in a row are equal."""
+    counts = np.zeros((3, len(one)))
+    for place in range(one.shape[1] - 1):
+        a, b = (np.sign((of[:, place, None] - of[:, place + 1 :]).round(EQUAL)) for of in (one, other))
+        counts += [(a * b).sum(axis=1), np.abs(a).sum(axis=1), np.abs(b).sum(axis=1)]
+    same, in_one, in_other = counts
+    tau: np.ndarray = np.divide(same, root := np.sqrt(in_one * in_other), out=np.full(len(one), np.nan), where=root > 0)
+    return tau
