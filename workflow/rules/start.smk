@@ -84,7 +84,12 @@ onstart:
     except BeirflowError as error:
         raise WorkflowError(str(error)) from None
     if terminal:
-        work = {number: (job.rule, job.wildcards) for number, job in jobs.items()}
+        # A name for files, such as report, takes no time.
+        work = {
+            number: (job.rule, job.wildcards)
+            for number, job in jobs.items()
+            if job.computes
+        }
         overall = Overall(job_work(experiment, logs.parent, work))
         seconds = sum(each.seconds for each in overall.expected.values())
         terminal.plan(overall)
