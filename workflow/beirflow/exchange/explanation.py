@@ -66,7 +66,9 @@ def explain(
         )
     ours = {name: means["measures"][name] for name in PUBLISHED if name in means["measures"]}
     qrels = read_table(qrels_path)
-    varied = dict(_variations(run, qrels, _own_documents(run, documents_path)))
+    with Documents(documents_path) as file:
+        documents = file.read(range(len(file.sizes)), ["doc_id", "title_bytes"])
+    varied = dict(_variations(run, qrels, _own_documents(run, documents)))
     if extra_path:
         varied[f"with the judgements of {extra_path} as well"] = _means(run.to_pandas(), read_extra(extra_path, qrels))
     for name, (how, other) in OTHER_NAMES.items():
@@ -80,7 +82,7 @@ def explain(
         "title": f"{system} on {dataset}: measured and published",
         "sentences": sentences,
         "tables": [_published_table(ours, sources, dataset, precisions), _varied_table(ours, varied, run)],
-        "known": [*_known(means, extra_path), *_versions(run_record)],
+        "known": [*_known(means, extra_path), _titles(documents), *_versions(run_record)],
         "sources": [
             f"{source['source']}: {'; '.join(source[key] for key in ('citation', 'version', 'place', 'note') if key in source)}"
             for source in sources
@@ -94,12 +96,10 @@ def explain(
     return "\n".join([*sentences, f"The page: {page_path}"])
 
 
-def _own_documents(run: pa.Table, documents_path: str) -> set[str]:
+def _own_documents(run: pa.Table, documents: pa.Table) -> set[str]:
     """Return the ids of documents that are ids of queries too, and are not retrieved for these."""
-    with Documents(documents_path) as documents:
-        ids = documents.read(range(len(documents.sizes)), ["doc_id"])["doc_id"]
     retrieved = run.filter(pc.equal(run["query_id"], run["doc_id"]))["query_id"]
-    return set(run["query_id"].unique().to_pylist()) & set(ids.to_pylist()) - set(retrieved.to_pylist())
+    return set(run["query_id"].unique().to_pylist()) & set(documents["doc_id"].to_pylist()) - set(retrieved.to_pylist())
 
 
 def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple[str, Means]]:
@@ -213,9 +213,17 @@ def _known(means: Mapping[str, Any], extra_path: str | None) -> Iterator[str]:
     yield f"Self matches dropped: {counts.get('self_matches_dropped', 0):,}."
     yield f"Judgements of documents that the corpus lacks: {counts['judgements_without_document']:,} of {counts['judgements']:,}."
     if not extra_path:
-        yield "Judgements of another version: none at hand. A file of further ones in extra_judgements is measured above."
+        yield "Judgements of another version: none at hand; name a file of further ones in extra_judgements to measure them."
     yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they count 0."
     yield from (f"Assumed: {sentence}." for sentence in means.get("assumed", ()))
+
+
+def _titles(documents: pa.Table) -> str:
+    """Say how many documents have a title, and where it stands."""
+    titled = pc.sum(pc.greater(documents["title_bytes"], 0)).as_py() or 0
+    return (
+        f"Documents with a title: {titled:,} of {documents.num_rows:,}; it stands before the text, unless fields separate them."
+    )
 
 
 def _versions(run_record: Mapping[str, Any]) -> Iterator[str]:
