@@ -128,6 +128,11 @@ rule explain_result:
         corpus=at(layout.CORPUS),
         means=at(layout.METRICS),
         published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+        extra=lambda wildcards: [
+            on_this_machine(path)
+            for name, path in experiment.extra_judgements.items()
+            if name == wildcards.dataset
+        ],
     output:
         page=at(layout.EXPLANATION),
     log:

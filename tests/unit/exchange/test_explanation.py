@@ -30,7 +30,12 @@ SELF_MATCHES = trec_eval({**RUN, "d9": {"d9": 9.0, "d5": 3.0, "d6": 1.0}})
 SOME = trec_eval(RUN, ("q1", "d9"))
 
 
-def page(folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, official: bool = True, **source: Any) -> tuple[str, str]:
+UNKNOWN = ("Judgements of another version: none at hand;", "Computed with: python 3.", "Documents with a title: 0 of 9;")
+
+
+def page(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, *, official: bool = True, extra: str | None = None, **source: Any
+) -> tuple[str, str]:
     """What the terminal and the page say where a score is published."""
     entry = {"source": "them", "decimals": 4, "scores": {"small": [score]}, **source}
     monkeypatch.setattr(explanation, "load_catalogue", lambda: SimpleNamespace(published={"words": [entry]}))
@@ -46,7 +51,10 @@ def page(folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, official: 
     evaluate_run(**names, **of_run, cutoffs=[10, 100], per_query_path=per_query)
     path = folder / "explanation.html"
     settings = {"family": "lexical", "k1": 0.9}
-    text = explain(**of_run, documents_path=made.documents_path, settings=settings, page_path=str(path))
+    extra_path = str(folder / "more.qrels") if extra else None
+    if extra_path:
+        Path(extra_path).write_text(str(extra))
+    text = explain(**of_run, documents_path=made.documents_path, settings=settings, page_path=str(path), extra_path=extra_path)
     return text, path.read_text(encoding="utf-8")
 
 
@@ -68,8 +76,22 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
         f"NDCG@10: measured {trec_eval(RUN):.4f}, them {score:.4f}, {trec_eval(RUN) - round(score, 4):+.4f}; {led}"
     )
     assert led in html
-    for sentence in ("Self matches dropped: 1.", "Cut at the maximum length: 3 documents", "Queries without results: 1 of 3"):
+    for sentence in (
+        "Self matches dropped: 1.",
+        "Cut at the maximum length: 3 documents",
+        "Queries without results: 1 of 3",
+        *UNKNOWN,
+    ):
         assert sentence in html
+
+
+def test_further_judgements_are_a_convention_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(QRELS_OF, "q1", {"d1": 2, "d2": 1, "d7": 1})
+    with_them = trec_eval(RUN)
+    monkeypatch.undo()
+    text, html = page(tmp_path, monkeypatch, round(with_them, 4), extra="q1 0 d7 1\n")
+    assert f"equal within 0.0003 with: with the judgements of {tmp_path}/more.qrels as well\n" in text
+    assert UNKNOWN[0] not in html
 
 
 def test_an_equal_score_and_one_that_is_not_comparable_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

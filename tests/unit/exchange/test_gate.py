@@ -122,7 +122,9 @@ def test_a_loss_that_chance_explains_passes(two: tuple[Path, Path]) -> None:
 
 def test_a_dataset_that_the_baseline_has_and_this_build_has_not_fails(two: tuple[Path, Path]) -> None:
     forger(two[0]).edit("manifest.json", lambda manifest: manifest["inputs"].pop("metrics/tiny/more.json"))
-    assert "has no tiny on more" in of(gated(two), "more")["reason"]
+    reason = of(gated(two), "more")["reason"]
+    assert "has no tiny on more" in reason
+    assert [error.text for error in ElementTree.parse(two[0] / "gate.xml").iter("error")] == [reason]  # noqa: S314 - our own file
     assert of(gated(two[::-1]), "more")["status"] == NOT_COMPARABLE
 
 
@@ -194,6 +196,10 @@ def test_files_for_ci_systems_say_the_same(two: tuple[Path, Path]) -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     (failed,) = [case for case in suite if len(case)]
     assert (failed.get("classname"), failed.get("name"), failed[0].tag) == ("tiny", "small", "failure")
+    text = failed[0].text or ""  # which GitLab shows, and not the message
+    assert text.startswith(failed[0].get("message", "no message"))
+    assert f"\ndifference {of(report, 'small')['difference']:+.4f} (" in text
+    assert "\nsmall q00: 0.1000, baseline 0.8000\n" in text
     comment = (two[0] / "gate.md").read_text(encoding="utf-8")
     assert comment.startswith("### Retrieval gate: failed\n")
     assert f"{of(report, 'small')['difference']:+.4f}" in comment
@@ -203,11 +209,20 @@ def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
     hostile = "<b>&]]>\x00\ud800|[x](http://evil)`\n# head"
     query = {"corpus": "a/b", "query": "q#1|", "text": hostile, "here": 0.0, "there": 1.0}
     numbers = dict.fromkeys(("mean", "baseline_mean", "difference", "low", "high", "p", "p_holm", "detectable"), 0.5)
-    comparison = {"system": "x|y", "dataset": "<d>", "status": "worse", "reason": hostile, "lost": [query], **numbers}
+    comparison = {
+        "system": "x|y",
+        "dataset": "<d>",
+        "against": "x",
+        "status": "worse",
+        "reason": hostile,
+        "lost": [query],
+        **numbers,
+    }
     report = {"measure": "NDCG@10", "tolerance": 0.01, "baseline": hostile, "verdict": "failed", "comparisons": [comparison]}
     write_junit(tmp_path / "gate.xml", report)
     (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot()  # noqa: S314 - our own file
-    assert case[0].get("message", "").startswith("<b>&]]>\ufffd\ufffd|")
+    for text in (case[0].get("message"), case[0].text):
+        assert str(text).startswith("<b>&]]>\ufffd\ufffd|")
     report["baseline_trusted"] = ""
     report["baseline"] = query["text"] = hostile.replace("\ud800", "")
     write_comment(tmp_path / "gate.md", report, {("a/b", "q#1|")})

@@ -51,6 +51,8 @@ def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
         assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
     for target in ("results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"):
         assert meant(target, "results", load_experiment({}), RULES) == ""
+    for option in ("--config", "of=contriever/scifact"):
+        assert "write options before it" in meant(option, "results", load_experiment({}), RULES)
 
 
 def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targets_or_without_a_summary(tmp_path: Path) -> None:

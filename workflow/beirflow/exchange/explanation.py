@@ -20,6 +20,7 @@ from beirflow.evaluation.systems import in_words, settings_and_origins
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
+from beirflow.paper.bias import read_extra
 from beirflow.report.pages import Cell, Column, Table, counted, number, write_page
 from beirflow.runs.run_file import RUN, read_run
 
@@ -37,11 +38,20 @@ Means = Mapping[str, float]
 
 
 def explain(
-    *, run_path: str, qrels_path: str, documents_path: str, means_path: str, settings: Mapping[str, Any], page_path: str, job: Job
+    *,
+    run_path: str,
+    qrels_path: str,
+    documents_path: str,
+    means_path: str,
+    settings: Mapping[str, Any],
+    page_path: str,
+    job: Job,
+    extra_path: str | None = None,
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 
-    The run lies beside its record; ``settings`` has ``family`` and settings of the system. Returns the differences, and the
+    The run lies beside its record; ``settings`` has ``family`` and settings of the system, and
+    ``extra_path`` is a file of further judgements, if there is one. Returns the differences, and the
     conventions that lead to a published score, for the terminal. Raises DataError if nothing is published of this system on this
     dataset, or a file is not the one that was recorded.
     """
@@ -55,7 +65,12 @@ def explain(
             f"nothing is published of {system} on {dataset} in workflow/catalogue/published.yaml; choose another result"
         )
     ours = {name: means["measures"][name] for name in PUBLISHED if name in means["measures"]}
-    varied = dict(_variations(run, read_table(qrels_path), _own_documents(run, documents_path)))
+    qrels = read_table(qrels_path)
+    with Documents(documents_path) as file:
+        documents = file.read(range(len(file.sizes)), ["doc_id", "title_bytes"])
+    varied = dict(_variations(run, qrels, _own_documents(run, documents)))
+    if extra_path:
+        varied[f"with the judgements of {extra_path} as well"] = _means(run.to_pandas(), read_extra(extra_path, qrels))
     for name, (how, other) in OTHER_NAMES.items():
         varied[how] = {name: means["measures"][other]} if other in means["measures"] else {}
     sentences = [
@@ -67,7 +82,7 @@ def explain(
         "title": f"{system} on {dataset}: measured and published",
         "sentences": sentences,
         "tables": [_published_table(ours, sources, dataset, precisions), _varied_table(ours, varied, run)],
-        "known": list(_known(means)),
+        "known": [*_known(means, extra_path), _titles(documents), *_versions(run_record)],
         "sources": [
             f"{source['source']}: {'; '.join(source[key] for key in ('citation', 'version', 'place', 'note') if key in source)}"
             for source in sources
@@ -81,12 +96,10 @@ def explain(
     return "\n".join([*sentences, f"The page: {page_path}"])
 
 
-def _own_documents(run: pa.Table, documents_path: str) -> set[str]:
+def _own_documents(run: pa.Table, documents: pa.Table) -> set[str]:
     """Return the ids of documents that are ids of queries too, and are not retrieved for these."""
-    with Documents(documents_path) as documents:
-        ids = documents.read(range(len(documents.sizes)), ["doc_id"])["doc_id"]
     retrieved = run.filter(pc.equal(run["query_id"], run["doc_id"]))["query_id"]
-    return set(run["query_id"].unique().to_pylist()) & set(ids.to_pylist()) - set(retrieved.to_pylist())
+    return set(run["query_id"].unique().to_pylist()) & set(documents["doc_id"].to_pylist()) - set(retrieved.to_pylist())
 
 
 def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple[str, Means]]:
@@ -187,7 +200,7 @@ def _varied_table(ours: Means, varied: Mapping[str, Means], run: pa.Table) -> Ta
     return Table("varied", "Measured", caption, columns, rows)
 
 
-def _known(means: Mapping[str, Any]) -> Iterator[str]:
+def _known(means: Mapping[str, Any], extra_path: str | None) -> Iterator[str]:
     """Say what the records know that may move a result."""
     counts = means["counts"]
     official = "are the official ones" if means["official_data"] else "are not known to be the official ones"
@@ -199,5 +212,22 @@ def _known(means: Mapping[str, Any]) -> Iterator[str]:
             yield f"Cut at the maximum length: {value:,} {key.removeprefix('truncated_')}{share}."
     yield f"Self matches dropped: {counts.get('self_matches_dropped', 0):,}."
     yield f"Judgements of documents that the corpus lacks: {counts['judgements_without_document']:,} of {counts['judgements']:,}."
+    if not extra_path:
+        yield "Judgements of another version: none at hand; name a file of further ones in extra_judgements to measure them."
     yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they count 0."
     yield from (f"Assumed: {sentence}." for sentence in means.get("assumed", ()))
+
+
+def _titles(documents: pa.Table) -> str:
+    """Say how many documents have a title, and where it stands."""
+    titled = pc.sum(pc.greater(documents["title_bytes"], 0)).as_py() or 0
+    return (
+        f"Documents with a title: {titled:,} of {documents.num_rows:,}; it stands before the text, unless fields separate them."
+    )
+
+
+def _versions(run_record: Mapping[str, Any]) -> Iterator[str]:
+    """Say with which versions, and on what, the run was computed."""
+    made = run_record.get("made", {})
+    if made:
+        yield f"Computed with: {'; '.join(f'{name} {in_words(value)}' for name, value in made.items())}."

@@ -28,9 +28,24 @@ def write_junit(path: Path, report: Mapping[str, Any]) -> None:
     for each in comparisons:
         case = ElementTree.SubElement(suite, "testcase", classname=_xml(each["system"]), name=_xml(each["dataset"]))
         if each["status"] in kinds:
-            ElementTree.SubElement(case, kinds[each["status"]], message=_xml(each["reason"]))
+            problem = ElementTree.SubElement(case, kinds[each["status"]], message=_xml(each["reason"]))
+            problem.text = _xml(_details(each))  # GitLab shows the text and not the message, Jenkins both
     with atomic_path(path) as partial:
         ElementTree.ElementTree(suite).write(partial, encoding="utf-8", xml_declaration=True)
+
+
+def _details(each: Mapping[str, Any]) -> str:
+    """Say why a comparison failed, with its numbers if there are any."""
+    if each["mean"] is None:
+        return str(each["reason"])
+    interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
+    lines = [
+        each["reason"],
+        f"here {each['mean']:.4f}, baseline ({each['against']}) {each['baseline_mean']:.4f}",
+        f"difference {each['difference']:+.4f}{interval}, p {each['p_holm']:.2g}",
+        *(f"{query['corpus']} {query['query']}: {query['here']:.4f}, baseline {query['there']:.4f}" for query in each["lost"]),
+    ]
+    return "\n".join(lines)
 
 
 def _xml(text: str) -> str:

@@ -26,7 +26,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "paper": f"the BEIR paper's tables: {results / PAPER}",
         "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         str(results / run): "any other file of docs/targets.md; runs, tables, figures",
-        "audit": "checks of finished results; also compare, leaderboard, gate",
+        "audit": "checks of results; also explain, compare, leaderboard, gate",
     }
     width = max(map(len, targets))
     return "\n".join(
@@ -54,7 +54,12 @@ def _named(names: Sequence[str], kind: str) -> str:
 
 
 def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
-    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near."""
+    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near.
+
+    A setting or an option after ``--`` is told to stand before it.
+    """
+    if target.startswith("--") or "=" in target:
+        return "; after -- there are only targets: write options before it, snakemake --config of=… -- explain, or leave -- out"
     folder, known = f"{PurePath(results)}/", _known(experiment)
     fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
     if not target.startswith(folder):
