@@ -1,5 +1,6 @@
 """The spot check passes on what was made rightly, and names what was not."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,14 @@ def changeable(made: Subject, tmp_path: Path) -> Subject:
 
 def test_what_was_made_rightly_passes(made: Subject) -> None:
     assert passed(spot_checks, made)
+
+
+def test_hits_are_scored_again_without_the_stored_weights(changeable: Subject) -> None:
+    (changeable.results / TERM_WEIGHTS(system="s", dataset="small", chunk=1)).unlink()
+    hits = spot_checks(changeable, SAMPLE * 9, np.random.default_rng(0))[-1]
+    assert re.search(r"\d\d hits as in", hits.run().found)
+    change_a_score(changeable, lambda score: score * 3)
+    assert "has the score" in hits.run().found
 
 
 def change_weights(subject: Subject, change: Callable[[np.ndarray], np.ndarray], kind: str) -> None:
