@@ -313,10 +313,8 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
     if dataset.path is not None and not Path(folder or "").exists():
         what = "a file" if dataset.form else "a folder or a .zip"
         return f"expected {what}, and there is no {Path(folder or '').absolute()}"
-    if (
-        folder is None
-    ):  # a dataset of which only the user can have a copy is refused by the rule that reads it: it can be estimated
-        return None
+    if folder is None:
+        return None  # where only the user can have a copy, the rule that reads it refuses; it can be estimated
     if sign := re.search(r"[{}<>\n]", folder):
         return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it"
     for path in experiment.source_files(dataset.name):
