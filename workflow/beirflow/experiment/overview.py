@@ -5,6 +5,7 @@ from pathlib import Path, PurePath
 
 from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.trial import TRIAL
 from beirflow.files import layout
 from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
 from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
@@ -41,6 +42,8 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 def next_step(targets: Collection[str], results: Path, configured: str) -> str:
     """Return the end of a run that made the report or the summary: where it is, and what to do next; else nothing."""
+    if results.name == TRIAL:
+        return ""  # the run that tries the systems says how to go on
     if {*targets} & {"report", str(results / REPORT)}:
         return f"Report: {(results / REPORT).absolute()}\nTo check every number: snakemake --cores 1{configured} -- audit"
     if {*targets} & {"summary", str(results / SUMMARY)}:
