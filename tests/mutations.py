@@ -30,7 +30,7 @@ BREAKS = [
     Break(
         "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
     ),
-    Break("merge", "first_rows = np.cumsum([0, *sizes[:-1]])", "first_rows = np.cumsum([0, *sizes[1:]])", "unit/runs"),
+    Break("merge", "(places + sum(map(len, ids)))", "(places + sum(map(len, ids[1:])))", "unit/runs"),
     Break("exclusion", "return rows, asking[order]", "return rows - 1, asking[order]", "unit/dense"),
     Break(
         "exclusion in lists",

@@ -73,4 +73,6 @@ def test_the_end_names_the_report_and_what_to_do_next(tmp_path: Path) -> None:
         assert next_step([summary, target], tmp_path, "").startswith(f"Report: {report}\n")
     for target in ("summary", summary):
         assert next_step([target], tmp_path, " --configfile my.yaml").endswith(" --configfile my.yaml -- report")
-    assert next_step([], tmp_path, "") == next_step(["estimate"], tmp_path, "") == next_step(["summary"], tmp_path / "try", "") == ""
+    assert (
+        next_step([], tmp_path, "") == next_step(["estimate"], tmp_path, "") == next_step(["summary"], tmp_path / "try", "") == ""
+    )
