@@ -85,3 +85,9 @@ def test_an_audit_notices_an_excluded_document_and_a_run_that_is_too_short_for_t
     assert rules.problem(("q0", ["q1", "d", "a"], [3.0, 2.0, 1.0])) == ""
     assert "expected 3" in rules.problem(("q0", ["q1", "a"], [3.0, 2.0]))
     assert "found 'b', which it excludes" in rules.problem(("q0", ["q1", "b", "a"], [3.0, 2.0, 1.0]))
+
+
+def test_excluded_documents_without_their_rows_are_not_ignored() -> None:
+    queries = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_ids": EXCLUDED})
+    with pytest.raises(DataError, match="has excluded_ids but no excluded_rows, as of an earlier version"):
+        excluded_rows(queries, DOCUMENTS, drop_self_matches=False)

@@ -34,7 +34,8 @@ class Dataset:
     form: Form | None = None  # its form, which also says where on a hub it is; None for that of BEIR
     # sha256 of the source files, where they are known, by their path inside the dataset
     files: Mapping[str, str] = field(default_factory=dict)
-    own_copy: str | None = None  # why it is not downloaded, so that it must be in ``data_dir``; None for any other dataset
+    own_copy: bool = False  # whether nobody may hand it out, or only the user can put it into BEIR form: in ``data_dir``
+    reason: str | None = None  # of ``own_copy``; None if it may not be redistributed
     drop_self_matches: bool = True  # whether a document whose id is the query's id is dropped before the cut at k
     collection: str | None = None  # the collection of the catalogue that it belongs to; None for any other dataset
     relevant_from: int | None = None  # grade from which a document is relevant, for measures without grades; None for 1
@@ -83,7 +84,7 @@ def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]
 def own_copy(name: str, entry: Mapping[str, Any]) -> Dataset:
     """Return the corpus of a dataset that only the user can put into BEIR form."""
     facts = {key: entry[key] for key in ("split", "documents", "queries", "licence")}
-    return Dataset(name=name, row=name, own_copy=entry.get("reason", "may not be redistributed"), **facts)
+    return Dataset(name=name, row=name, own_copy=True, reason=entry.get("reason"), **facts)
 
 
 def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:

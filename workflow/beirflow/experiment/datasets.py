@@ -104,7 +104,7 @@ class Datasets:
         if isinstance(dataset.form, HubForm):
             return [HUB_DATASET.below(RESULTS).format(dataset=name)]
         if folder is None and dataset.own_copy:
-            raise ConfigError(NO_COPY.format(name=dataset.whole_row, reason=dataset.own_copy))
+            raise ConfigError(NO_COPY.format(name=dataset.whole_row, reason=dataset.reason or "may not be redistributed"))
         if folder is None:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)

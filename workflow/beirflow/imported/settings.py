@@ -18,7 +18,7 @@ class ImportedSettings:
 
     @property
     def of_the_dataset(self) -> bool:
-        """Whether the dataset states the run."""
+        """True if the dataset states the run."""
         return self.run == OF_THE_DATASET
 
     def path(self, dataset: str) -> Path:

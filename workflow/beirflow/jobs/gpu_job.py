@@ -20,8 +20,11 @@ OF_THE_DEVICE = ("CUDA error", "CUDA driver error", "CUDA GPUs", "CUDA-capable",
 """Messages of torch and of the libraries of CUDA when a GPU fails."""
 
 OF_THE_PROGRAM = (
-    *("device-side assert", "illegal memory access", "misaligned address"),
-    *("invalid argument", "invalid configuration"),
+    "device-side assert",
+    "illegal memory access",
+    "misaligned address",
+    "invalid argument",
+    "invalid configuration",
 )
 """Their messages for impossible commands: not the GPU's fault."""
 

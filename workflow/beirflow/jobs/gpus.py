@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from beirflow.files.errors import DeviceError
 
@@ -94,7 +93,12 @@ def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
         return list(gpus)
     entries = wanted.split(",")
     kind = next((kind for kind in ("GPU-", "MIG-") if wanted.startswith(kind)), "")
-    chosen = [gpu for gpu in takewhile(bool, (_named(gpus, entry, kind) for entry in entries)) if gpu]
+    chosen: list[Gpu] = []
+    for entry in entries:
+        gpu = _named(gpus, entry, kind)
+        if gpu is None:
+            break
+        chosen.append(gpu)
     there = f"nvidia-smi shows {', '.join(str(gpu.index) for gpu in gpus)}; `nvidia-smi -L` lists their UUIDs"
     if len({gpu.uuid for gpu in chosen}) < len(chosen):
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} names a GPU twice, and CUDA then sees none; name each once. {there}")

@@ -1,4 +1,4 @@
-"""What the analyzers of Lucene 9 do with a token, by language.
+"""Token filters of the analyzers of Lucene 9, by language.
 
 Where Lucene stems by Snowball, PyStemmer does; stems depend on its version. Swahili and Yoruba are cut at white space and nothing
 else, as Anserini does, since Lucene has no analyzer of them.

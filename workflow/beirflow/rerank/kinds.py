@@ -11,7 +11,7 @@ from beirflow.rerank.settings import RerankSettings
 
 SAVED = "config_sentence_transformers.json"
 
-INCREASING = (*("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus"), *("ELU", "SELU", "CELU", "LeakyReLU"))
+INCREASING = ("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus", "ELU", "SELU", "CELU", "LeakyReLU")
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
 
 OF_TWO = ("Identity", "Softmax", "LogSoftmax")  # activations after which two logits have the order of their difference

@@ -1,13 +1,14 @@
 """Ids of queries and documents, their own candidates, and checked records of representations, for the search of a chunk."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS, Documents, PreparedCorpus, read_table, sources_of
 from beirflow.datasets.own_candidates import candidates_in
@@ -15,7 +16,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
-from beirflow.sources.forms import CANDIDATES
+from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
 MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
@@ -52,6 +53,7 @@ def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, wit
     a file is not the one that was recorded.
     """
     queries = read_table(corpus.queries_path, ["query_id", EXCLUDED_ROWS, *([CANDIDATES] if with_candidates else [])])
+    _check_rows(pq.ParquetFile(corpus.queries_path).schema_arrow.names)
     with Documents(corpus.documents_path) as file:
         documents, first = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks(), sum(file.sizes[:chunk])
     excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches, first=first)
@@ -66,6 +68,7 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     a query, but at least 1). ``first`` is the row in ``documents.parquet`` of the first of these documents. Raises DataError if
     there are so many that the array would not fit into memory.
     """
+    _check_rows(queries.column_names)
     ids = queries["query_id"].combine_chunks()
     # Left out before the cut at k: behind it, a query would have a document less than the others.
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
@@ -96,6 +99,14 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     excluded = np.full((len(ids), width), -1)
     excluded[pairs[0], np.arange(pairs.shape[1]) - (np.cumsum(counts) - counts)[pairs[0]]] = pairs[1]
     return excluded
+
+
+def _check_rows(columns: Sequence[str]) -> None:
+    """Raise DataError for queries whose excluded documents no search would read, since an earlier version prepared them."""
+    if EXCLUDED in columns and EXCLUDED_ROWS not in columns:
+        raise DataError(
+            f"queries.parquet has {EXCLUDED} but no {EXCLUDED_ROWS}, as of an earlier version; delete it, and run again"
+        )
 
 
 def _check_width(queries: int, width: int) -> None:

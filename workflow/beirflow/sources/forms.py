@@ -83,7 +83,7 @@ class HubForm:
 
     @property
     def own_candidates(self) -> bool:
-        """Whether a query ranks only its candidates."""
+        """True if a query ranks only its candidates."""
         return TOP_RANKED in self.roles
 
     def place(self, role: str) -> tuple[str, str]:
