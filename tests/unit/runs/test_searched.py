@@ -89,5 +89,5 @@ def test_an_audit_notices_an_excluded_document_and_a_run_that_is_too_short_for_t
 
 def test_excluded_documents_without_their_rows_are_not_ignored() -> None:
     queries = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_ids": EXCLUDED})
-    with pytest.raises(DataError, match="has excluded_ids but no excluded_rows, as of an earlier version"):
+    with pytest.raises(DataError, match="have excluded_ids but no excluded_rows, as of an earlier version"):
         excluded_rows(queries, DOCUMENTS, drop_self_matches=False)

@@ -105,7 +105,7 @@ def _check_rows(columns: Sequence[str]) -> None:
     """Raise DataError for queries whose excluded documents no search would read, since an earlier version prepared them."""
     if EXCLUDED in columns and EXCLUDED_ROWS not in columns:
         raise DataError(
-            f"queries.parquet has {EXCLUDED} but no {EXCLUDED_ROWS}, as of an earlier version; delete it, and run again"
+            f"prepared queries have {EXCLUDED} but no {EXCLUDED_ROWS}, as of an earlier version; delete them, and run again"
         )
 
 
