@@ -19,10 +19,10 @@ demo-families: .venv/ready
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml tests/data/demo-families.yaml --quiet host reason -- \
 		results/demo-families/summary.csv
 
-# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. The longest files first; three processes,
-# because tests of clusters and of Snakemake mostly wait.
+# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Three processes, because tests of clusters and
+# of Snakemake mostly wait.
 test: .venv/ready-dev lint
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --processes 3
 
 # The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready
