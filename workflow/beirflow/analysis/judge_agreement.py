@@ -97,7 +97,8 @@ def kappa(confusion: np.ndarray) -> float | None:
 def _qrels(lines: Sequence[Mapping[str, Any]], key: str, schema: pa.Schema) -> pa.Table:
     """Return judgements from the grades under a key of some lines."""
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": key}
-    return pa.table({name: pa.array([line[of] for line in lines], schema.field(name).type) for name, of in columns.items()})
+    table = pa.table({name: pa.array([line[of] for line in lines], schema.field(name).type) for name, of in columns.items()})
+    return table.replace_schema_metadata(schema.metadata)  # from which grade a document is relevant
 
 
 def _mean(run: pa.Table, qrels: pa.Table, measured: str) -> float:

@@ -16,8 +16,8 @@ them apart; and ``detectable``, the least difference of two systems that would b
 - ``groups``, on a dataset: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset by the measure. For
   a mean over datasets: the t-test of the mean difference with the datasets as strata, likewise corrected. Letters are those of
   Piepho 2004, doi:10.1198/1061860043515.
-- ``detectable`` is the median over all pairs of :func:`~beirflow.evaluation.paired_tests.detectable_difference`, without a
-  correction for the number of pairs.
+- ``detectable`` is the median of :func:`~beirflow.evaluation.paired_tests.detectable_difference` over all pairs of which it is
+  known, without a correction for their number.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -159,7 +159,8 @@ def _differences(values: Values, corpora: Mapping[str, float]) -> Iterator[list[
 
 def _detectable(values: Values, corpora: Mapping[str, float]) -> float:
     found = [detectable_difference(parts, weights=list(corpora.values())) for parts in _differences(values, corpora)]
-    return round(float(np.median(found)), DECIMALS) if found else np.nan
+    known = [each for each in found if each == each]
+    return round(float(np.median(known)), DECIMALS) if known else np.nan
 
 
 def _rows(

@@ -45,7 +45,7 @@ def short_documents(evidence: Evidence, systems: Names, datasets: Names) -> Conc
     both = {name: words for name, words in evidence.median_words.items() if {*systems} <= set(words)}
     if not both:
         evidence.need(*systems)
-        raise no_scores("lengths of retrieved documents")
+        raise NotEnoughError(FEW_DATASETS, "There are no lengths of documents that TAS-B and ANCE retrieved.")
     of_paper = [name for name in datasets if name in both]
     names = of_paper or list(both)
     shorter = [name for name in names if both[name]["tas-b"] < both[name]["ance"]]
@@ -141,7 +141,7 @@ def longer_arguments(evidence: Evidence, _systems: Names, datasets: Names) -> Co
     """Test that the median length of the documents of grade 2 is larger than that of grade 1."""
     words = evidence.grades.get(datasets[0], {})
     if not {1, 2} <= set(words):
-        raise no_scores(f"lengths by grade on {evidence.dataset_labels(datasets)}")
+        raise NotEnoughError(FEW_DATASETS, f"There are no lengths by grade of {evidence.dataset_labels(datasets)}.")
     sentence = f"Median words on {evidence.dataset_labels(datasets)}: {words[1]:.0f} of grade 1, {words[2]:.0f} of grade 2."
     return conclude(words[1] < words[2], sentence, {"grade 1": words[1], "grade 2": words[2]}, datasets)
 
@@ -150,7 +150,7 @@ def lengths_of_grades(evidence: Evidence, _systems: Names, datasets: Names) -> C
     """Test that the median length rises with the grade on some datasets and falls on others."""
     names = [name for name in datasets if len(evidence.grades.get(name, {})) > 1]
     if not names:
-        raise no_scores("several grades")
+        raise NotEnoughError(FEW_DATASETS, "There are no lengths by grade.")
     medians = {name: [evidence.grades[name][grade] for grade in sorted(evidence.grades[name])] for name in names}
     rising = [name for name, words in medians.items() if all(low < high for low, high in pairwise(words))]
     falling = [name for name, words in medians.items() if all(low > high for low, high in pairwise(words))]
@@ -208,4 +208,8 @@ def _place(evidence: Evidence) -> str:
 
 
 def _listed(evidence: Evidence, values: Mapping[str, float], unit: str) -> str:
-    return listed([f"{evidence.label(system)} {value:.3g} {unit}".rstrip() for system, value in values.items()])
+    return listed([f"{evidence.label(system)} {_short(value)} {unit}".rstrip() for system, value in values.items()])
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
