@@ -370,7 +370,7 @@ def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_down
     assert experiment.folder("scifact") == str(folder)
 
 
-def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
+def test_a_folder_or_archive_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "my.own")
     names = ["my.own", "my.own.sample-1", "scifact"]
     experiment = load_experiment({"datasets": names, "data_dir": str(tmp_path)})
@@ -378,6 +378,11 @@ def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_sampl
     assert {experiment.folder(name) for name in names[:2]} == {str(folder)}
     assert load_experiment(experiment.config).config == experiment.config  # as its jobs read it
     assert "found 'my'" in only_problem({"datasets": "my", "data_dir": str(tmp_path)})
+    archive = zip_folder(folder, tmp_path / "packed.zip")
+    assert load_experiment({"datasets": "packed", "data_dir": str(tmp_path)}).source_files("packed") == [str(archive)]
+    only_problem({"datasets": "pakced", "data_dir": str(tmp_path)}, "found 'pakced'; did you mean 'packed'?")
+    archive.rename(tmp_path / "scifact.zip")
+    assert load_experiment({"data_dir": str(tmp_path)}).source_files("scifact") == [str(tmp_path / "scifact.zip")]
     (folder / "queries.jsonl").unlink()
     only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "data_dir: found", str(folder), "queries.jsonl")
     only_problem({"datasets": "my.onw", "data_dir": str(tmp_path)}, "found 'my.onw'; did you mean 'my.own'?")

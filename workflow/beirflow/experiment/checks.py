@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.own_datasets import names_in
+from beirflow.catalogue.own_datasets import names_in, place_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
@@ -144,7 +144,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             continue
         if isinstance(dataset.form, HubForm):
             continue
-        in_data_dir = dataset.path in (None, str(data_dir and data_dir / dataset.whole_row))
+        in_data_dir = dataset.path in (None, data_dir and place_in(str(data_dir), dataset.whole_row))
         key = "data_dir" if in_data_dir else f"custom.datasets.{dataset.whole_row}.path"
         value = config["data_dir"] if in_data_dir else dataset.path
         with _disk_in_words(problems, key, value):

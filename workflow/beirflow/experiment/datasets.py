@@ -9,6 +9,7 @@ from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.own_datasets import place_in
 from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
 from beirflow.datasets.counts import count_judged_queries, known_documents
 from beirflow.files.addresses import address_below
@@ -89,14 +90,13 @@ class Datasets:
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def folder(self, name: str) -> str | None:
-        """Return the place of a dataset on this machine: the user's own, or its folder in ``data_dir``; None without one."""
+        """Return the place of a dataset on this machine: the user's own, or that in ``data_dir``; None without one."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
         if self.config["data_dir"] is None or isinstance(dataset.form, HubForm):
             return None
-        folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
-        return str(folder) if folder.is_dir() else None
+        return place_in(self.config["data_dir"], dataset.whole_row)
 
     def source_files(self, name: str) -> list[str]:
         """Return the inputs of ``prepare_corpus``: files of the folder, the archive or file, or the record of a hub."""
