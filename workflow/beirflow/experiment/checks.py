@@ -13,6 +13,7 @@ from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.own_datasets import names_in, place_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
+from beirflow.experiment.config_files import CONFIGURATION
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -26,6 +27,9 @@ OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings
 
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
+
+WITHOUT_DATASETS = {"help", "estimate", "try", "audit", "compare", "leaderboard", "clean_representations"}
+"""Targets that read no dataset; for any other, there must be a copy of each."""
 
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
@@ -207,6 +211,21 @@ def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
             yield from _model_names(value)
         elif isinstance(value, str) and key in OF_MODELS:
             yield value
+
+
+def check_copies(experiment: Experiment, command: Set[str]) -> None:
+    """Check that there is a copy of each dataset that the user alone can have, unless the words of a command ask for no dataset.
+
+    These words, since Snakemake reads its rules before its targets. Afterwards it would take a summary of other datasets, from
+    an earlier run, for finished: a file whose rule fails for lack of a copy counts as an input.
+    """
+    problems = Problems()
+    for dataset in dict.fromkeys(dataset for _, dataset in experiment.needed_runs) if not command & WITHOUT_DATASETS else ():
+        try:
+            experiment.source_files(dataset)
+        except ConfigError as error:
+            problems.add("datasets", experiment.datasets[dataset].row, str(error))
+    problems.raise_if_any(CONFIGURATION)
 
 
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:

@@ -21,7 +21,7 @@ from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
 from beirflow.sources.forms import HubForm
 
-NO_COPY = "{name} {reason}; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
+NO_COPY = "{name} {reason}; choose another, or, to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Queries of a job that scores pairs: with a hundred documents each, half an hour of two CPU cores, and seconds of a GPU."""
