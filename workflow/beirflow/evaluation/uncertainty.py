@@ -11,11 +11,9 @@ probability to be the best, shared by equal ones; ``groups``, letters that two s
   which are not drawn: it is about new queries for these datasets. A mean over at least five datasets has a second row,
   ``datasets and queries``: the datasets are drawn too, and of each drawn one its queries: it is about new datasets, as far as
   these are a random sample of such. Bounds are percentiles, to six decimals.
-- ``groups``, on a dataset: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset by the measure. For
-  a mean over datasets: the t-test of the mean difference with the datasets as strata, likewise corrected. Letters are those of
-  Piepho 2004, doi:10.1198/1061860043515.
-- ``detectable`` is the median over all pairs of :func:`~beirflow.evaluation.paired_tests.detectable_difference`, without a
-  correction for the number of pairs.
+- ``groups``: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset, or in the mean, by the measure.
+  Letters are those of Piepho 2004, doi:10.1198/1061860043515.
+- ``detectable`` is the median of ``significance.csv`` over all pairs, without a correction for the number of pairs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.evaluation.paired_tests import detectable_difference, holm, paired_t_test
+from beirflow.evaluation.paired_tests import holm
 
 COLUMNS = (
     *("dataset", "measure", "resampled", "system", "mean", "low", "high"),
@@ -74,27 +72,20 @@ def uncertainty_table(
     }
     draws = {row: _mean([resampled_means(matrices[corpus], corpus) for corpus in corpora]) for row, corpora in rows.items()}
     table: list[dict[str, Any]] = []
-    for row, corpora in rows.items():
-        strata = {corpus: 1 / len(corpora) for corpus in corpora}
-        tested = comparison[comparison["dataset"] == row]
-        for place, measure in enumerate(measures):
-            p = tested[tested["measure"] == measure]["p"].to_numpy(dtype=np.float64)
-            known = {"dataset": row, "measure": measure, "resampled": QUERIES, "detectable": _detectable(values[measure], strata)}
-            drawn = draws[row].reshape(-1, *shape)[:, place]
-            table += _rows(known, systems, means[row].reshape(shape)[place], drawn, p)
-    for label, members in averages.items():
-        strata = {corpus: 1 / (len(members) * len(rows[row])) for row in members for corpus in rows[row]}
+    for label, members in {**{row: [row] for row in rows}, **averages}.items():
+        tested = comparison[comparison["dataset"] == label]
         mean = _mean([means[row] for row in members]).reshape(shape)
         kinds = {QUERIES: _mean([draws[row] for row in members])}
         if len(members) >= FEWEST_DATASETS:
             kinds[DATASETS] = resampled_datasets(np.stack([draws[row] for row in members]), label)
         for place, measure in enumerate(measures):
+            pairs = tested[tested["measure"] == measure]
             for kind, drawn in kinds.items():
-                known = {"dataset": label, "measure": measure, "resampled": kind}
+                known: dict[str, Any] = {"dataset": label, "measure": measure, "resampled": kind}
                 p = np.array([])
                 if kind == QUERIES:
-                    p = np.array([paired_t_test(parts, list(strata.values())) for parts in _differences(values[measure], strata)])
-                    known["detectable"] = _detectable(values[measure], strata)
+                    p = pairs["p"].to_numpy(dtype=np.float64)
+                    known["detectable"] = round(float(pairs["detectable"].median()), DECIMALS)
                 table += _rows(known, systems, mean[place], drawn.reshape(-1, *shape)[:, place], p)
     return pd.DataFrame(table, columns=list(COLUMNS))
 
@@ -133,18 +124,6 @@ def resampled_datasets(draws: np.ndarray, name: str) -> np.ndarray:
 def _mean(parts: Sequence[np.ndarray]) -> np.ndarray:
     mean: np.ndarray = np.mean(parts, axis=0)
     return mean
-
-
-def _differences(values: Values, corpora: Mapping[str, float]) -> Iterator[list[np.ndarray]]:
-    """Yield the differences of every two systems, by corpus."""
-    systems = dict.fromkeys(system for system, _ in values)
-    for a, b in combinations(systems, 2):
-        yield [values[a, corpus] - values[b, corpus] for corpus in corpora]
-
-
-def _detectable(values: Values, corpora: Mapping[str, float]) -> float:
-    found = [detectable_difference(parts, weights=list(corpora.values())) for parts in _differences(values, corpora)]
-    return round(float(np.median(found)), DECIMALS) if found else np.nan
 
 
 def _rows(
