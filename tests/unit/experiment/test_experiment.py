@@ -111,6 +111,9 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (dataset(path="p", splt="dev"), ["custom.datasets.x.splt", "'split'?"]),
         (system(), ["custom.systems.x.model", "required"]),
         (dataset(), ["custom.datasets.x.path", "required"]),
+        ({"custom": {"systems": {"x": "bm25"}}}, ["x: found 'bm25'; expected keys with values, such as {base: bm25,"]),
+        (system(approximate="y", index="hnsw", m=1, ef_construction=1, ef_search=1, stor=1), ["x.stor: found 'stor'; no such"]),
+        ({"datasets": "scifact.sample-0"}, ["datasets: found 'scifact.sample-0'; a sample of scifact has a whole number of"]),
         (system(model="m", pooling="men"), ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"]),
         (
             system(model="m", revision="main"),

@@ -74,7 +74,11 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalo
     newer, first = catalogue.newer, name.partition(".")[0]
     if reason := newer.refused.get(first):
         return f"this collection is not read: {reason}"
-    whole = name.rpartition(".")[0]
+    whole, _, part = name.rpartition(".")
+    if whole in rows and part.startswith(("sample-", "documents-")):
+        return (
+            f"a sample of {whole} has a whole number of at least 1 behind it, as in {whole}.sample-50 or {whole}.documents-1000"
+        )
     if whole in rows:
         usual = rows[whole][0]
         splits = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
@@ -290,8 +294,13 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
         states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
         if FAMILIES[system.family].only_candidates(system.settings) and not states_some:
-            allowed = f"queries of {dataset.row} have no candidates; name a system in 'first' of the rerankers that read this one"
-            problems.add(f"systems.{name}", system.family, allowed)
+            allowed = f"queries of {dataset.row} have no candidates; name the system whose run is ranked again"
+            for reader in experiment.needed_systems:
+                for key, read in (
+                    FAMILIES[experiment.systems[reader].family].reads(experiment.systems[reader].settings).systems.items()
+                ):
+                    if read == name:
+                        problems.add(f"custom.systems.{reader}.{key}", name, allowed)
         if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", system.family, allowed)
