@@ -15,7 +15,8 @@ empty; with one system there is a header and nothing else.
   signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
   (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
   too few, a warning says so.
-- The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
+- The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite. It is empty, and
+  so are ``effect_size`` and ``detectable``, where all queries have the same difference, as 0 of equal systems.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
 - ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
@@ -133,7 +134,8 @@ def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int
     p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
     means = {system: float(np.mean([values[system, corpus].mean() for corpus in corpora])) for system in systems}
     for number, (a, b) in enumerate(pairs):
-        low, high = confidence_interval(differences[number])
+        # Differences without spread say nothing of that of other queries.
+        low, high = confidence_interval(differences[number]) if np.ptp(flat[:, number]) else (np.nan, np.nan)
         yield {
             "dataset": dataset,
             "system_a": a,
