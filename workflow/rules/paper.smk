@@ -107,14 +107,19 @@ rule describe_corpora:
 
 rule check_claims:
     input:
+        expand(
+            at(layout.PAPER_TABLE),
+            table=[
+                "efficiency",
+                "bias",
+                "overlap",
+                "lengths-medians",
+                "table-1",
+                "similarities",
+            ],
+        ),
         means=rules.summarize.input.means,
         comparison=at(layout.SIGNIFICANCE),
-        efficiency=at(layout.PAPER_TABLE).format(table="efficiency"),
-        bias=at(layout.PAPER_TABLE).format(table="bias"),
-        overlap=at(layout.PAPER_TABLE).format(table="overlap"),
-        medians=at(layout.PAPER_TABLE).format(table="lengths-medians"),
-        statistics=at(layout.PAPER_TABLE).format(table="table-1"),
-        similarities=at(layout.PAPER_TABLE).format(table="similarities"),
         printed=PRINTED,
     output:
         claims=at(layout.PAPER_TABLE).format(table="claims"),

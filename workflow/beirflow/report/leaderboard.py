@@ -219,7 +219,13 @@ def _heat(value: float, known: Sequence[float]) -> int:
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
-def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.DataFrame | None = None) -> list[str]:
+def notes(
+    summary: pd.DataFrame,
+    marked: bool,
+    baseline: str,
+    uncertainty: pd.DataFrame | None = None,
+    references: pd.DataFrame | None = None,
+) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
     sentences = []
     if len(set(summary["system"])) > 1:
@@ -243,7 +249,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
-    return sentences
+    return [*sentences, TRUSTED] if references is not None else sentences
 
 
 def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
