@@ -24,7 +24,7 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
-from beirflow.report.registry import PAPER_FIGURES, paper_tables
+from beirflow.report.registry import CLAIMED_FROM, PAPER_FIGURES, paper_tables
 
 PRINTED = [
     *map(
@@ -107,17 +107,7 @@ rule describe_corpora:
 
 rule check_claims:
     input:
-        expand(
-            at(layout.PAPER_TABLE),
-            table=[
-                "efficiency",
-                "bias",
-                "overlap",
-                "lengths-medians",
-                "table-1",
-                "similarities",
-            ],
-        ),
+        expand(at(layout.PAPER_TABLE), table=CLAIMED_FROM),
         means=rules.summarize.input.means,
         comparison=at(layout.SIGNIFICANCE),
         printed=PRINTED,

@@ -22,6 +22,7 @@ from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.paper.findings import all_findings
 from beirflow.paper.further_findings import STUDIED
 from beirflow.report.leaderboard import significance_marks
+from beirflow.report.registry import CLAIMED_FROM
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "decided_by", "numbers", "datasets")
 
@@ -42,8 +43,8 @@ def write_claims(*, means_paths: Sequence[str], comparison_path: str, folder: st
 
 def _of_tables(folder: str, ours: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of evidence that other tables give; ``ours`` has the paper's systems by the ones that stand for them."""
-    names = ("lengths-medians", "bias", "efficiency", "table-1", "overlap", "similarities")
-    medians, bias, efficiency, statistics, overlap, pairs = (read_named_csv(str(Path(folder, f"{name}.csv"))) for name in names)
+    tables = (read_named_csv(str(Path(folder, f"{name}.csv"))) for name in CLAIMED_FROM)
+    medians, bias, efficiency, statistics, overlap, pairs = tables
     words: dict[str, dict[str, float]] = {}
     grades: dict[str, dict[int, float]] = {}
     for row in medians.to_dict("records"):
