@@ -274,7 +274,7 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
     rows = []
     for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
         interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
-        ranks = Cell(_span(row["rank_low"], row["rank_high"], ".0f"), row["rank_low"])
+        ranks = Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])
         others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
         rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
     columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
