@@ -21,7 +21,7 @@ class Expected:
 
     rule: str  # its rule
     # expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule that has not
-    # run yet, those of the jobs that little but start
+    # run yet, those of the others: a machine that is slow with one is slow with all
     seconds: float
     documents: float = 0.0  # documents that it encodes or indexes, 0 for another job
     evaluates: bool = False  # whether it ends in the scores of a system on a corpus
@@ -39,7 +39,6 @@ class Overall:
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()
-        self._starts: list[float] = []
         self._busy = 0.0
 
     def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
@@ -55,8 +54,6 @@ class Overall:
             self._done.add(job)
             self._took[self.expected[job].rule] += took  # type: ignore[assignment]
             self._thought[self.expected[job].rule] += self.expected[job].seconds  # type: ignore[assignment]
-            if self.expected[job].seconds < 1.5 * START:
-                self._starts.append(took)
 
     def fail(self, job: int) -> None:
         """End a job that did not succeed."""
@@ -111,11 +108,9 @@ class Overall:
 
     def _seconds(self, job: int) -> float:
         """Return the seconds of a job, corrected by the jobs that have ended."""
-        each = self.expected[job]
-        if thought := self._thought[each.rule]:
-            return each.seconds * self._took[each.rule] / thought
-        # The median, since a single slow start says nothing of the others.
-        return each.seconds + (median(self._starts) - START if self._starts else 0.0)
+        each, paces = self.expected[job], {rule: self._took[rule] / thought for rule, thought in self._thought.items()}
+        # The median, since the expected time of a rule may be wrong, and that says nothing of the others.
+        return each.seconds * paces.get(each.rule, median(paces.values() or [1.0]))
 
 
 def duration(seconds: float) -> str:
