@@ -87,6 +87,7 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
         "768 dimensions",
     ]
     expected += [
+        "counts as done here; its jobs are listed by: snakemake --cores all --configfile my.yaml --dry-run -- summary",
         "Download: 3 MB, and the models of contriever, splade-v3, deepct-bert-base where",
         "Jobs: 40 with the summary",
         "free here",

@@ -42,6 +42,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
         _system_table(experiment, parts, guesses),
+        _of_changes(parts, command),
         f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
         f"Jobs: {_jobs(parts, sizes):,} with the summary.",
         _hours(parts, preparation, guesses, device),
@@ -52,6 +53,12 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         f"To run it: {command} -- {results}/{SUMMARY}",
     ]
     return "\n{}\n".format("\n".join(line for line in lines if line))
+
+
+def _of_changes(parts: Iterable[Part], command: str) -> str:
+    """Say that finished results count as done, if there are any."""
+    todo = "" if all(part.done < 1 for part in parts) else f"{command} --dry-run -- summary"
+    return todo and f"What a change of settings makes again counts as done here; its jobs are listed by: {todo}"
 
 
 def _download(sizes: Iterable[CorpusSize]) -> int:

@@ -12,6 +12,7 @@ from statistics import median
 
 SHOWN = 3  # most jobs that a line names
 LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
+LONG = 2 * 3600.0  # seconds of a run of which more is said before it starts
 START = 2.0  # fixed start-up time of a job, in seconds
 
 
@@ -58,6 +59,11 @@ class Overall:
     def fail(self, job: int) -> None:
         """End a job that did not succeed."""
         self._running.pop(job, None)
+
+    @property
+    def is_done(self) -> bool:
+        """Test whether all jobs have ended well."""
+        return self._done >= self.expected.keys()
 
     def line(self) -> str:
         """Return the state in words: share, documents with their rate, evaluations, time left, running jobs."""
