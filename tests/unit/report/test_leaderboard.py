@@ -85,7 +85,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     sources = Sources()
     boards.published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
     (note,) = sources.lines()
-    assert "version: commit 0a0be296, version 2.3.0; date not known; values: 2cr/beir.yaml, condition bm25-flat" in note
+    assert "version: commit 0a0be296 of 2026-08-07, version 2.3.0; values: 2cr/beir.yaml, condition bm25-flat" in note
     assert "Anserini keeps Lucene's order of tied documents" in note
 
 

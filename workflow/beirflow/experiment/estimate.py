@@ -60,7 +60,11 @@ def _download(sizes: Iterable[CorpusSize]) -> int:
 def _models(experiment: Experiment, parts: Iterable[Part]) -> str:
     """Return the systems whose models come from a hub, for the end of a sentence; those in its cache are not told apart."""
     left = dict.fromkeys(part.system for part in parts if part.done < 1)
-    on_hub = [name for name in left if FAMILIES[experiment.systems[name].family].has_model and not experiment.model_files(name)]
+    added = {
+        name: [each for each in experiment.expansions.of_system(name) if not experiment.expansions.files(each)] for name in left
+    }
+    with_model = [name for name in left if FAMILIES[experiment.systems[name].family].read_by_model]
+    on_hub = [name for name in left if added[name] or (name in with_model and not experiment.model_files(name))]
     return f", and the models of {', '.join(on_hub)} where they are not here yet" if on_hub else ""
 
 

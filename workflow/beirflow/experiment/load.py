@@ -112,11 +112,6 @@ def main_measure_of(chosen: Iterable[str], config: Mapping[str, Any], catalogue:
     return {"main_measure": shared} if shared and cutoff_of(shared) in config["cutoffs"] else {}
 
 
-def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
-    """Return the addresses of an archive, in the order in which they are tried."""
-    return load_experiment(config).urls(archive)
-
-
 def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     """Return a configuration with defaults for missing keys, and harmless values for wrong keys at the top level.
 

@@ -6,7 +6,7 @@ paragraph in section 5, or another section, with a letter where it says several 
 18`` datasets that the finding is about), ``decided_by`` (the threshold, and its source), ``numbers`` and ``datasets``, what the
 counts and means are over. Where a number in the paper's text does not follow from the results here or from the paper's table, the
 sentence says so.
-:mod:`beirflow.paper.findings` has the rules.
+:mod:`beirflow.paper.findings` has the tests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.paper.efficiency import GIGABYTE, HERE, OF_PAPER
 from beirflow.paper.evidence import NDCG, Evidence, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
-from beirflow.paper.findings import FINDINGS
+from beirflow.paper.findings import all_findings
 from beirflow.paper.further_findings import STUDIED
 from beirflow.report.leaderboard import significance_marks
 
@@ -117,7 +117,7 @@ def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
     """Return the conclusions of every finding, from the results here and from the printed values."""
     printed = _printed(facts)
     rows: list[dict[str, Any]] = []
-    for finding in FINDINGS:
+    for finding in all_findings(facts):
         for source, evidence, origin in (("here", here, "here it is"), ("printed", printed, "its table gives")):
             conclusion = finding.judge(evidence)
             rows.append(

@@ -99,6 +99,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "cosine_ndcg": Shown("NDCG@10, cosine", ".4f", "number"),
         "dot_ndcg": Shown("Dot product", ".4f", "number"),
         "difference": Shown("Difference", "+.4f", "number"),
+        "printed": Shown("Printed", "+.3f", "number"),
         "cosine_words": Shown("Median words, cosine", ",.0f", "number"),
         "dot_words": Shown("Dot product", ",.0f", "number"),
     },

@@ -21,6 +21,7 @@ from beirflow.evaluation.summary import (
     TRUNCATED,
     distinct,
 )
+from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
@@ -29,7 +30,6 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
-QUERIES = "queries"  # drawn again, in ``uncertainty.csv``
 RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
 """Columns of a table of ranks; a single system has the first alone."""
 
@@ -294,7 +294,8 @@ def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
 
 def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
     """Return sentences on the columns of ranks, and on the power of each dataset."""
-    sentences = ["95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)."]
+    drawn = "95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)"
+    sentences = [f"{drawn}; not known of fewer than {FEWEST} queries, and where all have the same value."]
     if uncertainty["system"].nunique() < 2:
         return sentences
     sentences.append(
@@ -325,7 +326,9 @@ def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
 
 
 def _span(low: float, high: float, form: str) -> str:
-    """Return an interval as text; one number if both bounds look alike."""
+    """Return an interval as text; one number if both bounds look alike, and words if they are not known."""
+    if low != low:
+        return "not known"
     first, last = (format(bound, form) for bound in (low, high))
     return first if first == last else f"{first}–{last}"
 

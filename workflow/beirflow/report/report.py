@@ -22,10 +22,10 @@ from beirflow.report.system_tables import settings_table, systems_table
 MOST_NAMED = 4  # systems that the first sentence names
 
 SIGNIFICANCE = (
-    "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
-    "corrected by Holm's method for all rows of its measure. The interval is that "
-    "of the paired t-test; the effect size "
-    "is Cohen's d of paired values: the mean difference over its standard deviation."
+    "Every pair of systems on every dataset and mean, by the values of the same queries. p: two-sided paired randomisation"
+    " test, of a mean the t-test with its corpora as strata; corrected by Holm's method for all datasets, and for each mean, by"
+    " its measure. The interval is that of the paired t-test; the effect size is Cohen's d of paired values: the mean difference"
+    " over its standard deviation."
 )
 
 
