@@ -21,7 +21,7 @@ from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
 from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores, SearchCheck
 from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
@@ -67,8 +67,8 @@ class PostingsCheck(SearchCheck):
             joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
             titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
             added = stored_expansion(self.subject, self.settings.added, chunk, rows)
-            for doc_id, title, text, more, found, has in zip(doc_ids, titles, texts, added, stored, filled, strict=True):
-                if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
+            for doc_id, title, text, more, counts, has in zip(doc_ids, titles, texts, added, stored, filled, strict=True):
+                if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         number = sum(map(len, drawn))
@@ -110,20 +110,20 @@ class PostingsCheck(SearchCheck):
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
 
-    def _filled(self, title: str, text: str, added: list[Any], found: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
+    def _filled(self, title: str, text: str, added: list[Any], counts: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
         """Test whether the two fields of a document have more than white space; of words with weights, whether any has one."""
         if self.settings.weights:
-            return False, bool(found[1]) or any(weight and _is_filled(word) for word, weight in added)
+            return False, bool(counts[1]) or any(weight and _is_filled(word) for word, weight in added)
         in_title, in_text = self._texts(title, text, added)
         return _is_filled(in_title), _is_filled(in_text)
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""
         analyzed = analyze_queries(queries["text"], self.settings)
-        statistics = self._path(STATISTICS(**self.names))
+        frequencies = Frequencies(self._path(STATISTICS(**self.names)), self.settings.searched)
         record = read_json(self._path(STATISTICS_RECORD(**self.names)))
-        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
-        fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
+        statistics = CorpusStatistics.of_record(record["statistics"])
+        fields = weigh(analyzed, self.settings, statistics, frequencies.of(analyzed.terms))
         blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
         return Scores(blocks, ties=self.settings.ties)
 
@@ -133,14 +133,14 @@ class PostingsCheck(SearchCheck):
         place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
         for start in range(0, len(doc_ids), BLOCK_ROWS):
             ids = doc_ids.slice(start, BLOCK_ROWS)
-            found = np.zeros((len(queries.starts) - 1, len(ids)))
-            matched = np.zeros(found.shape, bool)
+            scores = np.zeros((len(queries.starts) - 1, len(ids)))
+            matched = np.zeros(scores.shape, bool)
             for query, (first, last) in enumerate(zip(queries.starts[:-1], queries.starts[1:], strict=True)):
                 for pair in queries.pairs[first:last][place[queries.pairs[first:last]] >= 0]:
                     rows, each = _score_term(postings, fields, int(pair), int(place[pair]), start, len(ids))
-                    found[query, rows] += each
+                    scores[query, rows] += each
                     matched[query, rows] |= True
-            yield ids, np.where(matched, found.astype(np.float32), -np.inf)
+            yield ids, np.where(matched, scores.astype(np.float32), -np.inf)
 
     def _postings(self, chunk: int) -> Postings:
         return read_postings(self._path(POSTINGS(**self.names, chunk=chunk)), self.settings.index.name)
@@ -155,15 +155,15 @@ def _is_filled(text: str) -> bool:
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:
     """Return the counts of terms in titles and texts of some documents, from the postings."""
-    found: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
+    of_rows: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
     here = np.flatnonzero(np.isin(postings.rows, rows))
     terms = postings.terms.take(np.searchsorted(postings.starts, here, side="right") - 1).to_pylist()
     places = np.searchsorted(rows, postings.rows[here]).tolist()
     for posting, term, place in zip(here.tolist(), terms, places, strict=True):
-        for counts, column in zip(found[place], (postings.title_counts, postings.text_counts), strict=True):
+        for counts, column in zip(of_rows[place], (postings.title_counts, postings.text_counts), strict=True):
             if count := int(column[posting]):
                 counts[term] = count
-    return found
+    return of_rows
 
 
 def _score_term(
