@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from itertools import combinations, product
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 from beirflow.evaluation import uncertainty
 from beirflow.evaluation.paired_tests import detectable_difference
+from beirflow.evaluation.significance import Values, comparison_table
 from scipy import stats
 
 SIZES = {"plain": 40, "stack-a": 5, "stack-b": 30}
@@ -26,20 +28,16 @@ def values(rows: Mapping[str, int]) -> dict[tuple[str, str], np.ndarray]:
     }
 
 
-def comparison(of: Mapping[tuple[str, str], np.ndarray], rows: Mapping[str, list[str]], measure: str = "NDCG@10") -> pd.DataFrame:
-    """Tests of every pair, as ``significance.csv`` has them, by the t-test."""
-    table = []
-    for row, corpora in rows.items():
-        for a, b in combinations(SYSTEMS, 2):
-            parts = np.concatenate([of[a, corpus] - of[b, corpus] for corpus in corpora])
-            table.append({"dataset": row, "measure": measure, "p": stats.ttest_1samp(parts, 0).pvalue})
-    return pd.DataFrame(table)
+def table_of(
+    of: Values, rows: Mapping[str, list[str]] = ROWS, averages: Mapping[str, list[str]] = MappingProxyType({})
+) -> pd.DataFrame:
+    by_measure = {"NDCG@10": of}
+    return uncertainty.uncertainty_table(by_measure, rows, averages, comparison_table(by_measure, rows, averages))
 
 
 @pytest.fixture(scope="module")
 def made() -> pd.DataFrame:
-    of = values(SIZES)
-    return uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+    return table_of(values(SIZES), averages={LABEL: ["plain", "stack"]})
 
 
 def row_of(table: pd.DataFrame, dataset: str, system: str) -> pd.Series:
@@ -51,10 +49,9 @@ def test_every_system_has_a_row_on_every_dataset_and_in_every_mean(made: pd.Data
     names = [(row, system) for row in (*ROWS, LABEL) for system in SYSTEMS]
     assert list(zip(made["dataset"], made["system"], strict=True)) == names
     of = values(SIZES)
-    again = uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
-    pd.testing.assert_frame_equal(again, made)
+    pd.testing.assert_frame_equal(table_of(of, averages={LABEL: ["plain", "stack"]}), made)
     # The draws of one dataset depend on no other.
-    alone = uncertainty.uncertainty_table({"NDCG@10": of}, {"plain": ["plain"]}, {}, comparison(of, {"plain": ["plain"]}))
+    alone = table_of(of, {"plain": ["plain"]})
     pd.testing.assert_frame_equal(alone, made[made["dataset"] == "plain"])
 
 
@@ -81,12 +78,7 @@ def test_forums_and_datasets_count_alike_and_each_is_drawn_by_itself(made: pd.Da
 
 def test_bounds_of_means_and_ranks_and_shares_are_those_of_all_draws() -> None:
     of = {"a": [0.9, 0.1, 0.5, 0.7, 0.3], "b": [0.4, 0.2, 0.55, 0.75, 0.25], "c": [0.4, 0.2, 0.55, 0.3, 0.7]}
-    table = uncertainty.uncertainty_table(
-        {"M": {(system, "d"): np.array(each) for system, each in of.items()}},
-        {"d": ["d"]},
-        {},
-        pd.DataFrame({"dataset": ["d"] * 3, "measure": ["M"] * 3, "p": [1.0] * 3}),
-    )
+    table = table_of({(system, "d"): np.array(each) for system, each in of.items()}, {"d": ["d"]})
     # Every draw, from the definitions: the rank is one more than those above, and half of the equal others.
     draws = [[round(sum(each[place] for place in places), 9) for each in of.values()] for places in product(range(5), repeat=5)]
     ranks = [[1 + sum(x > own for x in draw) + (draw.count(own) - 1) / 2 for own in draw] for draw in draws]
@@ -111,8 +103,7 @@ def test_an_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
 def test_too_few_queries_have_no_interval_and_equal_ones_none_of_the_mean() -> None:
     def table(queries: int) -> pd.DataFrame:
         of = {("a", "d"): np.linspace(0.2, 0.4, queries), ("b", "d"): np.full(queries, 1.0)}
-        pair = pd.DataFrame({"dataset": ["d"], "measure": ["M"], "p": [1.0]})
-        return uncertainty.uncertainty_table({"M": of}, {"d": ["d"]}, {}, pair).set_index("system")
+        return table_of(of, {"d": ["d"]}).set_index("system")
 
     bounds = ["low", "high", "rank_low", "rank_high", "first"]
     for queries in (1, uncertainty.FEWEST - 1):
@@ -129,8 +120,9 @@ def test_ranks_and_groups_follow_the_tests(made: pd.DataFrame) -> None:
     letters = {name: set(text.split()) for name, text in of["groups"].items()}
     assert not letters["poor"] & letters["good"]
     # Nothing is told apart if no test does it.
-    alike = comparison(values(SIZES), ROWS).assign(p=1.0)
-    table = uncertainty.uncertainty_table({"NDCG@10": values(SIZES)}, ROWS, {}, alike)
+    by_measure = {"NDCG@10": values(SIZES)}
+    alike = comparison_table(by_measure, ROWS, {}).assign(p=1.0)
+    table = uncertainty.uncertainty_table(by_measure, ROWS, {}, alike)
     assert set(table["groups"]) == {"a"}
 
 
@@ -151,7 +143,7 @@ def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> Non
     shift = dict(zip(rows, (-0.4, -0.2, 0.0, 0.2, 0.4), strict=True))
     of = {(system, row): each + shift[row] for (system, row), each in values(rows).items()}
     alone = {row: [row] for row in rows}
-    table = uncertainty.uncertainty_table({"NDCG@10": of}, alone, {"mean of 5": list(rows)}, comparison(of, alone))
+    table = table_of(of, alone, {"mean of 5": list(rows)})
     means = table[table["dataset"] == "mean of 5"]
     assert means["resampled"].tolist() == ["queries"] * 3 + ["datasets and queries"] * 3
     queries, datasets = (
@@ -166,9 +158,7 @@ def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> Non
 
 def test_a_single_system_has_intervals_and_nothing_to_be_compared_with() -> None:
     of = {key: each for key, each in values(SIZES).items() if key[0] == "fair"}
-    table = uncertainty.uncertainty_table(
-        {"NDCG@10": of}, ROWS, {}, comparison(values(SIZES), {}).reindex(columns=["dataset", "measure", "p"])
-    )
+    table = table_of(of)
     assert (table["low"] < table["mean"]).all()
     assert table[["rank", "first"]].to_numpy().tolist() == [[1, 1]] * 2
     assert table[["groups", "detectable"]].isna().all(axis=None)

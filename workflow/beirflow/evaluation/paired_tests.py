@@ -158,8 +158,15 @@ def holm(p: np.ndarray) -> np.ndarray:
     return corrected
 
 
+def corrected(comparison: pd.DataFrame) -> pd.Series:
+    """Return ``p`` of rows of ``significance.csv`` after Holm's correction, by measure, for all datasets and for each mean."""
+    family = comparison["dataset"].where(comparison["dataset"].str.contains("mean of "), "")
+    by_family = comparison.groupby([comparison["measure"], family])["p"]
+    return by_family.transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
+
+
 def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
     """Select the rows of ``significance.csv`` with a baseline on a measure; ``p_holm`` corrects for these alone."""
     with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
     table = comparison[(comparison["measure"] == measure) & with_baseline]
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+    return table.assign(p_holm=corrected(table))

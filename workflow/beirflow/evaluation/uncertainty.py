@@ -13,11 +13,9 @@ them apart; and ``detectable``, the least difference of two systems that would b
   these are a random sample of such.
 - Bounds are percentiles (:func:`tail`), to six decimals. They and ``first`` are empty where a corpus has fewer than five queries;
   and so are the bounds of a mean where all queries have the same value, from which nothing follows for others.
-- ``groups``, on a dataset: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset by the measure. For
-  a mean over datasets: the t-test of the mean difference with the datasets as strata, likewise corrected. Letters are those of
-  Piepho 2004, doi:10.1198/1061860043515.
-- ``detectable`` is the median of :func:`~beirflow.evaluation.paired_tests.detectable_difference` over all pairs of which it is
-  known, without a correction for their number.
+- ``groups``: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset, or in the mean, by the measure.
+  Letters are those of Piepho 2004, doi:10.1198/1061860043515.
+- ``detectable`` is the median of ``significance.csv`` over all pairs of which it is known, without a correction for their number.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtrit
 
-from beirflow.evaluation.paired_tests import detectable_difference, holm, paired_t_test
+from beirflow.evaluation.paired_tests import holm
 
 COLUMNS = (
     *("dataset", "measure", "resampled", "system", "mean", "low", "high"),
@@ -77,28 +75,21 @@ def uncertainty_table(
     }
     draws = {row: _mean([resampled_means(matrices[corpus], corpus) for corpus in corpora]) for row, corpora in rows.items()}
     table: list[dict[str, Any]] = []
-    for row, corpora in rows.items():
-        strata = {corpus: 1 / len(corpora) for corpus in corpora}
-        tested = comparison[comparison["dataset"] == row]
-        for place, measure in enumerate(measures):
-            p = tested[tested["measure"] == measure]["p"].to_numpy(dtype=np.float64)
-            known = {"dataset": row, "measure": measure, "resampled": QUERIES, "detectable": _detectable(values[measure], strata)}
-            drawn = draws[row].reshape(-1, *shape)[:, place]
-            share = tail([len(matrices[corpus]) for corpus in corpora])
-            table += _rows(known, systems, means[row].reshape(shape)[place], drawn, share, p)
-    for label, members in averages.items():
-        strata = {corpus: 1 / (len(members) * len(rows[row])) for row in members for corpus in rows[row]}
+    for label, members in {**{row: [row] for row in rows}, **averages}.items():
+        tested = comparison[comparison["dataset"] == label]
+        sizes = [len(matrices[corpus]) for row in members for corpus in rows[row]]
         mean = _mean([means[row] for row in members]).reshape(shape)
-        kinds = {QUERIES: (_mean([draws[row] for row in members]), tail([len(matrices[corpus]) for corpus in strata]))}
+        kinds = {QUERIES: (_mean([draws[row] for row in members]), tail(sizes))}
         if len(members) >= FEWEST:
             kinds[DATASETS] = resampled_datasets(np.stack([draws[row] for row in members]), label), tail([len(members)])
         for place, measure in enumerate(measures):
+            pairs = tested[tested["measure"] == measure]
             for kind, (drawn, share) in kinds.items():
-                known = {"dataset": label, "measure": measure, "resampled": kind}
+                known: dict[str, Any] = {"dataset": label, "measure": measure, "resampled": kind}
                 p = np.array([])
                 if kind == QUERIES:
-                    p = np.array([paired_t_test(parts, list(strata.values())) for parts in _differences(values[measure], strata)])
-                    known["detectable"] = _detectable(values[measure], strata)
+                    p = pairs["p"].to_numpy(dtype=np.float64)
+                    known["detectable"] = round(float(pairs["detectable"].median()), DECIMALS)
                 table += _rows(known, systems, mean[place], drawn.reshape(-1, *shape)[:, place], share, p)
     return pd.DataFrame(table, columns=list(COLUMNS))
 
@@ -148,19 +139,6 @@ def resampled_datasets(draws: np.ndarray, name: str) -> np.ndarray:
 def _mean(parts: Sequence[np.ndarray]) -> np.ndarray:
     mean: np.ndarray = np.mean(parts, axis=0)
     return mean
-
-
-def _differences(values: Values, corpora: Mapping[str, float]) -> Iterator[list[np.ndarray]]:
-    """Yield the differences of every two systems, by corpus."""
-    systems = dict.fromkeys(system for system, _ in values)
-    for a, b in combinations(systems, 2):
-        yield [values[a, corpus] - values[b, corpus] for corpus in corpora]
-
-
-def _detectable(values: Values, corpora: Mapping[str, float]) -> float:
-    found = [detectable_difference(parts, weights=list(corpora.values())) for parts in _differences(values, corpora)]
-    known = [each for each in found if each == each]
-    return round(float(np.median(known)), DECIMALS) if known else np.nan
 
 
 def _rows(

@@ -43,6 +43,7 @@ class GateSettings:
     manifest_sha256: str | None = None  # the published digest of the folder's manifest
     manifest_signature: str | None = None  # a signature of it
     allowed_signers: str | None = None  # keys that may have signed it
+    report: str | None = None  # the address at which this build publishes its report, for links in a comment
 
 
 @dataclass
@@ -113,6 +114,8 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     Returns the table for a terminal. Raises DataError if the baseline cannot be read, or, once everything has been written, if a
     system is worse or not comparable.
     """
+    for name in (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT):
+        (Path(folder) / name).unlink(missing_ok=True)  # a gate that ends in an error must not leave an earlier verdict
     here = Side(Path(folder), read_json(Path(folder) / layout.MANIFEST))
     there = here if gate.baseline in systems else _baseline(gate, here.folder)
     comparisons = [each for system in systems for each in _compare(here, there, system, gate) if system != gate.baseline]
