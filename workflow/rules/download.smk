@@ -34,7 +34,7 @@ rule download_dataset:
         "../../envs/data.yaml"
     params:
         entrance="beirflow.sources.download:download_dataset",
-        urls="beirflow.experiment.load:archive_urls()",
+        urls="beirflow.catalogue.catalogue:archive_urls()",
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"

@@ -137,10 +137,11 @@ def test_the_order_on_a_sample_of_nanobeir_is_compared_with_that_on_the_full_dat
     assert (row["dataset"], row["tau"]) == ("plain", pytest.approx(stats.kendalltau(*means).statistic))
 
 
-def test_a_single_query_has_p_1_and_no_interval(tmp_path: Path) -> None:
-    row = compare_on(tmp_path, "one", {"x": {"NDCG@10": [0.2]}, "y": {"NDCG@10": [0.9]}}).iloc[0]
+@pytest.mark.parametrize(("x", "y"), [([0.2], [0.9]), ([0.5] * 9, [0.5] * 9)], ids=["one query", "equal systems"])
+def test_without_spread_p_is_1_and_there_is_no_interval(tmp_path: Path, x: list[float], y: list[float]) -> None:
+    row = compare_on(tmp_path, "one", {"x": {"NDCG@10": x}, "y": {"NDCG@10": y}}).iloc[0]
     assert row["p"] == 1
-    assert row[["low", "high", "effect_size"]].isna().all()
+    assert row[["low", "high", "effect_size", "detectable"]].isna().all()
 
 
 def test_systems_that_were_evaluated_on_other_queries_are_not_compared(tmp_path: Path) -> None:

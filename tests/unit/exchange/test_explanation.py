@@ -1,5 +1,6 @@
 """Why a result differs from a published one: conventions measured one at a time, and what the records say."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -85,12 +86,22 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
         assert sentence in html
 
 
-def test_further_judgements_are_a_convention_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(QRELS_OF, "q1", {"d1": 2, "d2": 1, "d7": 1})
-    with_them = trec_eval(RUN)
+@pytest.mark.parametrize(
+    ("lines", "version", "how"),
+    [
+        ("q1 0 d7 1", {**QRELS_OF, "q1": {"d1": 2, "d2": 1, "d7": 1}}, "as well"),
+        ("q1 0 d1 0\nq1 0 d7 1", {**QRELS_OF, "q1": {"d1": 0, "d2": 1, "d7": 1}}, "as well, which count for the 1 pair of both"),
+        ("q1 0 d1 1\nq1 0 d7 2\nd9 0 d6 2", {"q1": {"d1": 1, "d7": 2}, "d9": {"d6": 2}}, "alone"),
+    ],
+)
+def test_further_judgements_and_those_of_another_version_are_conventions_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, version: dict[str, dict[str, int]], how: str
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "QRELS_OF", version)
+    with_them = trec_eval(RUN, tuple(version))
     monkeypatch.undo()
-    text, html = page(tmp_path, monkeypatch, round(with_them, 4), extra="q1 0 d7 1\n")
-    assert f"equal within 0.0003 with: with the judgements of {tmp_path}/more.qrels as well\n" in text
+    text, html = page(tmp_path, monkeypatch, round(with_them, 4), extra=lines)
+    assert f"equal within 0.0003 with: with the judgements of {tmp_path}/more.qrels {how}\n" in text
     assert UNKNOWN[0] not in html
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
+from beirflow.catalogue.catalogue import archive_urls
 from beirflow.experiment.checks import check_copies
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
@@ -437,7 +438,7 @@ def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, t
 def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host() -> None:
     experiment = load_experiment({"mirrors": ["http://a.example/beir/", "https://b.example"]})
     host = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
-    assert experiment.urls("nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
+    assert archive_urls(experiment.config, "nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
     assert experiment.archive("nq") == {"md5": "d4d3d2e48787a744b6f6e691ff534307", "size": 498307926}
 
 

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
-from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled, read_extra
+from beirflow.paper.bias import COLUMNS, _with_extra, measure_bias, of_pooled, read_extra, with_extra
 from results_writer import write_metrics, write_run
 
 # Of the query q: h1 and h2 are holes, r2 (grade 2) and r1 (grade 1) are relevant, n is not, and m (grade 1) is not found.
@@ -40,6 +41,8 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
     assert found["ndcg_holes_relevant"] == pytest.approx(with_holes / ideal / 2)
     # r1 has no irrelevant document above it, r2 one of min(R, N) = 1; R is 3 with the one that is not found.
     assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
+    # From grade 2 on, r2 alone is relevant, and r1 and n are irrelevant and above it.
+    assert of_pooled(pq.read_table(tmp_path / "run.parquet"), QRELS.replace_schema_metadata({RELEVANT_FROM: "2"}))["bpref"] == 0
 
 
 def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[str]] = ROWS, **more: Any) -> pd.DataFrame:
@@ -96,8 +99,8 @@ def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) ->
     assert np.isnan(table.loc[("trec-covid", "bm25"), "extra"])
     # Of a dataset of forums only what all of them have.
     assert np.isnan(table.loc[("s", "bm25"), "ndcg_extra"])
-    every = read_extra(extra["s-a"], pq.read_table(tmp_path / "s-a/qrels.parquet"))
-    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), every.slice(0, 2), every)
+    qrels = pq.read_table(tmp_path / "s-a/qrels.parquet")
+    found = _with_extra(pq.read_table(tmp_path / "runs/bm25/s-a.parquet"), qrels, read_extra(extra["s-a"], qrels))
     assert found == {"extra": 1, "hole_extra": 0.0, "ndcg_extra": 1.0}
 
 
@@ -110,11 +113,11 @@ def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
 
 
 def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
-    (tmp_path / "more").write_text("q1 0 b 2\n\nq2\t0\tdöc -1\n", encoding="utf-8")
-    table = read_extra(str(tmp_path / "more"), TWO)
+    (tmp_path / "more").write_text("q1 0 b 2\n\nq2\t0\tdöc -1\nq1 0 a 0\n", encoding="utf-8")
+    table = with_extra(TWO, read_extra(str(tmp_path / "more"), TWO))
     assert table.schema == SCHEMA
-    added = [{"query_id": "q1", "doc_id": "b", "score": 2}, {"query_id": "q2", "doc_id": "döc", "score": -1}]
-    assert table.slice(2).to_pylist() == added
+    expected = [("q2", "b", -1), ("q1", "b", 2), ("q2", "döc", -1), ("q1", "a", 0)]  # the grade 2 of "a" was changed
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
 
 
 def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
@@ -124,8 +127,7 @@ def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
         *((f"q1 0 c {grade}", f"the grade '{grade}'") for grade in ("1.0", "1001", "²", "--1")),
         ("q9 0 c 1", "the query 'q9' has no judgements"),
         ("q1 0 c 1", "line 2: the grade 1, which the dataset does not use; expected one of -1, 0, 2; correct the file"),
-        ("q1 0 a 2", "'a' is judged for the query 'q1' already"),
-        ("q2 0 c 2", "'c' is judged for the query 'q2' already"),
+        ("q2 0 c 2", "line 2: an earlier line judges 'c' for the query 'q2'"),
     ):
         (tmp_path / "more").write_text(f"q2 0 c 2\n{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=problem):
@@ -138,7 +140,7 @@ def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
 def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path) -> None:
     path, first = tmp_path / "pool.jsonl", '{"query_id": "q2", "query": "?", "doc_id": "\u2028 c", "grade": 2}\n'
     path.write_text(first, encoding="utf-8")
-    assert read_extra(str(path), TWO).slice(2).to_pylist() == [{"query_id": "q2", "doc_id": "\u2028 c", "score": 2}]
+    assert read_extra(str(path), TWO).to_pylist() == [{"query_id": "q2", "doc_id": "\u2028 c", "score": 2}]
     for line, problem in (
         ('{"query_id": "q1", "doc_id": "c", "grade": null}', "line 2: its grade is null"),
         ('{"query_id": "q1", "doc_id": "c", "grade": true}', "the grade True"),
@@ -146,7 +148,7 @@ def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path) -
         ('{"query_id": "q1", "doc_id": "c"}', "KeyError: 'grade'"),
         ("[1]", "TypeError"),
         ("q1 0 c 1", "JSONDecodeError"),
-        ('{"query_id": "q1", "doc_id": "a", "grade": 2}', "is judged for the query 'q1' already"),
+        (first.strip(), "an earlier line judges"),
         ('{"query_id": "q1", "doc_id": "c", "grade": 1}', "pool.jsonl, line 2: the grade 1, which the dataset does not use"),
     ):
         path.write_text(f"{first}{line}\n", encoding="utf-8")

@@ -16,7 +16,8 @@ defined is empty; with one system there is a header and nothing else.
   datasets, every pair there. With the signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a
   baseline corrects these alone (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be
   below 0.05, since its queries are too few, a warning says so.
-- The interval is that of the paired t-test; over forums and datasets with the degrees of freedom of Welch and Satterthwaite.
+- The interval is that of the paired t-test; over forums and datasets with the degrees of freedom of Welch and Satterthwaite. It
+  is empty, and so are ``effect_size`` and ``detectable``, where all queries have the same difference, as 0 of equal systems.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
 - ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
@@ -154,7 +155,9 @@ def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: i
         p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
     means = {system: sum(part * float(values[system, corpus].mean()) for corpus, part in shares.items()) for system in systems}
     for number, (a, b) in enumerate(pairs):
-        low, high = confidence_interval(differences[number], weights=parts)
+        # Differences without spread say nothing of that of other queries.
+        spread = np.ptp(flat[:, number]) > 0
+        low, high = confidence_interval(differences[number], weights=parts) if spread else (np.nan, np.nan)
         yield {
             "dataset": name,
             "system_a": a,

@@ -20,7 +20,7 @@ from beirflow.evaluation.systems import in_words, settings_and_origins
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
-from beirflow.paper.bias import read_extra
+from beirflow.paper.bias import read_extra, with_extra
 from beirflow.report.pages import Cell, Column, Table, counted, number, write_page
 from beirflow.runs.run_file import RUN, read_run
 
@@ -70,7 +70,7 @@ def explain(
         documents = file.read(range(len(file.sizes)), ["doc_id", "title_bytes"])
     varied = dict(_variations(run, qrels, _own_documents(run, documents)))
     if extra_path:
-        varied[f"with the judgements of {extra_path} as well"] = _means(run.to_pandas(), read_extra(extra_path, qrels))
+        varied |= _other_judgements(run.to_pandas(), qrels, extra_path)
     for name, (how, other) in OTHER_NAMES.items():
         varied[how] = {name: means["measures"][other]} if other in means["measures"] else {}
     sentences = [
@@ -119,6 +119,18 @@ def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple
     yield "mean over queries with results only", _means(table, _of_queries(qrels, run["query_id"]))
     relevant = qrels.filter(pc.greater(qrels["score"], 0))["query_id"]
     yield "mean over queries with a relevant document only", _means(table, _of_queries(qrels, relevant))
+
+
+def _other_judgements(run: pd.DataFrame, qrels: pa.Table, path: str) -> dict[str, Means]:
+    """Evaluate a run with further judgements as well and, if they repeat some and so may be another version, with them alone."""
+    extra = read_extra(path, qrels)
+    every = with_extra(qrels, extra)
+    added = every.num_rows - qrels.num_rows
+    words = f"with the judgements of {path}"
+    if added == extra.num_rows:
+        return {f"{words} as well": _means(run, every)}
+    of_both = f"which count for the {counted(extra.num_rows - added, 'pair')} of both"
+    return {f"{words} as well, {of_both}": _means(run, every), f"{words} alone": _means(run, extra)}
 
 
 def _of_queries(qrels: pa.Table, query_ids: pa.ChunkedArray) -> pa.Table:

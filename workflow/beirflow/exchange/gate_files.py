@@ -68,10 +68,18 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
     ]
     lost = [(each["system"], query) for each in report["comparisons"] for query in each["lost"]]
     if lost:
-        lines += ["", f"Queries that lost most {measure}:", "", "| query | system | here | baseline |", "|---|---|---|---|"]
+        where = "" if report["report"] else f"; links need {REPORT} beside this file, or its address in `report` of `gate`"
+        lines += [
+            "",
+            f"Queries that lost most {measure}{where}:",
+            "",
+            "| query | system | here | baseline |",
+            "|---|---|---|---|",
+        ]
         lost.sort(key=lambda pair: pair[1]["here"] - pair[1]["there"])
         for system, query in lost[:LOST]:
-            lines.append(f"| {_query(query, shown)} | {_cell(system)} | {query['here']:.4f} | {query['there']:.4f} |")
+            linked = _query(query, shown, report["report"] or REPORT)
+            lines.append(f"| {linked} | {_cell(system)} | {query['here']:.4f} | {query['there']:.4f} |")
     with atomic_path(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -86,14 +94,14 @@ def _row(each: Mapping[str, Any]) -> str:
     return f"{names} {numbers} | {detectable} | {each['status']} |"
 
 
-def _query(query: Mapping[str, Any], shown: set[tuple[str, str]]) -> str:
-    """A query, with a link into the report if it shows it."""
+def _query(query: Mapping[str, Any], shown: set[tuple[str, str]], address: str) -> str:
+    """Return a query, with a link into the report if it shows it."""
     text = _cell(f"{query['corpus']} {query['query']}: {query['text'][:120]}")
     if (query["corpus"], query["query"]) not in shown:
         return text
-    return f"[{text}]({REPORT}#query={quote(query['corpus'], safe='')}/{quote(query['query'], safe='')})"
+    return f"[{text}]({address}#query={quote(query['corpus'], safe='')}/{quote(query['query'], safe='')})"
 
 
 def _cell(text: str) -> str:
-    """A text in a table of Markdown, in which nothing is markup."""
+    """Return a text for a table of Markdown, in which nothing is markup."""
     return NOT_IN_A_CELL.sub(r"\\\1", " ".join(text.split()))

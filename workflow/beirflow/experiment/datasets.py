@@ -12,7 +12,6 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import place_in
 from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
 from beirflow.datasets.counts import count_judged_queries, known_documents
-from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError, ConfigError
 from beirflow.files.layout import ARCHIVE, CORPUS, HUB_DATASET, RESULTS
@@ -179,10 +178,6 @@ class Datasets:
     def retrieval(self, name: str) -> dict[str, Any]:
         """Return the settings that decide how many documents a search keeps, whatever the family: ``top_k`` and self matches."""
         return {"drop_self_matches": self.datasets[name].drop_self_matches, "top_k": self.config["top_k"]}
-
-    def urls(self, archive: str) -> list[str]:
-        """Return the addresses of the archive in order: the mirrors, then the official host."""
-        return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.trial import TRIAL
 from beirflow.files import layout
-from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, TREC_RUN, Pattern
+from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, Pattern
 from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
 
 SHOWN = 5  # names of systems or datasets in the text
@@ -18,7 +18,6 @@ PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(patt
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
     """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
     systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
-    run = TREC_RUN(system=systems[0], dataset=experiment.rows[rows[0]][0].name)
     targets = {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
@@ -26,8 +25,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "report": f"tables, figures, significance: {results / REPORT}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
         "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
-        str(results / run): "any other file of docs/targets.md; runs, tables, figures",
-        "audit": "checks of results; also explain, compare, leaderboard, gate",
+        "audit": "checks of results; also gate, explain, compare, leaderboard, and each file of docs/targets.md",
     }
     width = max(map(len, targets))
     return "\n".join(

@@ -14,7 +14,7 @@ of forums has the plain means of theirs.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytrec_eval
 
-from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.corpus_files import read_table, relevant_from
 from beirflow.evaluation.measures import measure
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -114,11 +114,11 @@ def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
     }
 
 
-def _with_extra(run: pa.Table, qrels: pa.Table, every: pa.Table) -> dict[str, float]:
+def _with_extra(run: pa.Table, qrels: pa.Table, extra: pa.Table) -> dict[str, float]:
     """Measure Hole and NDCG with additional judgements, and count these."""
-    measured = measure(run, every, [CUTOFF])
+    measured = measure(run, with_extra(qrels, extra), [CUTOFF])
     values = {"hole_extra": measured[f"Hole@{CUTOFF}"].mean(), "ndcg_extra": measured[f"NDCG@{CUTOFF}"].mean()}
-    return {"extra": every.num_rows - qrels.num_rows, **{name: float(value) for name, value in values.items()}}
+    return {"extra": extra.num_rows, **{name: float(value) for name, value in values.items()}}
 
 
 def _ndcg(run: pa.Table, qrels: pa.Table) -> float:
@@ -134,7 +134,7 @@ def _bpref(run: pa.Table, qrels: pa.Table) -> float:
     for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
         # By rank, since trec_eval orders equal scores by a rule of its own.
         ranked.setdefault(query, {})[document] = -float(rank)
-    values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
+    values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}, relevance_level=relevant_from(qrels)).evaluate(ranked)
     return sum(query["bpref"] for query in values.values()) / len(judgements)
 
 
@@ -158,14 +158,13 @@ def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[
 
 
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
-    """Add judgements from a file to those of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
+    """Return further judgements of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
 
     Raise DataError if a line is no judgement, has a grade that the dataset does not use, or is about a query that is not judged
-    or a pair that is judged already.
+    or a pair of an earlier line.
     """
-    judged = set(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
     judgement = _of_pool if path.endswith(".jsonl") else _judgement
-    queries, added = {query for query, _ in judged}, dict[tuple[str, str], int]()
+    queries, added = set(qrels["query_id"].to_pylist()), dict[tuple[str, str], int]()
     grades = sorted({0, *qrels["score"].to_pylist()})
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
@@ -177,21 +176,32 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
         problem, pair, grade = judgement(line)
         if not problem and pair[0] not in queries:
             problem = f"the query {pair[0]!r} has no judgements in the dataset"
-        elif not problem and (pair in judged or pair in added):
-            problem = f"{pair[1]!r} is judged for the query {pair[0]!r} already"
+        elif not problem and pair in added:
+            problem = f"an earlier line judges {pair[1]!r} for the query {pair[0]!r}"
         elif not problem and grade not in grades:
             problem = f"the grade {grade}, which the dataset does not use; expected one of {', '.join(map(str, grades))}"
         if problem:
             raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
         added[pair] = grade
-    table = pa.table(
+    return pa.table(
         {
             "query_id": pa.array([query for query, _ in added], qrels["query_id"].type),
             "doc_id": pa.array([document for _, document in added], qrels["doc_id"].type),
             "score": pa.array(added.values(), qrels["score"].type),
         }
     )
-    return pa.concat_tables([qrels.select(table.column_names), table])
+
+
+def with_extra(qrels: pa.Table, extra: pa.Table) -> pa.Table:
+    """Return the judgements of a dataset and further ones, whose grade counts where both judge a pair."""
+    again = set(_pairs(extra))
+    # No join of Arrow: it does not keep the order of rows, and so changes the last digits of means.
+    kept = [pair not in again for pair in _pairs(qrels)]
+    return pa.concat_tables([qrels.select(extra.column_names).filter(pa.array(kept, pa.bool_())), extra])
+
+
+def _pairs(qrels: pa.Table) -> Iterator[tuple[str, str]]:
+    return zip(*(qrels[name].to_pylist() for name in PAIR), strict=True)
 
 
 def judges_of(path: str) -> set[str]:
