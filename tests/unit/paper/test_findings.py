@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.files.csv_files import read_named_csv
-from beirflow.paper.claims import PaperTables, _printed, claims, write_claims
+from beirflow.paper.claims import _printed, claims, write_claims
 from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Conclusion, Evidence, Scores
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.findings import TESTS, all_findings
@@ -308,7 +308,7 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
             {"dataset_a": "nq", "dataset_b": "hotpotqa", "similarity": 0.5},
             {"dataset_a": "nq", "dataset_b": "scifact", "similarity": 0.25},
         ],
-        "medians": [
+        "lengths-medians": [
             *(
                 {"dataset": "x", "of": name, "median": each}
                 for name, each in (("tas-b", 5), ("ance", 50), ("mine", 1), ("relevant", 7))
@@ -319,17 +319,13 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
             {"dataset": "x", "cosine": "a", "dot": "b", "difference": 0.1, "cosine_words": 5, "dot_words": 9},
             {"dataset": "x", "cosine": "c", "dot": "d", "difference": 0.2, "cosine_words": 7, "dot_words": 3},
         ],
-        "statistics": [{"dataset": "trec-covid", "without_text": 42_100, "documents": 171_332}, {"dataset": "x", "documents": 3}],
+        "table-1": [{"dataset": "trec-covid", "without_text": 42_100, "documents": 171_332}, {"dataset": "x", "documents": 3}],
     }
     for name, rows in tables.items():
         pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    paths = {f"{name}_path": str(tmp_path / f"{name}.csv") for name in tables if name != "significance"}
     claims_path = str(tmp_path / "claims.csv")
     write_claims(
-        means_paths=means,
-        comparison_path=str(tmp_path / "significance.csv"),
-        tables=PaperTables(**paths),
-        claims_path=claims_path,
+        means_paths=means, comparison_path=str(tmp_path / "significance.csv"), folder=str(tmp_path), claims_path=claims_path
     )
     here = read_named_csv(claims_path).query("source == 'here'").set_index("finding")
     assert here.loc["1c", "sentence"].startswith("In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B; of 0, the 95 %")

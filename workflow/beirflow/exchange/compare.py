@@ -109,7 +109,7 @@ def _has_scores(sides: list[Path], system: str, dataset: str) -> bool:
 
 
 def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
-    """Numbers of either folder that do not follow from its files."""
+    """Return the numbers of either folder that do not follow from its files."""
     doubts = []
     for side in sides:
         about = {str(layout.MANIFEST): doubts_about_record(side / layout.MANIFEST)}
@@ -138,7 +138,7 @@ def _doubted(doubts: list[dict[str, str]], pattern: Pattern, pair: tuple[str, st
 
 
 def _baseline(manifests: list[Any]) -> str | None:
-    """The system that the folder that is looked at compares others with."""
+    """Return the system that the first folder compares others with."""
     configuration = part(manifests[0], "configuration", kind=dict)
     return configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
 
@@ -173,7 +173,7 @@ def _manifest(folder: Path) -> Any:
 
 
 def _names(manifest: Any) -> list[tuple[str, str]]:
-    """Systems and datasets that a summary has, in its order."""
+    """Return the systems and datasets that a summary has, in its order."""
     matches = (layout.METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
     return [(names["system"], names["dataset"]) for names in matches if names]
 
@@ -184,7 +184,7 @@ def _common(manifests: list[Any]) -> list[tuple[str, str]]:
 
 
 def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
-    """Systems and corpora that both folders have runs of."""
+    """Return the systems and corpora that both folders have runs of."""
     pattern = layout.RUN(system="*", dataset="*")
     names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
     matches = (layout.RUN.names_in(path) for path in sorted(names[0] & names[1]))
@@ -192,7 +192,7 @@ def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
-    """The places where two values differ, each with the values of both sides."""
+    """Return the places where two values differ, each with the values of both sides."""
     if isinstance(one, dict) and isinstance(other, dict):
         keys = [*one, *(key for key in other if key not in one)]
         return [

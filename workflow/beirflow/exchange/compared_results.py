@@ -68,7 +68,7 @@ def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, 
 
 
 def _read_rankings(path: Path) -> Rankings:
-    """Queries in byte order of their ids, with their documents, one query at a time."""
+    """Yield queries in byte order of their ids, with their documents, one query at a time."""
     with pq.ParquetFile(path) as file:
         batches = file.iter_batches(columns=["query_id", "doc_id"])
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
@@ -77,7 +77,7 @@ def _read_rankings(path: Path) -> Rankings:
 
 
 def _both(sides: list[Rankings]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Queries that either side has, with the documents of both; none where a side has no results."""
+    """Yield the queries that either side has, with the documents of both; none where a side has no results."""
     here, there = (next(side, None) for side in sides)
     while here or there:
         first = min(ranking[0] for ranking in (here, there) if ranking)

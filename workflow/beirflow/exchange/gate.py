@@ -79,7 +79,7 @@ class Side(NamedTuple):
     manifest: Mapping[str, Any]  # their manifest
 
     def rows(self, system: str) -> dict[str, list[str]]:
-        """By dataset of which there is a mean of a system, the names of its corpora."""
+        """Return, by dataset of which there is a mean of a system, the names of its corpora."""
         named = [layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict)]
         mine = [names["dataset"] for names in named if names and names["system"] == system]
         datasets = part(self.manifest, "datasets", kind=dict)
@@ -92,7 +92,7 @@ class Side(NamedTuple):
         return list(dict.fromkeys(names["system"] for names in named if names))
 
     def values(self, system: str, row: str, corpus: str, measure: str) -> pa.Table:
-        """The values of every query on a corpus, ``query_id`` and ``value``, if they are those of the manifest."""
+        """Return the values of every query on a corpus, ``query_id`` and ``value``, if they are those of the manifest."""
         mean, path = layout.METRICS(system=system, dataset=row), layout.METRICS(system=system, dataset=corpus)
         self._verify(mean, part(self.manifest, "inputs", mean))
         if path != mean:
@@ -242,7 +242,7 @@ def same_data(here: Path, there: Path, corpus: str) -> None:
 
 
 def _text(folder: Path, corpus: str, query: str) -> str:
-    """The text of a query."""
+    """Return the text of a query."""
     queries = read_table(folder / layout.QUERIES(dataset=corpus))
     return str(for_reading(queries["text"][queries["query_id"].index(pa.scalar(query)).as_py()].as_py()))
 
@@ -260,7 +260,7 @@ def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:
 
 
 def _shown(here: Side) -> set[tuple[str, str]]:
-    """Corpora and ids of the queries that the report shows."""
+    """Return corpora and ids of the queries that the report shows."""
     paths = here.folder.glob(layout.INSPECTION(dataset="*"))
     return {(path.stem, query["id"]) for path in paths for query in read_json(path)["queries"]}
 

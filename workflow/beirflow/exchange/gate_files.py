@@ -95,7 +95,7 @@ def _row(each: Mapping[str, Any]) -> str:
 
 
 def _query(query: Mapping[str, Any], shown: set[tuple[str, str]], address: str) -> str:
-    """A query, with a link into the report if it shows it."""
+    """Return a query, with a link into the report if it shows it."""
     text = _cell(f"{query['corpus']} {query['query']}: {query['text'][:120]}")
     if (query["corpus"], query["query"]) not in shown:
         return text
@@ -103,5 +103,5 @@ def _query(query: Mapping[str, Any], shown: set[tuple[str, str]], address: str) 
 
 
 def _cell(text: str) -> str:
-    """A text in a table of Markdown, in which nothing is markup."""
+    """Return a text for a table of Markdown, in which nothing is markup."""
     return NOT_IN_A_CELL.sub(r"\\\1", " ".join(text.split()))

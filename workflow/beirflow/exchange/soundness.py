@@ -1,4 +1,4 @@
-"""Do the numbers of a folder follow from its files, so that they can be compared with others?"""
+"""Doubts about the numbers of a folder: those that do not follow from its files."""
 
 import math
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> 
 
 
 def _columns(path: Path, names: list[str] | None) -> pa.Table:
-    """Columns of a run or of judgements, all without names."""
+    """Read columns of a run or of judgements, all without names."""
     with open_parquet(path, str(path)) as file:
         return file.read(names)
 

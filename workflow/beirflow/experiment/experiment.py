@@ -299,10 +299,11 @@ class Experiment(Datasets):
         return self._family(system).in_paths(self.systems[system].settings)["system"]
 
     @property
-    def base_encoders(self) -> dict[str, str]:
-        """Return by chosen system the other one whose representations it searches."""
-        others = {system: self.encoder_of(system) for system in self.chosen_systems}
-        return {system: other for system, other in others.items() if other != system}
+    def base_encoders(self) -> dict[str, tuple[str, str]]:
+        """Return by chosen system the other one whose representations it searches, and by which dimensions or index."""
+        paths = {system: self._family(system).in_paths(self.systems[system].settings) for system in self.chosen_systems}
+        of_system = {system: (names.pop("system"), " ".join(names.values())) for system, names in paths.items()}
+        return {system: (other, curve) for system, (other, curve) in of_system.items() if other != system}
 
     def variant(self, system: str) -> dict[str, Any]:
         """Return the compression of the vectors that a dense system searches, and the system that has them."""

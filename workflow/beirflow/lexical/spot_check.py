@@ -177,7 +177,7 @@ class PostingsCheck(SearchCheck):
 def _blocks(
     doc_ids: pa.Array, postings: Postings, queries: AnalyzedQueries, fields: list[ScoredField]
 ) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """Ids and scores of the documents of a chunk, some at a time."""
+    """Yield ids and scores of the documents of a chunk, some at a time."""
     place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
     for start in range(0, len(doc_ids), BLOCK_ROWS):
         ids = doc_ids.slice(start, BLOCK_ROWS)
@@ -265,5 +265,5 @@ def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
 
 
 def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
-    """Terms of each document, int64 of shape (documents,)."""
+    """Count the terms of each document, int64 of shape (documents,)."""
     return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)

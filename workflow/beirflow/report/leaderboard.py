@@ -219,7 +219,13 @@ def _heat(value: float, known: Sequence[float]) -> int:
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
-def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.DataFrame | None = None) -> list[str]:
+def notes(
+    summary: pd.DataFrame,
+    marked: bool,
+    baseline: str,
+    uncertainty: pd.DataFrame | None = None,
+    references: pd.DataFrame | None = None,
+) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
     sentences = []
     if len(set(summary["system"])) > 1:
@@ -243,7 +249,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
-    return sentences
+    return [*sentences, TRUSTED] if references is not None else sentences
 
 
 def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
@@ -268,7 +274,7 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
     rows = []
     for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
         interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
-        ranks = Cell(_span(row["rank_low"], row["rank_high"], ".0f"), row["rank_low"])
+        ranks = Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])
         others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
         rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
     columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]

@@ -77,8 +77,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
         "results": results,
-        "notes": boards.notes(summary, any(marks.values()), baseline, uncertainty)
-        + ([boards.TRUSTED] if references is not None else []),
+        "notes": boards.notes(summary, any(marks.values()), baseline, uncertainty, references),
         "kinds": boards.kind_tables(summary, measures[0]),
         "published": list(filter(None, published)),
         "sources": sources.lines(),
