@@ -22,7 +22,7 @@ demo-families: .venv/ready
 # Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Three processes, because tests of clusters and
 # of Snakemake mostly wait.
 test: .venv/ready-dev lint
-	$(BIN)/pytest --processes 3
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 # Two processes of tests on two cores, each with as many threads as cores, mostly wait for each other: by themselves without rest.
-# And a process with threads cannot be forked.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 import warm_jobs
-from forked import pytest_addoption as pytest_addoption
-from forked import pytest_runtestloop as pytest_runtestloop
 from made_once import made_once, results_made_once
 
 if TYPE_CHECKING:
