@@ -10,7 +10,7 @@ MEMORY = "70000 MiB, 80000 MiB"
 PROCESSES = "4711, /usr/bin/python3, 69000 MiB"
 
 
-def install_nvidia_smi(folder: Path, listed: str = LISTED, status: int = 0) -> Mapping[str, str]:
+def install_nvidia_smi(folder: Path, listed: str = LISTED, status: int = 0, memory: str = "80000 MiB") -> Mapping[str, str]:
     """Write the program; the environment in which it is found, and locks are in the same folder."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "listed").write_text(listed)
@@ -19,6 +19,7 @@ def install_nvidia_smi(folder: Path, listed: str = LISTED, status: int = 0) -> M
 case "$*" in
     -L) cat '{folder}/listed'; exit {status};;
     *memory.used,memory.total*) echo '{MEMORY}';;
+    *gpu=memory.total*) echo '{memory}';;
     *query-compute-apps*) echo '{PROCESSES}';;
 esac
 """)

@@ -140,6 +140,7 @@ def _attend(
     assert query.shape[-1] <= 256
     assert query.shape[-1] % 8 == 0
     assert dropout == 0 and named.get("scale") is None  # noqa: PT018
+    before, behind = named.get("window_size_left"), named.get("window_size_right")
     counts["kernels"] += 1
     ends = _plain(bounds)
     assert ends[-1] == len(query)
@@ -147,7 +148,11 @@ def _attend(
     attended = torch.empty(query.shape, dtype=query.dtype)
     for start, end in pairwise(ends):
         one, other, third = (states[start:end].transpose(0, 1) for states in (query, key, value))
-        text = torch.nn.functional.scaled_dot_product_attention(one, other, third, is_causal=is_causal)
+        places = torch.arange(end - start)
+        distance = places[:, None] - places
+        seen = (distance <= (end if before is None else before)) & (distance >= -(end if behind is None else behind))
+        seen &= distance >= 0 if is_causal else True
+        text = torch.nn.functional.scaled_dot_product_attention(one, other, third, attn_mask=seen, enable_gqa=True)
         attended[start:end] = text.transpose(0, 1)
     nothing = (torch.zeros(size) for size in (1, 2, 2, 0))
     return attended, *nothing

@@ -1,6 +1,7 @@
 """A BERT with random weights, small enough to run anywhere, saved as transformers saves models."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -9,6 +10,32 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTraine
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [f"w{i}" for i in range(200)]
 """Every word of the vocabulary is one token; any other word is [UNK]."""
+
+
+DIM = 32
+SIZES: dict[str, Any] = {
+    "vocab_size": len(SPECIAL) + len(WORDS),
+    "hidden_size": DIM,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "initializer_range": 0.5,
+}
+
+DECODER = {"num_key_value_heads": 1, "head_dim": 16}
+WINDOW = {**DECODER, "sliding_window": 8}
+ARCHITECTURES: list[tuple[str, dict[str, Any], str]] = [
+    *[(kind, {}, pooling) for kind in ("bert", "roberta", "xlm-roberta") for pooling in ("mean", "cls", "pooler")],
+    *[("bert", {"is_decoder": True}, "lasttoken"), ("camembert", {}, "cls"), ("electra", {"embedding_size": 32}, "cls")],
+    *[("distilbert", {}, "mean"), ("modernbert", {"local_attention": 8}, "cls"), ("nomic_bert", {}, "mean")],
+    *[("eurobert", DECODER, "mean"), ("llama", DECODER, "lasttoken"), ("mistral", WINDOW, "lasttoken")],
+    *[("qwen2", DECODER, "mean"), ("qwen3", DECODER, "lasttoken"), ("gemma3_text", WINDOW, "mean")],
+    ("gemma3_text", {**WINDOW, "use_bidirectional_attention": True}, "lasttoken"),
+]
+"""Encoders whose texts can be packed: type, sizes and pooling."""
 
 
 def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, positions: int = 64) -> Path:
@@ -41,19 +68,10 @@ def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, 
     return folder
 
 
-def save_model(model_type: str, folder: Path, positions: int = 70, pad_token_id: int = 0) -> Path:
-    """Save a model of another type, its sizes and its tokenizer those of the tiny BERT."""
+def save_model(model_type: str, folder: Path, positions: int = 70, **sizes: Any) -> Path:
+    """Save a model of another type, its sizes, but for those that are given, and its tokenizer those of the tiny BERT."""
     save_tiny_bert(folder)
-    bert = AutoConfig.from_pretrained(folder).to_dict()
-    shared = {name: bert[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")}
     torch.manual_seed(1)
-    config = AutoConfig.for_model(
-        model_type,
-        **shared,
-        intermediate_size=64,
-        max_position_embeddings=positions,
-        pad_token_id=pad_token_id,
-        initializer_range=0.5,
-    )
-    AutoModel.from_config(config).save_pretrained(folder)
+    config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": positions, **sizes})
+    AutoModel.from_config(config).eval().save_pretrained(folder)
     return folder

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert
+from tiny_bert import DIM, SIZES, SPECIAL, WORDS, save_model, save_tiny_bert
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -25,29 +25,7 @@ from transformers import (
     T5EncoderModel,
 )
 
-DIM = 32
-SIZES: dict[str, Any] = {
-    "vocab_size": len(SPECIAL) + len(WORDS),
-    "hidden_size": DIM,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "pad_token_id": 0,
-    "bos_token_id": 2,
-    "eos_token_id": 3,
-    "initializer_range": 0.5,
-}
-
 Build = Callable[[Path], Any]
-
-
-def save_backbone(model_type: str, folder: Path, positions: int = 70, **sizes: Any) -> Path:
-    """A model of a type, with the tokenizer of the tiny BERT."""
-    save_tiny_bert(folder)
-    torch.manual_seed(1)
-    config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": positions, **sizes})
-    AutoModel.from_config(config).eval().save_pretrained(folder)
-    return folder
 
 
 def change_json(path: Path, **changes: Any) -> None:
@@ -75,9 +53,7 @@ def of_bert(
     """A backbone, its pooling, and perhaps more modules."""
 
     def build(folder: Path) -> Path:
-        first = Transformer(
-            str(save_backbone(model_type, folder / "backbone", **(sizes or {}))), **library.pop("transformer", {})
-        )
+        first = Transformer(str(save_model(model_type, folder / "backbone", **(sizes or {}))), **library.pop("transformer", {}))
         pooled = models.Pooling(
             first.get_embedding_dimension(), **(pooling if isinstance(pooling, dict) else {"pooling_mode": pooling})
         )
@@ -134,7 +110,7 @@ def save_japanese_tokenizer(folder: Path, *words: str) -> None:
 
 def japanese(folder: Path) -> Path:
     """A BERT whose tokenizer is written in Python."""
-    backbone = save_backbone("bert", folder / "backbone")
+    backbone = save_model("bert", folder / "backbone")
     save_japanese_tokenizer(backbone, "[MASK]")
     return save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM))
 
@@ -206,7 +182,7 @@ def two_towers(folder: Path) -> Path:
     tokenizer = AutoTokenizer.from_pretrained(save_tiny_bert(folder / "tokens"))
     torch.manual_seed(3)
     queries = [models.StaticEmbedding(tokenizer, embedding_weights=torch.randn(len(tokenizer), DIM))]
-    documents = [Transformer(str(save_backbone("bert", folder / "backbone"))), models.Pooling(DIM, "cls")]
+    documents = [Transformer(str(save_model("bert", folder / "backbone"))), models.Pooling(DIM, "cls")]
     return save_modules(folder / "model", Router.for_query_document(queries, documents), Normalize())
 
 
@@ -214,7 +190,7 @@ def two_transformers(folder: Path) -> Path:
     """A Router whose routes have a transformer, a length, a pooling and a Dense each, and prompts."""
     routes = []
     for name, model_type, mode, length in (("query", "bert", "cls", 12), ("document", "distilbert", "mean", 40)):
-        backbone = Transformer(str(save_backbone(model_type, folder / name)), max_seq_length=length)
+        backbone = Transformer(str(save_model(model_type, folder / name)), max_seq_length=length)
         routes.append([backbone, models.Pooling(DIM, mode), Dense(DIM, 16)])
     return save_modules(
         folder / "model", Router.for_query_document(*routes), Normalize(), prompts={"query": "w1 ", "document": "w2 "}
@@ -223,7 +199,7 @@ def two_transformers(folder: Path) -> Path:
 
 def two_heads(folder: Path) -> Path:
     """One transformer, and a Router behind its pooling that has names of its own for its routes."""
-    backbone = Transformer(str(save_backbone("bert", folder / "backbone")))
+    backbone = Transformer(str(save_model("bert", folder / "backbone")))
     mappings = {("query", None): "a", ("document", "text"): "b"}
     router = Router({name: [Dense(DIM, 16)] for name in "ab"}, route_mappings=mappings)
     return save_modules(folder / "model", backbone, models.Pooling(DIM), router)

@@ -13,15 +13,15 @@ CORPUS, MODEL, VECTORS = "corpora/small/corpus.json", "models/tiny.json", "embed
 OF_METRICS = {
     "seconds index": (0.0001, '"index": 0.0001'),
     "counts documents": (6_000_000, "documents 6000000"),
-    "counts self_matches_dropped": (7, "self_matches_dropped 7"),
-    "counts tokens": (1, "tokens 1"),
+    "counts self_matches_dropped": (7, '"self_matches_dropped": 7'),
+    "counts tokens": (1, '"tokens": 1'),
     "split": ("dev", "split dev"),
     "official_data": (True, "official_data true"),
 }
 
 OF_THE_RUN = {
     "seconds index": (0.0001, '"index": 0.0001}'),
-    "counts tokens": (1, '"tokens": 1,'),
+    "counts tokens": (1, '"tokens": 1'),
     "made torch": ("9.9", '"torch": "9.9"'),
     "made device": ("NVIDIA H100", '"device": "NVIDIA H100"'),
     "made precision": ("bfloat16", "precision bfloat16"),
@@ -50,7 +50,7 @@ OF_THE_MODEL = {
 OF_THE_VECTORS = {
     "made precision": ("bfloat16", "precision bfloat16"),
     "rows": (7, "rows 7"),
-    "dim": (8, "[[7, 8]"),
+    "dim": (8, "[7, 8, "),
     "made torch": ("9.9", '"9.9"'),
     "bytes index": (9, "bytes 9"),
     "seconds index": (7e6, '"index": 7000000.'),

@@ -349,6 +349,15 @@ def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPa
     assert list(experiment.chosen_rows) == ["my-corpus"]
 
 
+def test_a_command_of_the_docs_has_no_comment_behind_it() -> None:
+    """A zsh at which a person types takes it for arguments, which is how every Mac would read ``make demo   # a demo``."""
+    pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("tests/**/*.md")]
+    texts = [re.sub(r"^\s*```.*?^\s*```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL) for page in pages]
+    commands = [line for text in texts for line in re.findall(r"^ {4}[a-z.].*", text, re.MULTILINE)]
+    assert len(commands) > 50
+    assert [line for line in commands if " # " in line] == []
+
+
 def defined_names(text: str) -> set[str]:
     """Names that a rule file defines or imports."""
     names = set(re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE))

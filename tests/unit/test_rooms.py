@@ -117,7 +117,6 @@ HOMONYMS = {
         "rerank",
         "late-interaction",
     },  # a kind of layer; what classes of models are for
-    "models/onnx_file.py": {"sparse"},  # a kind of tensor
     "report/figure_tables.py": {"rerank"},
 }
 """By module, names of families that mean something else, or stand in a sentence."""

@@ -8,9 +8,11 @@ import sys
 sys.path.insert(0, f"{HERE}/workflow")
 
 
+from beirflow.experiment.checks import check_copies
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.wildcards import one_of
 from beirflow.files import layout
+from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
@@ -21,6 +23,8 @@ try:
     # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
     stated, files = globals().get("stated_experiment"), this_run.configfiles
     experiment = stated or load_experiment(config, files)
+    if this_run.is_main and not stated:
+        check_copies(experiment, set(sys.argv))
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
@@ -76,6 +80,10 @@ def named_by(pattern):
         return at(pattern).format(**dict(wildcards.items()) | own)
 
     return file
+
+
+def model_states(wildcards):
+    return [*map(file_state, experiment.model_files(wildcards.system))]
 
 
 def model_record(wildcards):

@@ -24,7 +24,7 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
-from beirflow.report.registry import PAPER_FIGURES, paper_tables
+from beirflow.report.registry import CLAIMED_FROM, PAPER_FIGURES, paper_tables
 
 PRINTED = [
     *map(
@@ -107,14 +107,9 @@ rule describe_corpora:
 
 rule check_claims:
     input:
+        expand(at(layout.PAPER_TABLE), table=CLAIMED_FROM),
         means=rules.summarize.input.means,
         comparison=at(layout.SIGNIFICANCE),
-        efficiency=at(layout.PAPER_TABLE).format(table="efficiency"),
-        bias=at(layout.PAPER_TABLE).format(table="bias"),
-        overlap=at(layout.PAPER_TABLE).format(table="overlap"),
-        medians=at(layout.PAPER_TABLE).format(table="lengths-medians"),
-        statistics=at(layout.PAPER_TABLE).format(table="table-1"),
-        similarities=at(layout.PAPER_TABLE).format(table="similarities"),
         printed=PRINTED,
     output:
         claims=at(layout.PAPER_TABLE).format(table="claims"),

@@ -125,7 +125,9 @@ def test_queries_of_plain_datasets_have_no_candidates_to_rerank() -> None:
     systems = {"ce": {"family": "rerank", "model": "a/b", "revision": "f" * 40}}
     followir = load_experiment({"systems": "ce", "datasets": "followir.core17", "custom": {"systems": systems}})
     assert sorted(followir.needed_runs) == [("candidates", "followir.core17"), ("ce", "followir.core17")]
-    with pytest.raises(ConfigError, match="queries of scifact have no candidates; name a system in 'first'"):
+    with pytest.raises(
+        ConfigError, match=r"systems.ce.first: found 'candidates'; queries of scifact have no candidates; name the"
+    ):
         load_experiment({"systems": "ce", "datasets": "scifact", "custom": {"systems": systems}})
 
 

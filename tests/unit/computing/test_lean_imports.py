@@ -18,7 +18,7 @@ from beirflow.models.settings import EncoderSettings
 TEXTS = ["w1 w2", "w3", "w4 " * 50]
 
 LEAN = f"""
-import sys
+import sys, torch
 from pathlib import Path
 from beirflow.computing import packed_attention
 from beirflow.encoders import encoder, tower
@@ -31,10 +31,10 @@ def load():
 print(load().encode_corpus({TEXTS}).tobytes().hex())
 print([name in sys.modules for name in left_out])
 attend_in_turn = packed_attention._attend_in_turn
-def attend(query, key, value, bounds, lengths):
-    on_meta = [tensor.to("meta") for tensor in (query, key, value, bounds)]
-    assert packed_attention._attend_on_cuda(*on_meta, lengths).shape == query.shape
-    return attend_in_turn(query, key, value, bounds, lengths)
+def attend(query, key, value, lengths, seen):
+    on_meta = [tensor.to("meta") for tensor in (query, key, value, torch.empty(len(lengths) + 1, dtype=torch.int32))]
+    assert packed_attention._attend_on_cuda(*on_meta, max(lengths), seen).shape == query.shape
+    return attend_in_turn(query, key, value, lengths, seen)
 packed_attention._attend_in_turn = attend
 tower.can_pack = lambda *_: True
 packed = load()

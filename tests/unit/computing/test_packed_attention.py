@@ -9,16 +9,14 @@ import pytest
 import torch
 from beirflow.computing import packed_attention as module
 from beirflow.computing.batching import Tokens
-from beirflow.computing.packed_attention import MODEL_TYPES, can_pack, has_argument, packed_attention
+from beirflow.computing.packed_attention import MODEL_TYPES, Seen, can_pack, has_argument, packed_attention
 from beirflow.encoders import tower as tower_module
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
-from pairs import pairs
-from tiny_bert import WORDS, save_model, save_tiny_bert
+from tiny_bert import ARCHITECTURES, DECODER, WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
-from zoo import change_json
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, length)) for length in [5, 1, 60, 0, 17, 17, 3, 40, 2, 61, 8, 30, 0, 12, 12, 50, 1, 9, 25, 6]]
@@ -39,25 +37,53 @@ def packable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
 
 
-@pytest.mark.parametrize("model_type", MODEL_TYPES)
-@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+@pytest.mark.parametrize(("model_type", "sizes", "pooling"), ARCHITECTURES)
 def test_packed_texts_have_the_vectors_of_padded_ones(
-    tmp_path: Path, packable: Callable[[], None], model_type: str, pooling: str
+    tmp_path: Path, packable: Callable[[], None], model_type: str, sizes: dict[str, Any], pooling: str
 ) -> None:
-    folder = save_model(model_type, tmp_path)
+    folder = save_model(model_type, tmp_path, **sizes)
     padded = encode(folder, pooling=pooling)
     packable()
-    for token_budget in (1, 100, 4096):
-        np.testing.assert_allclose(encode(folder, token_budget, pooling=pooling), padded, atol=2e-5, rtol=0)
+    for token_budget in (1, 100, 4096) if model_type == "bert" else (100,):
+        encoder = tiny_encoder(folder, token_budget, pooling=pooling)
+        assert encoder.tower.packed
+        np.testing.assert_allclose(encoder.encode_corpus(TEXTS), padded, atol=2e-5, rtol=0)
 
 
-@pytest.mark.parametrize(("model_type", "pooling"), pairs(MODEL_TYPES, ["mean", "cls"]))
-def test_a_model_whose_packed_texts_have_other_vectors_is_padded_with_a_warning_and_a_record(
-    tmp_path: Path, packable: Callable[[], None], caplog: pytest.LogCaptureFixture, model_type: str, pooling: str
+def test_each_model_that_is_packed_is_compared() -> None:
+    assert {model_type for model_type, _, _ in ARCHITECTURES} == {*MODEL_TYPES}
+
+
+def forget_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    attend = module._attend_in_turn
+    monkeypatch.setattr(module, "_attend_in_turn", lambda *args: attend(*args[:-1], args[-1]._replace(window=None)))
+
+
+def refuse_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise RuntimeError("Unknown keyword argument 'num_splits'\nDeclaration: …")
+
+    monkeypatch.setattr(module, "_attend_in_turn", refused)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (forget_the_window, "packed texts have other vectors than padded ones"),
+        (refuse_an_argument, "texts cannot be packed (Unknown keyword argument 'num_splits'); texts are padded"),
+    ],
+)
+def test_a_model_that_cannot_be_packed_is_padded_with_a_warning_and_a_record(
+    tmp_path: Path,
+    packable: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    change: Callable[[pytest.MonkeyPatch], None],
+    problem: str,
 ) -> None:
-    """A decoder, whose tokens see those before them alone; and nothing refuses it before the vectors are compared."""
-    folder = save_model(model_type, tmp_path)
-    change_json(folder / "config.json", is_decoder=True)
+    """A window of 40 tokens shows in a probe that is longer than it."""
+    pooling, folder = "mean", save_model("mistral", tmp_path, **DECODER, sliding_window=40)
+    change(monkeypatch)
     usual = tiny_encoder(folder, pooling=pooling)
     assert "attention" not in usual.made()
     packable()
@@ -65,7 +91,7 @@ def test_a_model_whose_packed_texts_have_other_vectors_is_padded_with_a_warning_
     assert not encoder.tower.packed
     assert encoder.made() == usual.made() | {"attention": "padded"}
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
-    assert "packed texts have other vectors than padded ones" in warning.getMessage()
+    assert problem in warning.getMessage()
     np.testing.assert_array_equal(encoder.encode_corpus(TEXTS), usual.encode_corpus(TEXTS))
 
 
@@ -112,11 +138,12 @@ def test_a_text_is_computed_in_one_split_whatever_the_longest_if_torch_has_such_
             return func(*args, **(kwargs or {}))
 
     with Calls():
-        assert module._attend_on_cuda(states, states, states, bounds, [3, 2]).shape == states.shape
-    [(args, keywords)] = calls
-    assert args[3] is args[4] is bounds
-    assert args[5:] == (3, 3, 0.0, False, False)
-    assert keywords == ({"num_splits": 1} if splits else {})
+        for seen in (Seen(False, None), Seen(True, None), Seen(True, 4), Seen(False, 4)):
+            assert module._attend_on_cuda(states, states, states, bounds, 3, seen).shape == states.shape
+    assert all(args[3] is args[4] is bounds for args, _ in calls)
+    assert [args[5:] for args, _ in calls] == [(3, 3, 0.0, causal, False) for causal in (False, True, True, False)]
+    windows = [{}, {}, {"window_size_left": 3, "window_size_right": 0}, {"window_size_left": 3, "window_size_right": 3}]
+    assert [keywords for _, keywords in calls] == [({"num_splits": 1} if splits else {}) | window for window in windows]
 
 
 def test_running_out_of_memory_packed_lowers_the_budget(
@@ -151,7 +178,7 @@ def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, 
     model, cuda = AutoModel.from_pretrained(save_tiny_bert(tmp_path)), torch.device("cuda")
 
     def packs(device: torch.device = cuda, dtype: torch.dtype = torch.bfloat16, capability: Any = (8, 0), **config: Any) -> bool:
-        for name, value in ({"num_attention_heads": 2, "is_decoder": False, "model_type": "bert"} | config).items():
+        for name, value in ({"num_attention_heads": 2, "model_type": "bert"} | config).items():
             setattr(model.config, name, value)
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
         return can_pack(model, device, dtype)
@@ -162,5 +189,6 @@ def test_only_known_models_are_packed_on_cuda_in_half_precision(tmp_path: Path, 
     assert not packs(torch.device("cpu"))
     assert not packs(dtype=torch.float16, capability=(7, 5))
     assert not packs(num_attention_heads=8)
-    assert not packs(is_decoder=True)
+    assert packs(num_attention_heads=8, head_dim=16)
+    assert not packs(head_dim=12)
     assert not packs(model_type="mpnet")

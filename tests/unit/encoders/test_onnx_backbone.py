@@ -17,10 +17,10 @@ from beirflow.files.errors import ModelError
 from beirflow.models.settings import EncoderSettings
 from onnx_twin import GRAPH, export, real_model
 from sentence_transformers.base.modules import Dense, Normalize
-from tiny_bert import WORDS
+from tiny_bert import WORDS, save_model
 from torch import nn
 from transformers import AutoTokenizer
-from zoo import DIM, QUERY, change_json, of_bert, save_backbone
+from zoo import DIM, QUERY, change_json, of_bert
 
 RNG = np.random.default_rng(7)
 TEXTS = [*(" ".join(RNG.choice(WORDS, length)) for length in (5, 1, 17, 9, 100, 2, 64)), "", " W1 w2, w3! 漢字"]
@@ -48,7 +48,7 @@ def encoded(folder: Path, texts: list[str], kind: Any = "documents", **fields: A
 
 def plain(folder: Path, **outputs: Any) -> Path:
     """A BERT in a plain folder with its graph."""
-    return export(save_backbone("bert", folder / "model"), **outputs)
+    return export(save_model("bert", folder / "model"), **outputs)
 
 
 TWINS = {
@@ -97,7 +97,7 @@ def test_what_computed_the_vectors_is_recorded_whatever_precision_is_wanted(tmp_
 
 
 def test_the_length_is_that_of_the_model_without_its_weights(tmp_path: Path) -> None:
-    folder = export(save_backbone("roberta", tmp_path / "model"))
+    folder = export(save_model("roberta", tmp_path / "model"))
     change_json(folder / "tokenizer_config.json", model_max_length=10**30)
     (folder / "model.safetensors").unlink()
     encoder = load(folder, pooling="mean", weights=GRAPH)

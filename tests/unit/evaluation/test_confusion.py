@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.evaluation.confusion import COLUMNS, tabulate_confusion
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
@@ -20,11 +21,13 @@ RUN = {"p": ["d8", "d1", "d4", "d0"], "q": ["d5", "d6"], "unjudged": ["d1"]}
 CUTOFFS = (1, 3, 5)
 
 
-def table(folder: Path, *, changed: bool = False) -> pd.DataFrame:
+def table(folder: Path, *, changed: bool = False, relevant_from: int = 1) -> pd.DataFrame:
     (folder / "small").mkdir()
     judged = [(query, document, grade) for query, grades in QRELS.items() for document, grade in grades.items()]
     columns = dict(zip(("query_id", "doc_id", "score"), map(list, zip(*judged, strict=True)), strict=True))
-    pq.write_table(pa.table({**columns, "score": pa.array(columns["score"], pa.int32())}), folder / "small/qrels.parquet")
+    qrels = pa.table({**columns, "score": pa.array(columns["score"], pa.int32())})
+    qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(relevant_from)})
+    pq.write_table(qrels, folder / "small/qrels.parquet")
     write_corpus_record(folder / "small", folder)
     run = folder / "runs/x/small.parquet"
     inputs = {"inputs": {run: write_run(run, RUN)}, "counts": {"documents": len(DOCUMENTS)}}
@@ -44,12 +47,13 @@ def table(folder: Path, *, changed: bool = False) -> pd.DataFrame:
     return pd.read_csv(folder / "confusion.csv").set_index(["system", "dataset", "k"])
 
 
-def test_the_matrix_is_that_of_a_classifier_that_takes_the_first_k_for_relevant(tmp_path: Path) -> None:
-    found = table(tmp_path)
+@pytest.mark.parametrize("relevant_from", [1, 2])
+def test_the_matrix_is_that_of_a_classifier_that_takes_the_first_k_for_relevant(tmp_path: Path, relevant_from: int) -> None:
+    found = table(tmp_path, relevant_from=relevant_from)
     for k in CUTOFFS:
         of_queries = []
         for query, grades in QRELS.items():
-            truth = [grades.get(document, 0) > 0 for document in DOCUMENTS]
+            truth = [grades.get(document, 0) >= relevant_from for document in DOCUMENTS]
             taken = [document in RUN.get(query, [])[:k] for document in DOCUMENTS]
             (tn, fp), (fn, tp) = confusion_matrix(truth, taken, labels=[False, True])
             of_queries.append((tp, fp, fn, tn, accuracy_score(truth, taken)))

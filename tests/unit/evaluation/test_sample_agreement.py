@@ -68,6 +68,13 @@ def test_a_verdict_needs_systems_and_an_interval_without_0(systems: int, steps: 
     assert row[["tau", "low", "high"]].isna().all() == (systems < 3)
 
 
+def test_a_sample_of_few_queries_decides_nothing() -> None:
+    of = {name: each[:4] if name[1] == "nanobeir.a" else each for name, each in values(6).items()}
+    row = agreement_table({"NDCG@10": of}, ROWS).iloc[0]
+    assert row["verdict"] == "undecided: one of the two has fewer than 5 queries"
+    assert (row["tau"] <= 1, np.isnan(row["low"])) == (True, True)
+
+
 def test_equal_systems_have_no_order() -> None:
     of = {name: each * (name[1] != "a") for name, each in values(4).items()}
     assert agreement_table({"NDCG@10": of}, ROWS).iloc[0]["verdict"] == "undecided: all systems are equal on one of the two"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.evaluation import significance
-from beirflow.evaluation.paired_tests import against, holm
+from beirflow.evaluation.paired_tests import against, holm, paired_t_test
 from beirflow.evaluation.significance import COLUMNS, compare_systems
 from beirflow.files.errors import DataError
 from results_writer import write_metrics
@@ -73,6 +73,27 @@ def test_a_dataset_of_forums_is_compared_by_the_plain_mean_of_its_forums(tmp_pat
     assert row["p"] == pytest.approx(np.mean(np.abs(means) >= abs(row["difference"]) - 1e-12))
 
 
+def test_a_mean_over_datasets_is_tested_by_the_t_test_with_its_corpora_as_strata(tmp_path: Path) -> None:
+    label = "mean of 2 (plain, stack)"
+    table = compare(tmp_path, ["x", "y", "z"], averages={label: ["plain", "stack"]})
+    of_mean = table[table["dataset"] == label]
+    row, shares = of_mean.iloc[0], {"plain": 1 / 2, "stack-a": 1 / 4, "stack-b": 1 / 4}
+    parts = {corpus: values("x", corpus) - values("y", corpus) for corpus in shares}
+    difference = sum(share * parts[corpus].mean() for corpus, share in shares.items())
+    error = sum(share**2 * parts[corpus].var(ddof=1) / len(parts[corpus]) for corpus, share in shares.items()) ** 0.5
+    assert (row["difference"], row["queries"]) == (pytest.approx(difference), 20)
+    assert row["p"] == pytest.approx(paired_t_test([*parts.values()], [*shares.values()]))
+    assert row["p"] > 2 * stats.norm.sf(abs(difference) / error), "the tails of t are heavier"
+    assert row["mean_a"] == pytest.approx(table[table["system_b"] == "y"]["mean_a"].iloc[:2].mean())
+    # The marks of datasets do not depend on means.
+    others = compare(tmp_path, ["x", "y", "z"])
+    pd.testing.assert_frame_equal(table[table["dataset"] != label], others)
+    assert of_mean["p_holm"].tolist() == pytest.approx(holm(of_mean["p"].to_numpy()).tolist())
+    family = against(table, "NDCG@10", "y")
+    assert family["p_holm"].iloc[-2:].tolist() == pytest.approx(holm(family["p"].to_numpy()[-2:]).tolist())
+    assert family["p_holm"].iloc[:-2].tolist() == against(others, "NDCG@10", "y")["p_holm"].tolist()
+
+
 def test_p_is_corrected_for_all_pairs_and_datasets_or_for_those_with_a_baseline(tmp_path: Path) -> None:
     table = compare(tmp_path, ["x", "y", "z"])
     assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())
@@ -116,10 +137,11 @@ def test_the_order_on_a_sample_of_nanobeir_is_compared_with_that_on_the_full_dat
     assert (row["dataset"], row["tau"]) == ("plain", pytest.approx(stats.kendalltau(*means).statistic))
 
 
-def test_a_single_query_has_p_1_and_no_interval(tmp_path: Path) -> None:
-    row = compare_on(tmp_path, "one", {"x": {"NDCG@10": [0.2]}, "y": {"NDCG@10": [0.9]}}).iloc[0]
+@pytest.mark.parametrize(("x", "y"), [([0.2], [0.9]), ([0.5] * 9, [0.5] * 9)], ids=["one query", "equal systems"])
+def test_without_spread_p_is_1_and_there_is_no_interval(tmp_path: Path, x: list[float], y: list[float]) -> None:
+    row = compare_on(tmp_path, "one", {"x": {"NDCG@10": x}, "y": {"NDCG@10": y}}).iloc[0]
     assert row["p"] == 1
-    assert row[["low", "high", "effect_size"]].isna().all()
+    assert row[["low", "high", "effect_size", "detectable"]].isna().all()
 
 
 def test_systems_that_were_evaluated_on_other_queries_are_not_compared(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from itertools import combinations, product
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 from beirflow.evaluation import uncertainty
 from beirflow.evaluation.paired_tests import detectable_difference
+from beirflow.evaluation.significance import Values, comparison_table
 from scipy import stats
 
 SIZES = {"plain": 40, "stack-a": 5, "stack-b": 30}
@@ -26,20 +28,16 @@ def values(rows: Mapping[str, int]) -> dict[tuple[str, str], np.ndarray]:
     }
 
 
-def comparison(of: Mapping[tuple[str, str], np.ndarray], rows: Mapping[str, list[str]], measure: str = "NDCG@10") -> pd.DataFrame:
-    """Tests of every pair, as ``significance.csv`` has them, by the t-test."""
-    table = []
-    for row, corpora in rows.items():
-        for a, b in combinations(SYSTEMS, 2):
-            parts = np.concatenate([of[a, corpus] - of[b, corpus] for corpus in corpora])
-            table.append({"dataset": row, "measure": measure, "p": stats.ttest_1samp(parts, 0).pvalue})
-    return pd.DataFrame(table)
+def table_of(
+    of: Values, rows: Mapping[str, list[str]] = ROWS, averages: Mapping[str, list[str]] = MappingProxyType({})
+) -> pd.DataFrame:
+    by_measure = {"NDCG@10": of}
+    return uncertainty.uncertainty_table(by_measure, rows, averages, comparison_table(by_measure, rows, averages))
 
 
 @pytest.fixture(scope="module")
 def made() -> pd.DataFrame:
-    of = values(SIZES)
-    return uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
+    return table_of(values(SIZES), averages={LABEL: ["plain", "stack"]})
 
 
 def row_of(table: pd.DataFrame, dataset: str, system: str) -> pd.Series:
@@ -51,16 +49,17 @@ def test_every_system_has_a_row_on_every_dataset_and_in_every_mean(made: pd.Data
     names = [(row, system) for row in (*ROWS, LABEL) for system in SYSTEMS]
     assert list(zip(made["dataset"], made["system"], strict=True)) == names
     of = values(SIZES)
-    again = uncertainty.uncertainty_table({"NDCG@10": of}, ROWS, {LABEL: ["plain", "stack"]}, comparison(of, ROWS))
-    pd.testing.assert_frame_equal(again, made)
+    pd.testing.assert_frame_equal(table_of(of, averages={LABEL: ["plain", "stack"]}), made)
     # The draws of one dataset depend on no other.
-    alone = uncertainty.uncertainty_table({"NDCG@10": of}, {"plain": ["plain"]}, {}, comparison(of, {"plain": ["plain"]}))
+    alone = table_of(of, {"plain": ["plain"]})
     pd.testing.assert_frame_equal(alone, made[made["dataset"] == "plain"])
 
 
 def test_an_interval_is_that_of_scipys_bootstrap(made: pd.DataFrame) -> None:
     numbers = values(SIZES)["fair", "plain"]
-    found = stats.bootstrap((numbers,), np.mean, method="percentile", n_resamples=50_000, rng=np.random.default_rng(1))
+    level = 1 - 2 * uncertainty.tail([len(numbers)])
+    rng = np.random.default_rng(1)
+    found = stats.bootstrap((numbers,), np.mean, confidence_level=level, method="percentile", n_resamples=50_000, rng=rng)
     row, error = row_of(made, "plain", "fair"), numbers.std() / np.sqrt(len(numbers))
     assert (row["low"], row["high"]) == pytest.approx(found.confidence_interval, abs=0.08 * error)
     assert row["mean"] == numbers.mean()
@@ -71,22 +70,48 @@ def test_forums_and_datasets_count_alike_and_each_is_drawn_by_itself(made: pd.Da
     row = row_of(made, "stack", "fair")
     assert row["mean"] == (parts[0].mean() + parts[1].mean()) / 2
     spread = np.sqrt(sum(part.var() / len(part) for part in parts)) / 2
-    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * spread, rel=0.05)
+    reach = np.sqrt(5 / 4) * stats.t.ppf(0.975, 5 + 30 - 2)  # of the smaller forum, and of both
+    assert row["high"] - row["low"] == pytest.approx(2 * reach * spread, rel=0.05)
     whole = row_of(made, LABEL, "fair")
     assert whole["mean"] == (row["mean"] + row_of(made, "plain", "fair")["mean"]) / 2
 
 
-def test_the_probability_to_be_first_is_that_of_all_draws() -> None:
-    pair = {("a", "d"): np.array([0.9, 0.1, 0.5]), ("b", "d"): np.array([0.4, 0.2, 0.55])}
-    table = uncertainty.uncertainty_table(
-        {"M": pair}, {"d": ["d"]}, {}, pd.DataFrame({"dataset": ["d"], "measure": ["M"], "p": [1.0]})
-    )
-    differences = pair["a", "d"] - pair["b", "d"]
-    sums = [sum(differences[list(places)]) for places in product(range(3), repeat=3)]
-    exact = np.mean([(total > 1e-12) + (abs(total) < 1e-12) / 2 for total in sums])
-    assert table["first"].tolist() == pytest.approx([exact, 1 - exact], abs=4 * np.sqrt(exact * (1 - exact) / uncertainty.DRAWN))
-    assert table["first"].sum() == pytest.approx(1, abs=2e-6)
-    assert table[["rank", "rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1, 2], [2, 1, 2]]
+def test_bounds_of_means_and_ranks_and_shares_are_those_of_all_draws() -> None:
+    of = {"a": [0.9, 0.1, 0.5, 0.7, 0.3], "b": [0.4, 0.2, 0.55, 0.75, 0.25], "c": [0.4, 0.2, 0.55, 0.3, 0.7]}
+    table = table_of({(system, "d"): np.array(each) for system, each in of.items()}, {"d": ["d"]})
+    # Every draw, from the definitions: the rank is one more than those above, and half of the equal others.
+    draws = [[round(sum(each[place] for place in places), 9) for each in of.values()] for places in product(range(5), repeat=5)]
+    ranks = [[1 + sum(x > own for x in draw) + (draw.count(own) - 1) / 2 for own in draw] for draw in draws]
+    first = [[(own == max(draw)) / draw.count(max(draw)) for own in draw] for draw in draws]
+    beyond = stats.norm.cdf(-np.sqrt(5 / 4) * stats.t.ppf(0.975, 4)) * len(draws)
+    for place, row in enumerate(table.to_dict("records")):
+        sums, of_rank = sorted(draw[place] / 5 for draw in draws), sorted(rank[place] for rank in ranks)
+        assert (row["low"], row["high"]) == pytest.approx((sums[int(beyond)], sums[-1 - int(beyond)]), abs=0.02)
+        assert (row["rank_low"], row["rank_high"]) == (of_rank[int(beyond)], of_rank[-1 - int(beyond)])
+        assert row["first"] == pytest.approx(np.mean(first, axis=0)[place], abs=0.02)
+    assert table["first"].sum() == pytest.approx(1, abs=3e-6)
+
+
+def test_an_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
+    kinds, between = np.random.default_rng(1).random((2, 10, 400))
+    samples = np.where(kinds < 0.3, 0, np.where(kinds < 0.6, 1, between))  # as NDCG: many at 0 and at 1; the mean is 0.5
+    share = uncertainty.tail([10])
+    low, high = np.quantile(uncertainty.resampled_means(samples, "d"), (share, 1 - share), axis=0)
+    assert np.mean((low <= 0.5) & (high >= 0.5)) > 0.935  # 0.91 by plain percentiles
+
+
+def test_too_few_queries_have_no_interval_and_equal_ones_none_of_the_mean() -> None:
+    def table(queries: int) -> pd.DataFrame:
+        of = {("a", "d"): np.linspace(0.2, 0.4, queries), ("b", "d"): np.full(queries, 1.0)}
+        return table_of(of, {"d": ["d"]}).set_index("system")
+
+    bounds = ["low", "high", "rank_low", "rank_high", "first"]
+    for queries in (1, uncertainty.FEWEST - 1):
+        assert table(queries)[bounds].isna().all(axis=None)
+        assert table(queries)["rank"].tolist() == [2, 1]
+    enough = table(uncertainty.FEWEST)
+    assert enough.loc["a", bounds].notna().all()
+    assert enough.loc["b", bounds].isna().tolist() == [True, True, False, False, False]
 
 
 def test_ranks_and_groups_follow_the_tests(made: pd.DataFrame) -> None:
@@ -95,8 +120,9 @@ def test_ranks_and_groups_follow_the_tests(made: pd.DataFrame) -> None:
     letters = {name: set(text.split()) for name, text in of["groups"].items()}
     assert not letters["poor"] & letters["good"]
     # Nothing is told apart if no test does it.
-    alike = comparison(values(SIZES), ROWS).assign(p=1.0)
-    table = uncertainty.uncertainty_table({"NDCG@10": values(SIZES)}, ROWS, {}, alike)
+    by_measure = {"NDCG@10": values(SIZES)}
+    alike = comparison_table(by_measure, ROWS, {}).assign(p=1.0)
+    table = uncertainty.uncertainty_table(by_measure, ROWS, {}, alike)
     assert set(table["groups"]) == {"a"}
 
 
@@ -113,11 +139,11 @@ def test_two_share_a_letter_exactly_if_they_are_not_told_apart(count: int) -> No
 
 
 def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> None:
-    rows = {f"d{number}": 60 for number in range(uncertainty.FEWEST_DATASETS)}
+    rows = {f"d{number}": 60 for number in range(uncertainty.FEWEST)}
     shift = dict(zip(rows, (-0.4, -0.2, 0.0, 0.2, 0.4), strict=True))
     of = {(system, row): each + shift[row] for (system, row), each in values(rows).items()}
     alone = {row: [row] for row in rows}
-    table = uncertainty.uncertainty_table({"NDCG@10": of}, alone, {"mean of 5": list(rows)}, comparison(of, alone))
+    table = table_of(of, alone, {"mean of 5": list(rows)})
     means = table[table["dataset"] == "mean of 5"]
     assert means["resampled"].tolist() == ["queries"] * 3 + ["datasets and queries"] * 3
     queries, datasets = (
@@ -125,16 +151,14 @@ def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> Non
     )
     by_dataset = np.array([of["fair", row].mean() for row in rows])
     spread = np.sqrt(by_dataset.var() / 5 + np.mean([of["fair", row].var() / 60 for row in rows]) / 5)
-    assert datasets["high"] - datasets["low"] == pytest.approx(2 * 1.96 * spread, rel=0.06)
+    assert datasets["high"] - datasets["low"] == pytest.approx(2 * np.sqrt(5 / 4) * stats.t.ppf(0.975, 4) * spread, rel=0.2)
     assert queries["high"] - queries["low"] < (datasets["high"] - datasets["low"]) / 3
     assert means.iloc[3:][["groups", "detectable"]].isna().all(axis=None)
 
 
 def test_a_single_system_has_intervals_and_nothing_to_be_compared_with() -> None:
     of = {key: each for key, each in values(SIZES).items() if key[0] == "fair"}
-    table = uncertainty.uncertainty_table(
-        {"NDCG@10": of}, ROWS, {}, comparison(values(SIZES), {}).reindex(columns=["dataset", "measure", "p"])
-    )
+    table = table_of(of)
     assert (table["low"] < table["mean"]).all()
     assert table[["rank", "first"]].to_numpy().tolist() == [[1, 1]] * 2
     assert table[["groups", "detectable"]].isna().all(axis=None)

@@ -1,5 +1,6 @@
 """What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -11,7 +12,7 @@ from beirflow.experiment.estimate import estimate
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.guess import device_of, guessed_seconds, start_warning
+from beirflow.experiment.guess import TWO_CORES, Device, device_of, guessed_seconds, start_warning
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.measured_rates import STAGES, job_work, measured_rates
 from beirflow.files.layout import record_of
@@ -76,20 +77,29 @@ def test_what_is_done_costs_nothing_and_what_is_alike_costs_in_proportion(tmp_pa
 
 def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finish(tmp_path, "bm25", "nfcorpus", 3633, 323, index=1.0)
-    config = {"systems": ["bm25", "contriever"], "datasets": ["nfcorpus", "scifact"]}
+    config = {"systems": ["bm25", "contriever", "splade-v3", "deepct-bert-base"], "datasets": ["nfcorpus", "scifact"]}
     text = estimate(experiment=load_experiment(config), results=tmp_path, configured=" --configfile my.yaml")
     expected = [
         "Time: ",
         "without downloads, without the preparation",
-        "guess, for contriever: by parameters, tokens and this CPU",
+        "guess, for contriever, deepct-bert-base, splade-v3: by parameters, tokens and this CPU",
         "The time of bm25 is that of nfcorpus.",
         "768 dimensions",
     ]
-    expected += ["Download: 3 MB, and the models of contriever where", "Jobs: 18 with the summary", "free here"]
+    expected += [
+        "counts as done here; its jobs are listed by: snakemake --cores all --configfile my.yaml --dry-run -- summary",
+        "Download: 3 MB, and the models of contriever, splade-v3, deepct-bert-base where",
+        "Jobs: 40 with the summary",
+        "free here",
+    ]
     expected += [f"snakemake --cores all --configfile my.yaml -- {tmp_path}/metrics/contriever/nfcorpus.json"]
     assert [part for part in expected if part not in text] == []
     monkeypatch.setattr("beirflow.experiment.estimate._free", lambda results: 10**9)
-    text = estimate(experiment=load_experiment({"keep_archives": False}), results=tmp_path)
+    monkeypatch.setattr("os.getloadavg", lambda: (2.0 * (os.cpu_count() or 1), 0.0, 0.0))
+    config = {"systems": ["bm25", "contriever", "splade-v3"], "keep_archives": False}
+    text = estimate(experiment=load_experiment(config), results=tmp_path)
+    assert re.search(r"splade-v3 +all 15 +no", text)
+    assert "This machine is busy: " in text
     assert "THIS MAY NOT FIT. Set keep_representations: false, or write elsewhere" in text
 
 
@@ -244,6 +254,15 @@ def test_progress_counts_the_documents_and_the_time_of_every_family_that_stores_
 
 def test_every_stage_is_a_rule() -> None:
     assert set(STAGES) <= set(entrances())
+
+
+def test_a_guess_has_the_time_of_what_models_add_to_documents(tmp_path: Path) -> None:
+    systems = ["bm25", "deepct-bert-base", "doct5query-t5-base"]
+    sizes, parts = left_to_do(experiment := load_experiment({"systems": systems, "datasets": "scifact"}), tmp_path)
+    size = sizes["scifact"]
+    bm25, weighed, written = (guessed_seconds(experiment, part, size, Device("two cores", TWO_CORES)) for part in parts)
+    assert weighed - bm25 - START == pytest.approx(STAGES["weigh_words"].word * size.documents * size.words)
+    assert written - bm25 - START == pytest.approx(STAGES["write_queries"].word * size.documents * size.words)
 
 
 def test_the_time_of_a_system_that_has_not_run_is_guessed_from_parameters_tokens_and_the_device(

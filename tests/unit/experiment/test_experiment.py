@@ -11,6 +11,8 @@ import pytest
 import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
+from beirflow.catalogue.catalogue import archive_urls
+from beirflow.experiment.checks import check_copies
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
@@ -110,6 +112,9 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (dataset(path="p", splt="dev"), ["custom.datasets.x.splt", "'split'?"]),
         (system(), ["custom.systems.x.model", "required"]),
         (dataset(), ["custom.datasets.x.path", "required"]),
+        ({"custom": {"systems": {"x": "bm25"}}}, ["x: found 'bm25'; expected keys with values, such as {base: bm25,"]),
+        (system(approximate="y", index="hnsw", m=1, ef_construction=1, ef_search=1, stor=1), ["x.stor: found 'stor'; no such"]),
+        ({"datasets": "scifact.sample-0"}, ["datasets: found 'scifact.sample-0'; a sample of scifact has a whole number of"]),
         (system(model="m", pooling="men"), ["x.pooling: found 'men'", "lasttoken, pooler", "'mean'?"]),
         (
             system(model="m", revision="main"),
@@ -370,7 +375,7 @@ def test_data_dir_is_used_for_the_datasets_that_it_holds_and_the_others_are_down
     assert experiment.folder("scifact") == str(folder)
 
 
-def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
+def test_a_folder_or_archive_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_samples(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "my.own")
     names = ["my.own", "my.own.sample-1", "scifact"]
     experiment = load_experiment({"datasets": names, "data_dir": str(tmp_path)})
@@ -378,6 +383,11 @@ def test_a_folder_in_data_dir_is_a_dataset_by_its_name_with_its_splits_and_sampl
     assert {experiment.folder(name) for name in names[:2]} == {str(folder)}
     assert load_experiment(experiment.config).config == experiment.config  # as its jobs read it
     assert "found 'my'" in only_problem({"datasets": "my", "data_dir": str(tmp_path)})
+    archive = zip_folder(folder, tmp_path / "packed.zip")
+    assert load_experiment({"datasets": "packed", "data_dir": str(tmp_path)}).source_files("packed") == [str(archive)]
+    only_problem({"datasets": "pakced", "data_dir": str(tmp_path)}, "found 'pakced'; did you mean 'packed'?")
+    archive.rename(tmp_path / "scifact.zip")
+    assert load_experiment({"data_dir": str(tmp_path)}).source_files("scifact") == [str(tmp_path / "scifact.zip")]
     (folder / "queries.jsonl").unlink()
     only_problem({"datasets": "my.own", "data_dir": str(tmp_path)}, "data_dir: found", str(folder), "queries.jsonl")
     only_problem({"datasets": "my.onw", "data_dir": str(tmp_path)}, "found 'my.onw'; did you mean 'my.own'?")
@@ -428,7 +438,7 @@ def test_documents_of_a_dataset_are_counted_unless_they_are_stated(mine: Path, t
 def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host() -> None:
     experiment = load_experiment({"mirrors": ["http://a.example/beir/", "https://b.example"]})
     host = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
-    assert experiment.urls("nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
+    assert archive_urls(experiment.config, "nq") == ["http://a.example/beir/nq.zip", "https://b.example/nq.zip", f"{host}/nq.zip"]
     assert experiment.archive("nq") == {"md5": "d4d3d2e48787a744b6f6e691ff534307", "size": 498307926}
 
 
@@ -658,9 +668,11 @@ def test_what_nobody_may_hand_out_is_used_from_data_dir_alone(tmp_path: Path) ->
     assert experiment.corpus_settings("robust04")["expected"] == {"documents": 528155, "queries": 249, "files": {}}
     assert experiment.catalogue.reference("bm25", "robust04", "NDCG@10") is not None
     for name, reason in (("bioasq", "may not be redistributed"), ("msmarco-v2.1-segmented", "is a tar of .* not read")):
-        # No mistake of the configuration, so that it can be estimated.
-        with pytest.raises(ConfigError, match=f"{name} {reason}; .* BEIR form into the folder {name} of data_dir"):
-            load_experiment({"datasets": name}).source_files(name)
+        check_copies(experiment := load_experiment({"datasets": [name, "fiqa"]}), {"snakemake", "estimate"})
+        with pytest.raises(
+            ConfigError, match=f"datasets: found '{name}'; {name} {reason}; .* into the folder {name} of data_dir"
+        ):
+            check_copies(experiment, {"snakemake", "summary"})
     only_problem({"custom": {"datasets": {"signal1m": {"path": str(folder)}}}}, "another dataset or forum has this name")
 
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.exchange.open_run import header_of
 from beirflow.files.errors import DataError
-from beirflow.imported import run_rows
 from beirflow.imported.run_rows import concatenated, read_rows
+from beirflow.sources import source
 
 RIGHT = b"q1 Q0 d1 1 2.5 tag\nq1\tQ0\td2\t2\t-1e-3\ttag\n\nq2 0 d\xc3\xa9\xc2\xa0x 0 .5 other\n"
 ROWS = [(1, "q1", "d1", 2.5, 1), (2, "q1", "d2", float(np.float32(-1e-3)), 2), (4, "q2", "dé\xa0x", 0.5, 0)]
@@ -47,7 +47,7 @@ def test_a_trec_run_is_read_plain_and_gzipped_whatever_its_name(tmp_path: Path, 
 def test_blocks_change_nothing_and_lines_behind_the_header_of_open_runs_keep_their_numbers(
     tmp_path: Path, packed: bool, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_rows, "BLOCK_BYTES", size)
+    monkeypatch.setattr(source, "BLOCK_BYTES", size)
     assert rows_of(written(tmp_path, RIGHT)) == ROWS
     content = header_of({"tag": "x\ny", "q": "a Q0 b 1 1.0 c"}).encode() + RIGHT
     found = rows_of(written(tmp_path, gzip.compress(content) if packed else content))
@@ -93,17 +93,17 @@ def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, bad: bytes, says:
 
 
 def test_a_file_without_line_feeds_does_not_fill_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_rows, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(run_rows, "LINE_BYTES", 500)
+    monkeypatch.setattr(source, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(source, "LINE_BYTES", 500)
     path = written(tmp_path, gzip.compress(b"q1 Q0 d1 1 2.5 tag\n" + b"x" * 100_000))
-    with pytest.raises(DataError, match=r"run.trec:2: .*found one of more than 500 bytes"):
+    with pytest.raises(DataError, match=r"run.trec:2: .*expected lines of less than 500 bytes"):
         rows_of(path)
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:-12], lambda packed: packed[:20] + b"\0\xff\0" + packed[23:]])
 def test_a_gzip_that_is_cut_or_damaged_is_refused(tmp_path: Path, damage: Any) -> None:
     path = written(tmp_path, damage(gzip.compress(RIGHT * 100)))
-    with pytest.raises(DataError, match=r"cannot be unpacked|expected"):
+    with pytest.raises(DataError, match=r"the file is damaged|expected"):
         rows_of(path)
 
 

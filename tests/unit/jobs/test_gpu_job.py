@@ -109,7 +109,9 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing_is_made(tmp_path: Path) -> None:
-    code = "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 1): pass"
+    code = (
+        "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 'auto'): pass"
+    )
     (tmp_path / "empty").mkdir()
     done = run(code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES="")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -28,7 +28,7 @@ if sys.argv[2] == "together":
     print("ready", flush=True)
     sys.stdin.readline()
 gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
-gpu = device_lease.lease(gpus, int(sys.argv[1]))
+gpu = device_lease.lease(dict(zip(gpus, map(int, sys.argv[1].split(",")))))
 print(gpu.index, time.monotonic_ns(), flush=True)
 if sys.argv[2] == "child":
     print(subprocess.Popen(["sleep", "60"], close_fds=False).pid, flush=True)
@@ -45,8 +45,10 @@ class Machine:
         self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         self.jobs: list[subprocess.Popen[str]] = []
 
-    def start(self, jobs_per_gpu: int = 1, keep: str = "until told", **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-S", "-c", JOB, str(jobs_per_gpu), keep]
+    def start(self, jobs_per_gpu: int | str = 1, keep: str = "until told", **environment: str) -> subprocess.Popen[str]:
+        """Start a job; ``jobs_per_gpu`` is a number for all GPUs, or one for each."""
+        most = jobs_per_gpu if isinstance(jobs_per_gpu, str) else ",".join([str(jobs_per_gpu)] * len(UUIDS))
+        command = [sys.executable, "-S", "-c", JOB, most, keep]
         pipes: Mapping[str, int] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.jobs.append(subprocess.Popen(command, env={**self.environment, **environment}, text=True, **pipes))
         return self.jobs[-1]
@@ -115,7 +117,7 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(
     waiting = machine.start(2)
     line = waiting.stderr.readline()
     assert "waiting since" in line
-    assert "one of 4 GPUs, 2 jobs each" in line
+    assert "one of 4 GPUs, 8 jobs in all" in line
     for job in holders:
         assert f"by process {job.pid} since" in line
     assert waiting.poll() is None
@@ -128,6 +130,12 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(
     tell(holders[0])
     holders[0].wait(timeout=60)
     assert sorted(map(jobs_on, gpus)) == [1, 2, 2, 2]
+
+
+def test_gpus_of_different_size_take_different_numbers_of_jobs(machine: Machine) -> None:
+    jobs = [machine.start("1,2,1,3") for _ in range(7)]
+    assert Counter(map(gpu_of, jobs)) == {0: 1, 1: 2, 2: 1, 3: 3}
+    assert "one of 4 GPUs, 7 jobs in all" in machine.start("1,2,1,3").stderr.readline()
 
 
 @pytest.mark.parametrize("keep", ["until told", "child"])

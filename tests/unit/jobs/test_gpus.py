@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from beirflow.files.errors import DeviceError
-from beirflow.jobs.gpus import list_gpus, memory_in_use, visible_gpus
+from beirflow.jobs.gpus import jobs_that_fit, list_gpus, memory_in_use, visible_gpus
 from fake_gpus import LISTED, UUIDS, install_nvidia_smi
 
 MIG = [f"MIG-{digit * 8}-0000-0000-0000-000000000000" for digit in "ef"]
@@ -46,6 +46,18 @@ def test_instances_stand_in_place_of_the_gpu_that_is_divided(machine: Path) -> N
     assert [gpu.visible for gpu in visible_gpus(gpus, f"{MIG[1]},MIG-eee")] == [MIG[1], MIG[0]]
     assert [gpu.visible for gpu in visible_gpus(gpus, UUIDS[3])] == [MIG[0]]
     assert [gpu.visible for gpu in visible_gpus(gpus, "MIG-GPU-dd/1/0")] == ["MIG-GPU-dd/1/0"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "jobs"), [("81559 MiB", 2), ("40960 MiB", 2), ("24564 MiB", 1), ("[N/A]", 1), ("Unable to determine", 1)]
+)
+def test_two_jobs_share_a_whole_gpu_where_its_memory_is_ample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: str, jobs: int
+) -> None:
+    for name, value in install_nvidia_smi(tmp_path, DIVIDED, memory=memory).items():
+        monkeypatch.setenv(name, value)
+    # Of an instance, nvidia-smi gives the memory of the whole GPU.
+    assert [jobs_that_fit(gpu) for gpu in list_gpus()] == [jobs, jobs, jobs, 1, 1]
 
 
 VISIBLE: list[tuple[str | None, list[int]]] = [

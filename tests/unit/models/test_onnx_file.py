@@ -17,7 +17,7 @@ from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import EncoderSettings
 from onnx import TensorProto, helper
 from onnx_twin import GRAPH, export
-from zoo import save_backbone
+from tiny_bert import save_model
 
 
 def save(path: Path, tensors: Iterable[Any], inner: Iterable[Any] = (), **changes: Any) -> Path:
@@ -68,7 +68,7 @@ def renamed(path: Path, name: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return export(save_backbone("bert", tmp_path / "model"))
+    return export(save_model("bert", tmp_path / "model"))
 
 
 def system(folder: Path, **fields: Any) -> EncoderSettings:

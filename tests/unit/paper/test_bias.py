@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
@@ -40,6 +41,8 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
     assert found["ndcg_holes_relevant"] == pytest.approx(with_holes / ideal / 2)
     # r1 has no irrelevant document above it, r2 one of min(R, N) = 1; R is 3 with the one that is not found.
     assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
+    # From grade 2 on, r2 alone is relevant, and r1 and n are irrelevant and above it.
+    assert of_pooled(pq.read_table(tmp_path / "run.parquet"), QRELS.replace_schema_metadata({RELEVANT_FROM: "2"}))["bpref"] == 0
 
 
 def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[str]] = ROWS, **more: Any) -> pd.DataFrame:

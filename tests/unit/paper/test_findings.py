@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy
 from beirflow.files.csv_files import read_named_csv
-from beirflow.paper.claims import PaperTables, _printed, claims, write_claims
-from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Evidence, Scores
+from beirflow.paper.claims import _printed, claims, write_claims
+from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Conclusion, Evidence, Scores
 from beirflow.paper.facts import BM25, load_facts
-from beirflow.paper.findings import FINDINGS
+from beirflow.paper.findings import TESTS, all_findings
 from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_metrics
+from scipy import stats
 
 FACTS = load_facts()
 PRINTED = replace(
@@ -36,7 +36,13 @@ PRINTED = replace(
 )
 """What the paper prints, and what its figures and its text say without numbers in a table."""
 
-BY_NUMBER = {finding.number: finding for finding in FINDINGS}
+BY_NUMBER = {finding.number: finding for finding in all_findings(FACTS)}
+
+
+def conclusion_of(number: str, evidence: Evidence) -> Conclusion:
+    """The conclusion before anything that is missing makes it undecided."""
+    finding = BY_NUMBER[number]
+    return finding.test(evidence, finding.systems, finding.datasets)
 
 
 def changed(evidence: Evidence, values: Mapping[tuple[str, str], float]) -> Evidence:
@@ -88,7 +94,8 @@ OPPOSITES = {
     "section 5.1e": with_latency("sparta", index_gb=30),
     "section 6a": with_holes("doct5query", hole=0.2),
     "section 6b": with_holes("ance", after=0.66),
-    "figure 4": replace(PRINTED, grades={name: {1: 5, 2: 6} for name in PRINTED.grades}),
+    "figure 4a": replace(PRINTED, grades={"webis-touche2020": {1: 9, 2: 9}}),
+    "figure 4b": replace(PRINTED, grades={name: {1: 5, 2: 6} for name in PRINTED.grades}),
     "appendix D, lengths": replace(
         PRINTED, similarities={**PRINTED.similarities, "nq": {"difference": 0, "cosine_words": 9, "dot_words": 9}}
     ),
@@ -110,12 +117,12 @@ OF_NO_SCORES = ("section 3", "section 5", "section 6", "figure", "appendix")
 @pytest.mark.parametrize("number", list(BY_NUMBER))
 def test_without_systems_or_datasets_nothing_is_said(number: str) -> None:
     nothing = Evidence(Scores({(BM25, "nq"): 0.3, (BM25, "msmarco"): 0.2}, in_domain=["msmarco"]), FACTS)
-    found = BY_NUMBER[number].test(nothing)
+    found = BY_NUMBER[number].judge(nothing)
     assert found.verdict in (FEW_SYSTEMS, FEW_DATASETS)
     assert (found.numbers, found.sentence[-1]) == ({}, ".")
     if number == "6b" or number.startswith(OF_NO_SCORES):
         return
-    found = BY_NUMBER[number].test(only(PRINTED, datasets=["nq" if number in ("1a", "1b", "3b", "6a", "7") else "msmarco"]))
+    found = BY_NUMBER[number].judge(only(PRINTED, datasets=["nq" if number in ("1a", "1b", "3b", "6a", "7") else "msmarco"]))
     assert found.verdict == FEW_DATASETS
     assert "no scores" in found.sentence
     # One dataset decides nothing that is about many.
@@ -125,14 +132,14 @@ def test_without_systems_or_datasets_nothing_is_said(number: str) -> None:
 
 
 def test_the_numbers_are_those_that_the_paper_prints() -> None:
-    assert BY_NUMBER["4a"].test(PRINTED).sentence == "Of 18 datasets, above BM25: BM25+CE on 16."
-    assert BY_NUMBER["4b"].test(PRINTED).numbers == {"colbert above": 9, "datasets": 18}
-    assert BY_NUMBER["5"].test(PRINTED).numbers == {"above ance": 14, "above dpr": 17, "datasets": 18}
-    points = BY_NUMBER["6a"].test(PRINTED).numbers
+    assert BY_NUMBER["4a"].judge(PRINTED).sentence == "Of 18 datasets, above BM25: BM25+CE on 16."
+    assert BY_NUMBER["4b"].judge(PRINTED).numbers == {"colbert above": 9, "datasets": 18}
+    assert BY_NUMBER["5"].judge(PRINTED).numbers == {"above ance": 14, "above dpr": 17, "datasets": 18}
+    points = BY_NUMBER["6a"].judge(PRINTED).numbers
     assert points["trec-covid"] == pytest.approx(17.3)
     assert points["webis-touche2020"] == pytest.approx(7.8)
     # Numbers that do not follow from the table of the paper are said.
-    said = {number: each.disagreement(each.test(PRINTED).numbers, "its table gives") for number, each in BY_NUMBER.items()}
+    said = {number: each.disagreement(each.judge(PRINTED).numbers, "its table gives") for number, each in BY_NUMBER.items()}
     assert {number: sentence for number, sentence in said.items() if sentence} == {
         "2b": " The paper says 11 (doct5query above), but its table gives 12.",
         "section 5.1b": " The paper says 30 (most, times), but its table gives 32.1.",
@@ -142,24 +149,24 @@ def test_the_numbers_are_those_that_the_paper_prints() -> None:
 
 
 def test_a_lead_of_7_points_is_lost_if_the_interval_over_other_datasets_excludes_it() -> None:
-    assert BY_NUMBER["1a"].test(PRINTED).numbers == {"lost": 7, "kept": 0, "systems": 8}
+    assert BY_NUMBER["1a"].judge(PRINTED).numbers == {"lost": 7, "kept": 0, "systems": 8}
     ahead = only(PRINTED, systems=[BM25, "bm25+ce", "ance"])
     values = PRINTED.scores.values
     points = np.array([100 * (values["bm25+ce", name] - values[BM25, name]) for name in FACTS.zero_shot])
-    assert points.mean() + scipy.stats.t.ppf(0.975, 17) * points.std(ddof=1) / 18**0.5 > 6.5  # not excluded
-    assert (BY_NUMBER["1a"].test(ahead).verdict, BY_NUMBER["1a"].test(ahead).numbers["lost"]) == (UNDECIDED, 1)
+    assert points.mean() + stats.t.ppf(0.975, 17) * points.std(ddof=1) / 18**0.5 > 6.5  # not excluded
+    assert (BY_NUMBER["1a"].judge(ahead).verdict, BY_NUMBER["1a"].judge(ahead).numbers["lost"]) == (UNDECIDED, 1)
 
 
 def test_a_count_is_over_what_the_systems_share() -> None:
     part = only(PRINTED, datasets=["msmarco", "nq", "scifact"])
-    assert BY_NUMBER["2a"].test(part).datasets == ["nq", "scifact"]
-    found = BY_NUMBER["2a"].test(only(part, systems=[BM25, "deepct"]))
+    assert BY_NUMBER["2a"].judge(part).datasets == ["nq", "scifact"]
+    found = conclusion_of("2a", only(part, systems=[BM25, "deepct"]))
     assert (found.verdict, found.numbers["deepct above"]) == (HOLDS, 0)
     assert found.sentence.endswith("SPARTA is not here.")
     # Lengths on other datasets count where those of the paper are not here.
     words = {name: {"tas-b": low, "ance": high} for name, low, high in (("a", 5.0, 9.0), ("b", 5.0, 4.0), ("c", 1.0, 4.0))}
     words["d"] = {"ance": 1.0}
-    found = BY_NUMBER["6b"].test(replace(PRINTED, median_words=words))
+    found = conclusion_of("6b", replace(PRINTED, median_words=words))
     assert (found.verdict, found.datasets) == (HOLDS, ["a", "b", "c"])
 
 
@@ -176,6 +183,28 @@ def test_a_system_that_the_finding_names_is_missing() -> None:
     judged = BY_NUMBER["2a"].judge(only(PRINTED, systems=[BM25, "deepct"]))
     assert (judged.verdict, judged.coverage) == (UNDECIDED, "18 of 18")
     assert judged.sentence.endswith("For a verdict, SPARTA is missing.")
+
+
+def test_means_have_the_interval_of_their_difference_to_the_next_one() -> None:
+    sentence = BY_NUMBER["5"].judge(PRINTED).sentence
+    points = [100 * (PRINTED.scores.values["tas-b", name] - PRINTED.scores.values["genq", name]) for name in FACTS.zero_shot]
+    low, high = stats.t.interval(0.95, 17, np.mean(points), stats.sem(points))
+    assert low < 0 < high  # the paper's sentence holds, and 18 datasets do not tell these two apart
+    assert f" points to GenQ, 95 % interval {low:+.1f} to {high:+.1f})." in sentence
+    assert (
+        "is that of DPR, 0.237 (-7.0 points to DeepCT, 95 % interval -15.6 to +1.6)." in BY_NUMBER["3c"].judge(PRINTED).sentence
+    )
+    assert BY_NUMBER["1c"].judge(PRINTED).numbers == {"below": 6, "surely below": 3, "others": 9}
+
+
+def test_without_a_lead_of_7_points_in_domain_none_can_be_lost() -> None:
+    alike = changed(PRINTED, {(system, "msmarco"): 0.25 for system in FACTS.systems})
+    judged = BY_NUMBER["1a"].judge(alike)
+    assert (judged.verdict, judged.sentence) == (FEW_SYSTEMS, "No system that is here leads BM25 by 7 points on MS MARCO.")
+
+
+def test_every_finding_of_the_catalogue_has_a_test() -> None:
+    assert list(TESTS) == list(FACTS.findings)
 
 
 def test_points_below_those_of_the_text_do_not_hold() -> None:
@@ -218,10 +247,10 @@ def test_systems_are_seen_under_the_names_that_they_stand_for() -> None:
 
 def test_every_finding_has_a_verdict_here_and_on_the_printed_values() -> None:
     table = claims(_printed(FACTS), FACTS)
-    assert list(table["finding"]) == [finding.number for finding in FINDINGS for _ in range(2)]
+    assert list(table["finding"]) == [number for number in BY_NUMBER for _ in range(2)]
     verdicts = table.pivot_table(index="finding", columns="source", values="verdict", aggfunc="first")
     assert (verdicts["here"] == verdicts["printed"]).all()
-    without_table = ["section 3.1", "figure 4", "appendix D", "appendix D, lengths", "appendix D, scores"]
+    without_table = ["section 3.1", "figure 4a", "figure 4b", "appendix D", "appendix D, lengths", "appendix D, scores"]
     assert (verdicts["printed"].drop(without_table) == HOLDS).all()
     assert set(verdicts["printed"][without_table]) == {FEW_DATASETS, FEW_SYSTEMS}
     assert table["decided_by"].str.len().min() > 0
@@ -279,7 +308,7 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
             {"dataset_a": "nq", "dataset_b": "hotpotqa", "similarity": 0.5},
             {"dataset_a": "nq", "dataset_b": "scifact", "similarity": 0.25},
         ],
-        "medians": [
+        "lengths-medians": [
             *(
                 {"dataset": "x", "of": name, "median": each}
                 for name, each in (("tas-b", 5), ("ance", 50), ("mine", 1), ("relevant", 7))
@@ -290,20 +319,16 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
             {"dataset": "x", "cosine": "a", "dot": "b", "difference": 0.1, "cosine_words": 5, "dot_words": 9},
             {"dataset": "x", "cosine": "c", "dot": "d", "difference": 0.2, "cosine_words": 7, "dot_words": 3},
         ],
-        "statistics": [{"dataset": "trec-covid", "without_text": 42_100, "documents": 171_332}, {"dataset": "x", "documents": 3}],
+        "table-1": [{"dataset": "trec-covid", "without_text": 42_100, "documents": 171_332}, {"dataset": "x", "documents": 3}],
     }
     for name, rows in tables.items():
         pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    paths = {f"{name}_path": str(tmp_path / f"{name}.csv") for name in tables if name != "significance"}
     claims_path = str(tmp_path / "claims.csv")
     write_claims(
-        means_paths=means,
-        comparison_path=str(tmp_path / "significance.csv"),
-        tables=PaperTables(**paths),
-        claims_path=claims_path,
+        means_paths=means, comparison_path=str(tmp_path / "significance.csv"), folder=str(tmp_path), claims_path=claims_path
     )
     here = read_named_csv(claims_path).query("source == 'here'").set_index("finding")
-    assert here.loc["1c", "sentence"].startswith("In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B. For a verdict,")
+    assert here.loc["1c", "sentence"].startswith("In the mean of 1 dataset, BM25 is above 1 of 2 others: TAS-B; of 0, the 95 %")
     assert (here.loc["1c", "verdict"], here.loc["1c", "coverage"]) == (UNDECIDED, "0 of 18")
     assert "significant for ANCE on 1 above and 0 below and TAS-B on 0 above and 0 below" in here.loc["3a", "sentence"]
     assert (here.loc["6b", "verdict"], here.loc["6b", "datasets"]) == (UNDECIDED, "x")
@@ -315,6 +340,6 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
     assert here.loc["section 6a", "sentence"].startswith("Hole@10 on TREC-COVID, in percent: BM25 25 and ANCE 50.")
     assert here.loc["section 6b", "sentence"] == "There are no scores with further judgements of docT5query."
     assert here.loc["section 3.1", "numbers"] == "across = 0.25; within = 0.5; most across = 0.25"
-    assert here.loc["figure 4", "sentence"].startswith("Median words by rising grade: 11, 12 on NFCorpus.")
+    assert here.loc["figure 4b", "sentence"].startswith("Median words by rising grade: 11, 12 on NFCorpus.")
     assert here.loc["appendix D", "verdict"] == HOLDS
     assert here.loc["2a", "sentence"] == "DeepCT and SPARTA are not here."

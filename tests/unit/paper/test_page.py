@@ -48,7 +48,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
         "bias": pd.DataFrame(
             [{"dataset": "scifact", "system": "bm25", "pooled": True, "hole": 0.25}], columns=list(BIAS_COLUMNS)
         ),
-        "similarities": pd.DataFrame([("own", "bm25", "tas-b", 0.1, 0.2, 0.1, 1, 1)], columns=list(SIMILARITIES)),
+        "similarities": pd.DataFrame([("own", "bm25", "tas-b", 0.1, 0.2, 0.1, None, 1, 1)], columns=list(SIMILARITIES)),
         "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
     }
     for name, table in tables.items():
@@ -82,7 +82,7 @@ def test_the_page_says_what_is_missing_and_what_may_not_be_compared(tmp_path: Pa
         "980 further judgements",
         "Table 3, latency and index size: its values are as quoted elsewhere",
         "2 threads of a processor",
-        "<li>Printed values: table 1, a row a dataset; from one transcription; page not known.</li>",
+        "<li>Printed values: table 1, a row a dataset; from one transcription.</li>",
         "The paper says 11 (doct5query above), but its table gives 12.",
         "over scifact, webis-touche2020, own",
         "Printed scores of ColBERT: ColBERT ranked only the candidates that an approximate index found",

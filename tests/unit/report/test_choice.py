@@ -195,6 +195,9 @@ def test_a_cheap_system_that_may_lose_much_is_no_choice() -> None:
     _, (head, text) = answers(few, "NDCG@10", {})
     assert head == "Undecided, perhaps near"
     assert "too few queries to exclude a loss of 0.1200, so add queries or datasets" in text
+    _, (head, text) = answers(CHOICES.assign(difference_low=np.nan), "NDCG@10", {})  # as of a single query
+    assert head == "Undecided, perhaps near"
+    assert "too few queries to exclude a loss, so add" in text
 
 
 def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None:

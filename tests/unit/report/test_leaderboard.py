@@ -85,7 +85,7 @@ def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None
     sources = Sources()
     boards.published_table(summary.assign(**{"difference_NDCG@10": 0.001, "source_NDCG@10": "pyserini"}), "NDCG@10", sources)
     (note,) = sources.lines()
-    assert "version: commit 0a0be296, version 2.3.0; date not known; values: 2cr/beir.yaml, condition bm25-flat" in note
+    assert "version: commit 0a0be296 of 2026-08-07, version 2.3.0; values: 2cr/beir.yaml, condition bm25-flat" in note
     assert "Anserini keeps Lucene's order of tied documents" in note
 
 
@@ -151,6 +151,9 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
     assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "First", "Alike"]
     assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
     assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
+    shared = boards.ranks_table(uncertainty.assign(rank_low=2.5, rank_high=2.5, low=float("nan")), "NDCG@10")
+    assert shared
+    assert [cell.text for cell in shared.rows[0][2:4]] == ["not known", "2.5"]  # equal systems have no rank of their own
     alone = boards.ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
     assert alone
     assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]

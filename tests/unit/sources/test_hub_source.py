@@ -15,6 +15,7 @@ from beirflow.datasets.prepare import Preparation, prepare_corpus
 from beirflow.files.errors import DataError, DownloadError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import hub_source as module
+from beirflow.sources import source
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
@@ -192,7 +193,7 @@ def test_files_of_another_form_are_refused(hub: Hub, tmp_path: Path, name: str, 
 
 
 def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BOMB_BYTES", 1 << 16)
+    monkeypatch.setattr(source, "BOMB_BYTES", 1 << 16)
     line = b'{"_id": "a", "text": "' + b"a" * (1 << 20) + b'"}\n'
     record = fetch_changed(hub, tmp_path, "corpus.jsonl.gz", gzip.compress(line))
     with pytest.raises(DataError, match="do not trust it"):

@@ -15,10 +15,10 @@ from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 from safetensors.torch import load_file
-from tiny_bert import WORDS, save_tiny_bert
+from tiny_bert import SIZES, WORDS, save_tiny_bert
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
-from zoo import SIZES, change_json
+from zoo import change_json
 
 TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
 TOLERANCE = 1e-5

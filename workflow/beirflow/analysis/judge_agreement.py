@@ -17,6 +17,7 @@ from scipy.stats import kendalltau
 
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.evaluation.measures import measure
+from beirflow.evaluation.sample_agreement import FEWEST_SYSTEMS
 
 UNDER = {
     "people_on_sample": "People, on the sample",
@@ -39,7 +40,7 @@ class Agreement:
     kappa: float | None  # Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade
     relevance_kappa: float | None  # the same of relevance
     scores: dict[str, dict[str, float]]  # by system, its mean under each set of judgements
-    tau: dict[str, float | None]  # by key of :data:`COMPARED`, Kendall's tau-b; None for fewer than two systems, or if all tie
+    tau: dict[str, float | None]  # by key of :data:`COMPARED`, Kendall's tau-b; None for fewer than three systems, or if all tie
 
 
 def agreement(
@@ -96,7 +97,8 @@ def kappa(confusion: np.ndarray) -> float | None:
 def _qrels(lines: Sequence[Mapping[str, Any]], key: str, schema: pa.Schema) -> pa.Table:
     """Return judgements from the grades under a key of some lines."""
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": key}
-    return pa.table({name: pa.array([line[of] for line in lines], schema.field(name).type) for name, of in columns.items()})
+    table = pa.table({name: pa.array([line[of] for line in lines], schema.field(name).type) for name, of in columns.items()})
+    return table.replace_schema_metadata(schema.metadata)  # from which grade a document is relevant
 
 
 def _mean(run: pa.Table, qrels: pa.Table, measured: str) -> float:
@@ -104,5 +106,5 @@ def _mean(run: pa.Table, qrels: pa.Table, measured: str) -> float:
 
 
 def _tau(scores: np.ndarray) -> float | None:
-    statistic = kendalltau(scores[:, 0], scores[:, 1]).statistic if len(scores) > 1 else np.nan
+    statistic = kendalltau(scores[:, 0], scores[:, 1]).statistic if len(scores) >= FEWEST_SYSTEMS else np.nan
     return None if np.isnan(statistic) else float(statistic)

@@ -31,7 +31,6 @@ from beirflow.audit.facts.provenance import check_provenance
 from beirflow.audit.facts.published import check_published
 from beirflow.audit.facts.recorded import check_recorded
 from beirflow.audit.facts.sources import check_sources
-from beirflow.audit.facts.tuned import check_tuned
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
@@ -157,7 +156,6 @@ def _plan(
         ("facts", partial(check_configured, chain, experiment)),
         ("facts", partial(check_recorded, chain)),
         ("facts", partial(check_made_from, chain)),
-        ("facts", partial(check_tuned, chain)),
         ("facts", partial(check_corpora, chain, experiment, corpora)),
         ("sources", partial(check_sources, chain, experiment, corpora)),
         ("sources", partial(check_expansions, chain, experiment, corpora)),

@@ -10,6 +10,7 @@ from typing import Any
 
 from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
+from beirflow.files.addresses import address_below
 
 KINDS = ("task", "domain", "language")  # by which datasets can be chosen
 
@@ -139,6 +140,11 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         mteb=mteb_tasks(datasets["datasets"]),
         newer=newer,
     )
+
+
+def archive_urls(config: Mapping[str, Any], archive: str) -> list[str]:
+    """Return the addresses of an official archive in the order in which they are tried: the mirrors, then the official host."""
+    return [address_below(base, f"{archive}.zip") for base in (*config["mirrors"], load_catalogue().host)]
 
 
 def mteb_tasks(datasets: Mapping[str, Mapping[str, Any]]) -> dict[str, MtebTask]:

@@ -10,6 +10,7 @@ from typing import Any
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems
 from beirflow.files.layout import NAME
+from beirflow.sources.archives import is_archive
 from beirflow.sources.forms import Form, HubForm, LabelledForm, SamplesForm
 
 FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: LabelledForm, SamplesForm.kind: SamplesForm}
@@ -23,7 +24,7 @@ NO_FIELDS = ("kind", "labels", LISTS)  # keys of a form besides names of fields
 
 
 def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, Any]:
-    """Return an entry of ``custom.datasets`` for each folder of ``data_dir`` that is named and not known.
+    """Return an entry of ``custom.datasets`` for each folder or archive of ``data_dir`` that is named and not known.
 
     A name may be followed by a split and by samples, as in ``mine.dev.sample-50``.
     """
@@ -33,17 +34,24 @@ def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, An
     parts = [name.split(".") for name in listed if isinstance(name, str) and re.fullmatch(NAME, name)]
     entries = {}
     for name in (".".join(part[:length]) for part in parts for length in range(1, len(part) + 1)):
-        folder = Path(data_dir).expanduser() / name
         with suppress(OSError, RuntimeError):  # said of data_dir
-            if name not in known and folder.is_dir():
-                entries[name] = {"path": str(folder)}
+            if name not in known and (place := place_in(data_dir, name)):
+                entries[name] = {"path": place}
     return entries
 
 
+def place_in(data_dir: str, name: str) -> str | None:
+    """Return the folder of a dataset in ``data_dir``, or else its archive; None without either."""
+    folder = Path(data_dir).expanduser() / name
+    archive = folder.with_name(f"{name}.zip")
+    return str(folder) if folder.is_dir() else str(archive) if archive.is_file() else None
+
+
 def names_in(data_dir: str | None) -> list[str]:
-    """Return the names of the folders in ``data_dir``."""
+    """Return the names of the folders and archives in ``data_dir``."""
     with suppress(OSError, RuntimeError):  # said of data_dir
-        return sorted(path.name for path in Path(data_dir).expanduser().iterdir() if path.is_dir()) if data_dir else []
+        inside = sorted(Path(data_dir).expanduser().iterdir()) if data_dir else []
+        return [path.stem if is_archive(path) else path.name for path in inside if is_archive(path) or path.is_dir()]
     return []
 
 

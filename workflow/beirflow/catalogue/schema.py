@@ -26,7 +26,11 @@ LAST_NUMBER = re.compile(r"\.\d+$")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
+FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C where PyYAML has it: every job of a cluster reads all files of the catalogue."""
+
 MISSING = object()  # in place of the value of a key that is not there
+NO_SUCH_KEY = "no such key here"  # which says all of a key
 MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
 
 KINDS = {
@@ -85,7 +89,8 @@ class Problems:
         start = f"{LAST_NUMBER.sub('', key)}: {start}"
         line = start + without_credentials(allowed)
         # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.
-        if line not in self.lines and not (origin and any(each.startswith(start) for each in self.lines)):
+        said = start if origin else f"{start}{NO_SUCH_KEY}"
+        if not any(each.startswith((line, said)) for each in self.lines):
             self.lines.append(line)
             self.keys.append(key)
 
@@ -188,7 +193,7 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         for unknown in (key for key in error.instance if key not in known):  # type: ignore[union-attr]
-            allowed = f"no such key here, {choices(unknown, known)}{_of_others(unknown, known)}"
+            allowed = f"{NO_SUCH_KEY}, {choices(unknown, known)}{_of_others(unknown, known)}"
             yield f"{path}.{unknown}".lstrip("."), unknown, allowed
     elif error.validator == "required":
         for missing in (key for key in schema["required"] if key not in error.instance):  # type: ignore[operator]
@@ -224,8 +229,8 @@ def _expected(error: ValidationError, schema: Any) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a file that the project ships, with the parser in C where PyYAML has it: every job of a cluster reads them all."""
-    return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    """Read a file that the project ships."""
+    return yaml.load(path.read_bytes(), Loader=FAST_LOADER)  # noqa: S506 - both are safe
 
 
 def read_catalogue(path: Path, schema: str) -> Any:

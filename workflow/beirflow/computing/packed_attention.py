@@ -3,7 +3,7 @@
 The model's code stays that of transformers, which looks its attention up by name and hands on the keywords that it does not know.
 """
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 NAME = "beirflow_packed"
 
-MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
-"""Models that are known to work packed, as encoders: the attention of a decoder is causal, which this one is not."""
+MODEL_TYPES = (
+    *("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "modernbert", "nomic_bert", "eurobert"),
+    *("llama", "mistral", "qwen2", "qwen3", "gemma3_text"),
+)
+"""Models that are known to work packed: each token sees all of its text, those before it, or a window."""
 
 
 def can_pack(model: "PreTrainedModel", device: torch.device, dtype: torch.dtype) -> bool:
     """Test whether texts may be packed: torch's kernel requires NVIDIA's Ampere, half precision, and certain head sizes."""
     if device.type != "cuda" or torch.version.hip is not None or dtype == torch.float32:
         return False
-    if getattr(getattr(model, "config", None), "model_type", None) not in MODEL_TYPES or getattr(
-        model.config, "is_decoder", False
-    ):
+    config = getattr(model, "config", None)
+    if getattr(config, "model_type", None) not in MODEL_TYPES:
         return False
-    head_dim = model.config.hidden_size // model.config.num_attention_heads
+    head_dim = getattr(config, "head_dim", None) or model.config.hidden_size // model.config.num_attention_heads
     return head_dim % 8 == 0 and head_dim <= 256 and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
@@ -75,35 +77,50 @@ def packed_attention(
     *,
     bounds: torch.Tensor,
     lengths: list[int],
-    **_: Any,
+    **named: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attend each text to itself, in the form that transformers calls.
 
-    Query, key and value have the shape (1, heads, tokens, head dim), the result (1, tokens, heads, head dim). ``bounds`` are the
-    starts of n texts and the end of the last, int32 of shape (n + 1,), and ``lengths`` their tokens. ``scaling`` is the factor of
-    the products; None for the inverse root of the head dim.
+    Query, key and value have the shape (1, heads, tokens, head dim), of which keys and values may have fewer heads; the result
+    (1, tokens, heads, head dim). ``bounds`` are the starts of n texts and the end of the last, int32 of shape (n + 1,), and
+    ``lengths`` their tokens. ``scaling`` is the factor of the products; None for the inverse root of the head dim.
+    ``sliding_window`` may be named: the tokens that each sees before it, itself included, and behind it if it sees those at all.
     """
     query, key, value = (states[0].transpose(0, 1) for states in (query, key, value))
     # The kernel scales by the root of the head dim itself, so only what differs from that is left to do.
     natural = query.shape[-1] ** -0.5
     if scaling not in (None, natural):
         query = query * (scaling / natural)
-    attend = _attend_on_cuda if query.is_cuda else _attend_in_turn
-    return attend(query, key, value, bounds, lengths)[None], None
+    seen = Seen(bool(getattr(module, "is_causal", False)), named.get("sliding_window"))
+    attended = (
+        _attend_on_cuda(query, key, value, bounds, max(lengths), seen)
+        if query.is_cuda
+        else _attend_in_turn(query, key, value, lengths, seen)
+    )
+    return attended[None], None
+
+
+class Seen(NamedTuple):
+    """The tokens of its text that a token sees."""
+
+    causal: bool  # none behind it
+    window: int | None  # so many before it, itself included, and behind it; None for all
 
 
 def _attend_on_cuda(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, longest: int, seen: Seen
 ) -> torch.Tensor:
     """Call the kernel of torch.nn.attention.varlen directly: its module would first import torch's compiler, for seconds.
 
     One split, so that the result for a text does not depend on the longest of its batch; torch 2.11 has no such argument. The
     products around it may: cuBLAS picks kernels by the number of tokens.
     """
-    longest, kernel = max(lengths), torch.ops.aten._flash_attention_forward
-    dropout, is_causal, return_debug_mask = 0.0, False, False
-    splits = {"num_splits": 1} if has_argument(kernel.default, "num_splits") else {}
-    attended, *_ = kernel(query, key, value, bounds, bounds, longest, longest, dropout, is_causal, return_debug_mask, **splits)
+    kernel = torch.ops.aten._flash_attention_forward
+    dropout, return_debug_mask = 0.0, False
+    named = {"num_splits": 1} if has_argument(kernel.default, "num_splits") else {}
+    if seen.window is not None:
+        named |= {"window_size_left": seen.window - 1, "window_size_right": 0 if seen.causal else seen.window - 1}
+    attended, *_ = kernel(query, key, value, bounds, bounds, longest, longest, dropout, seen.causal, return_debug_mask, **named)
     return cast(torch.Tensor, attended)
 
 
@@ -112,10 +129,14 @@ def has_argument(operator: Any, name: str) -> bool:
     return any(argument.name == name for argument in operator._schema.arguments)
 
 
-def _attend_in_turn(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, lengths: list[int]
-) -> torch.Tensor:
+def _attend_in_turn(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: list[int], seen: Seen) -> torch.Tensor:
     """Attend text by text where there is no such kernel: slow, for tests of the packing."""
     parts = zip(*(torch.split(states.transpose(0, 1), lengths, dim=1) for states in (query, key, value)), strict=True)
-    texts = [torch.nn.functional.scaled_dot_product_attention(*text) for text in parts]
+    texts = []
+    for one, other, third in parts:
+        places = torch.arange(one.shape[1])
+        distance = places[:, None] - places  # from a token to one that it may see, which stands before it
+        mask = distance.abs() < (len(places) if seen.window is None else seen.window)
+        mask &= distance >= 0 if seen.causal else True
+        texts.append(torch.nn.functional.scaled_dot_product_attention(one, other, third, attn_mask=mask, enable_gqa=True))
     return torch.cat(texts, dim=1).transpose(0, 1)

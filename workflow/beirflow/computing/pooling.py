@@ -84,6 +84,8 @@ def pool_packed(
         return torch.segment_reduce(hidden.float(), "mean", offsets=bounds.long(), axis=0)
     if list(modes) == ["cls"] and not prompt:
         return hidden[bounds[:-1].long()].float()
+    if list(modes) == ["lasttoken"]:
+        return hidden[bounds[1:].long() - 1].float()
     if list(modes) == ["pooler"] and pooler is not None:
         return pooler(hidden[bounds[:-1].long()][:, None]).float()
     texts = torch.split(hidden, bounds.diff().tolist())

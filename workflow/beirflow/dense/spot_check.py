@@ -6,7 +6,7 @@ vectors, in float64 and with nothing of ``search.py``.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -34,8 +34,6 @@ Wider than what was measured, because devices and larger models differ more: all
 most 8e-7 in float32, 7e-4 in float16, 5e-3 in bfloat16; against the vectors in float32, 2e-3 and 1.2e-2. paraphrase-MiniLM-L3-v2,
 quantised to int8 with scales that depend on the batch: at most 1.1e-1."""
 
-LEAST_DRIFT = {"float32": 2e-6}
-"""Mean change of the scores of relevant pairs below which there is no drift, over the lengths of both; else 1e-5."""
 
 ROUNDING = 4 * 2.0**-24  # largest difference of two scores in float32, over the product of the lengths of the two vectors
 
@@ -60,6 +58,7 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
     made = "encoded", "vectors"
     of_queries, of_chunk = QUERY_VECTORS, CHUNK_VECTORS
     tolerance = TOLERANCE
+    least_drift: ClassVar = {**dict.fromkeys(TOLERANCE, 1e-5), "float32": 2e-6}  # over the lengths of both vectors
     most_others = 2000  # a product of two vectors costs little
 
     @property
@@ -71,11 +70,6 @@ class VectorCheck(RepresentationCheck[np.ndarray]):
     def precision(self) -> str:
         """Precision in which the texts were encoded."""
         return self.subject.precision(TOLERANCE, own=self.settings.has_own_precision)
-
-    @property
-    def least_drift(self) -> float:
-        """Mean change of the scores of relevant pairs below which there is no drift."""
-        return LEAST_DRIFT.get(self.precision, 1e-5)
 
     @property
     def separator(self) -> str | None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import compute_exactly, made_with
+from beirflow.computing.model_limits import UNLIMITED
 from beirflow.computing.packed_attention import can_pack, pack, positions
 from beirflow.computing.pooling import pool, pool_packed
 from beirflow.encoders.backbone import Backbone
@@ -112,17 +114,27 @@ class Tower:
 
         A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
         """
-        ids = self._probe()[: self.backbone.max_length]
+        # Longer than a window of attention, where the model has one.
+        window = getattr(self.model.config, "sliding_window", None) or 0
+        longest = min(self.backbone.max_length or UNLIMITED, PROBE_TOKENS + window)
+        ids = list(islice(cycle(self._probe()), longest))
         # Two lengths, so that a text that attends beyond its end changes the other.
         texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
         padded = self._compute_padded(texts, rows, 0)
         before = pack(self.model)
-        packed = self._compute_packed(texts, rows, 0)
-        difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
-        if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
-            return True
+        try:
+            packed = self._compute_packed(texts, rows, 0)
+        except (torch.AcceleratorError, torch.OutOfMemoryError):
+            raise
+        except (RuntimeError, TypeError, ValueError) as error:  # of the kernel, which versions of torch call differently
+            problem = f"texts cannot be packed ({str(error).strip().partition(chr(10))[0]})"
+        else:
+            difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
+            if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
+                return True
+            problem = f"packed texts have other vectors than padded ones, by a share of {difference:.2g}"
         self.model.set_attn_implementation(before)
-        logger.warning("packed texts have other vectors than padded ones, by a share of %.2g; texts are padded", difference)
+        logger.warning("%s; texts are padded", problem)
         return False
 
     def made(self) -> dict[str, str]:

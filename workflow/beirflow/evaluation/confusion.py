@@ -59,7 +59,7 @@ def confusion(run: pa.Table, qrels: pa.Table, documents: int, cutoffs: Sequence[
     ranking = make_ranking(run, qrels, max(cutoffs))
     rows = {}
     for k in cutoffs:
-        hits = (ranking.grades[:, :k] > 0).sum(axis=1)
+        hits = (ranking.grades[:, :k] >= ranking.relevant_from).sum(axis=1)
         false_positives = ranking.retrieved[:, :k].sum(axis=1) - hits
         missed = ranking.relevant - hits
         others = documents - hits - false_positives - missed

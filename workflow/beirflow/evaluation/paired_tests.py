@@ -82,17 +82,21 @@ def detectable_difference(
     """Return the least true difference that the paired t-test finds with some power, if differences spread as these.
 
     It is the standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number if
-    a stratum, the differences of a forum or of the one corpus, has a single query. Weights are as in :func:`confidence_interval`.
+    a stratum, the differences of a forum or of the one corpus, has a single query, and where no difference is another than the
+    others, which says nothing of their spread. Weights are as in :func:`confidence_interval`.
     """
     _, error, freedom = _estimate(strata, weights)
-    return error * float(stdtrit(freedom, (1 + level) / 2) + stdtrit(freedom, power)) if error else error
+    return error * float(stdtrit(freedom, (1 + level) / 2) + stdtrit(freedom, power)) if error > 0 else np.nan
 
 
 def paired_t_test(strata: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> float:
-    """Return the two-sided p of the t-test that belongs to :func:`confidence_interval`; 1 where nothing differs or is known."""
+    """Return the two-sided p of the t-test that belongs to :func:`confidence_interval`; 1 where nothing differs or is known.
+
+    Where all queries differ alike, it is the probability that random signs are all the same.
+    """
     middle, error, freedom = _estimate(strata, weights)
     if not error > 0:
-        return 0.0 if error == 0 and abs(middle) > ROUNDING else 1.0
+        return 2.0 ** (1 - sum(map(len, strata))) if error == 0 and abs(middle) > ROUNDING else 1.0
     return float(2 * stdtr(freedom, -abs(middle) / error))
 
 
@@ -154,8 +158,15 @@ def holm(p: np.ndarray) -> np.ndarray:
     return corrected
 
 
+def corrected(comparison: pd.DataFrame) -> pd.Series:
+    """Return ``p`` of rows of ``significance.csv`` after Holm's correction, by measure, for all datasets and for each mean."""
+    family = comparison["dataset"].where(comparison["dataset"].str.contains("mean of "), "")
+    by_family = comparison.groupby([comparison["measure"], family])["p"]
+    return by_family.transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
+
+
 def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFrame:
     """Select the rows of ``significance.csv`` with a baseline on a measure; ``p_holm`` corrects for these alone."""
     with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
     table = comparison[(comparison["measure"] == measure) & with_baseline]
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+    return table.assign(p_holm=corrected(table))

@@ -7,8 +7,8 @@ of its 95 % interval, and ``verdict``. A value that is not defined is empty; wit
 else.
 
 The interval has the draws of ``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`): queries are drawn again, those of the
-sample and of the full dataset apart, systems are not: it is about new queries for these systems. Bounds are percentiles of the
-draws in which tau is defined. Draws add noise to both orders, so tau may be near the upper bound or above it.
+sample and of the full dataset apart, systems are not: it is about new queries for these systems. Bounds are percentiles, as
+there, of the draws in which tau is defined. Draws add noise to both orders, so tau may be near the upper bound or above it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.evaluation.uncertainty import BOUNDS, DECIMALS, EQUAL, Values, resampled_means
+from beirflow.evaluation.uncertainty import DECIMALS, EQUAL, FEWEST, Values, resampled_means, tail
 
 COLUMNS = ("dataset", "measure", "systems", "tau", "low", "high", "verdict")
 SAMPLE = "nanobeir."  # before the name of a dataset of BEIR
@@ -38,7 +38,10 @@ def agreement_table(values: Mapping[str, Values], rows: Mapping[str, Sequence[st
             continue
         pairs = [[_means(of, systems, rows[row]) for row in (SAMPLE + name, name)] for name in names]
         pairs += [list(np.mean(pairs, axis=0))] if len(names) > 1 else []
-        table += [{"dataset": label, **known, **_agreement(*pair)} for label, pair in zip(labels, pairs, strict=True)]
+        sizes = [[len(of[systems[0], corpus]) for row in (SAMPLE + name, name) for corpus in rows[row]] for name in names]
+        sizes += [[size for each in sizes for size in each]] if len(names) > 1 else []
+        for label, (sample, full), of_each in zip(labels, pairs, sizes, strict=True):
+            table.append({"dataset": label, **known, **_agreement(sample, full, tail(of_each))})
     return pd.DataFrame(table, columns=list(COLUMNS))
 
 
@@ -52,12 +55,14 @@ def _means(values: Values, systems: Sequence[str], corpora: Sequence[str]) -> np
     return mean
 
 
-def _agreement(sample: np.ndarray, full: np.ndarray) -> dict[str, float | str]:
-    """Return tau, its bounds and the verdict, from means as :func:`_means` has them."""
+def _agreement(sample: np.ndarray, full: np.ndarray, share: float) -> dict[str, float | str]:
+    """Return tau, its bounds and the verdict, from means as :func:`_means` has them and the share of draws beyond each bound."""
     tau, *drawn = tau_b(sample, full).tolist()
     if np.isnan(tau):
         return {"verdict": "undecided: all systems are equal on one of the two"}
-    low, high = np.nanquantile(drawn, BOUNDS).round(DECIMALS).tolist()
+    if np.isnan(share):
+        return {"tau": tau, "verdict": f"undecided: one of the two has fewer than {FEWEST} queries"}
+    low, high = np.nanquantile(drawn, (share, 1 - share)).round(DECIMALS).tolist()
     verdict = "the orders agree" if low > 0 else "the orders disagree" if high < 0 else "undecided: the interval has 0 in it"
     return {"tau": tau, "low": low, "high": high, "verdict": verdict}
 

@@ -1,21 +1,23 @@
-"""Significance of differences: paired tests on the values of every query, for every two systems on every dataset.
+"""Significance of differences: paired tests on the values of every query, for every two systems on every dataset and mean.
 
-``significance.csv`` has a row a measure (the main measure, and Recall@100), dataset and pair of systems: ``dataset``,
-``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``), ``low`` and
-``high`` of its 95 % confidence interval, ``p``, ``p_holm``, ``effect_size`` and ``detectable``. A value that is not defined is
-empty; with one system there is a header and nothing else.
+``significance.csv`` has a row a measure (the main measure, and Recall@100), dataset or mean over datasets, and pair of systems:
+``dataset``, ``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``),
+``low`` and ``high`` of its 95 % confidence interval, ``p``, ``p_holm``, ``effect_size`` and ``detectable``. A value that is not
+defined is empty; with one system there is a header and nothing else.
 
-- The mean of a dataset of forums is the plain mean of its forums, so a query counts 1 / (forums × queries of its forum).
+- The mean of a dataset of forums is the plain mean of its forums, so a query counts 1 / (forums × queries of its forum). In a
+  mean over datasets it counts the share of that in the mean.
 - ``p``: two-sided paired randomisation test (Fisher; Smucker, Allan and Carterette 2007, doi:10.1145/1321440.1321528): if the
   systems did not differ, the sign of every difference could as well be the other one. How often is the absolute mean difference
   under random signs at least the one that was seen? All signs are tried where at most 16 differences are not 0; otherwise
   100,000, or 40 a test of the measure if that is more, are drawn with a fixed seed, and ``p`` is (as large + 1) / (drawn + 1)
-  (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585).
-- ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset. With the
-  signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a baseline corrects these alone
-  (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be below 0.05, since its queries are
-  too few, a warning says so.
-- The interval is that of the paired t-test; over forums with the degrees of freedom of Welch and Satterthwaite.
+  (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585). In a mean over datasets: the t-test with its corpora as strata.
+- ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset; in a mean over
+  datasets, every pair there. With the signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a
+  baseline corrects these alone (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be
+  below 0.05, since its queries are too few, a warning says so.
+- The interval is that of the paired t-test; over forums and datasets with the degrees of freedom of Welch and Satterthwaite. It
+  is empty, and so are ``effect_size`` and ``detectable``, where all queries have the same difference, as 0 of equal systems.
 - ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
   doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
 - ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
@@ -38,9 +40,10 @@ from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import (
     DRAWN,
     confidence_interval,
+    corrected,
     detectable_difference,
     effect_size,
-    holm,
+    paired_t_test,
     randomisation_test,
 )
 from beirflow.evaluation.sample_agreement import agreement_table
@@ -77,30 +80,43 @@ def compare_systems(
     nanobeir_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Write ``significance.csv``, every two systems on every dataset, ``uncertainty.csv``, every system, and ``nanobeir.csv``.
+    """Write ``significance.csv``, every two systems, ``uncertainty.csv``, every system, and ``nanobeir.csv``.
 
     ``rows`` has the corpora of every dataset, ``averages`` the datasets of every mean over some.
 
     Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
     by_measure = _read(means_paths, per_query_paths, main_measure)
-    comparisons = [
-        {"measure": measure, **row}
-        for measure, values in by_measure.items()
-        for dataset, corpora in rows.items()
-        for row in _compare(dataset, corpora, values, len(rows))
-    ]
-    table = pd.DataFrame(comparisons, columns=list(COLUMNS))
-    table["p_holm"] = table.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy(dtype=np.float64)))
+    table = comparison_table(by_measure, rows, averages)
     write_csv(table, comparison_path)
     write_csv(uncertainty_table(by_measure, rows, averages, table), uncertainty_path)
     write_csv(agreement_table(by_measure, rows), nanobeir_path)
-    for name, pairs in table.groupby("dataset", sort=False):
+    for name, pairs in table[table["dataset"].isin([*rows])].groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1
         # The least p of so few signs, times the number of comparisons with a baseline.
         if 2.0 ** (1 - queries) * others >= LEVEL:
             log.warning("%s: with %d queries, no difference to a baseline can be significant", name, queries)
+
+
+def comparison_table(
+    by_measure: Mapping[str, Values], rows: Mapping[str, Sequence[str]], averages: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Return the content of ``significance.csv`` from the values of every compared measure."""
+    shares = {row: dict.fromkeys(corpora, 1 / len(corpora)) for row, corpora in rows.items()}
+    means = {
+        label: {corpus: share / len(of) for row in of for corpus, share in shares[row].items()} for label, of in averages.items()
+    }
+    comparisons = [
+        {"measure": measure, **row}
+        for measure, values in by_measure.items()
+        for names, datasets in ((shares, len(shares)), (means, None))
+        for name, of in names.items()
+        for row in _compare(name, of, values, datasets)
+    ]
+    table = pd.DataFrame(comparisons, columns=list(COLUMNS))
+    table["p_holm"] = corrected(table)
+    return table
 
 
 def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> dict[str, Values]:
@@ -120,22 +136,30 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measu
     return values
 
 
-def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for every two systems on one of ``datasets`` datasets."""
+def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: int | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for every two systems on one of ``datasets`` datasets, or, with None, in a mean over datasets.
+
+    ``shares`` are those of its corpora in the mean.
+    """
     systems = list(dict.fromkeys(system for system, _ in values))
     pairs = list(combinations(systems, 2))
-    differences = [[values[a, corpus] - values[b, corpus] for corpus in corpora] for a, b in pairs]
+    differences = [[values[a, corpus] - values[b, corpus] for corpus in shares] for a, b in pairs]
     if not pairs:
         return
-    # A query counts 1 / (forums × queries of its forum).
-    weights = np.concatenate([np.full(len(part), 1 / (len(corpora) * len(part))) for part in differences[0]])
-    flat = np.array([np.concatenate(parts) for parts in differences]).T
-    p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
-    means = {system: float(np.mean([values[system, corpus].mean() for corpus in corpora])) for system in systems}
+    parts = list(shares.values())
+    weights = np.concatenate([np.full(len(of), part / len(of)) for of, part in zip(differences[0], parts, strict=True)])
+    flat = np.array([np.concatenate(of) for of in differences]).T
+    if datasets is None:
+        p_values = np.array([paired_t_test(of, parts) for of in differences])
+    else:
+        p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
+    means = {system: sum(part * float(values[system, corpus].mean()) for corpus, part in shares.items()) for system in systems}
     for number, (a, b) in enumerate(pairs):
-        low, high = confidence_interval(differences[number])
+        # Differences without spread say nothing of that of other queries.
+        spread = np.ptp(flat[:, number]) > 0
+        low, high = confidence_interval(differences[number], weights=parts) if spread else (np.nan, np.nan)
         yield {
-            "dataset": dataset,
+            "dataset": name,
             "system_a": a,
             "system_b": b,
             "queries": len(weights),
@@ -146,5 +170,5 @@ def _compare(dataset: str, corpora: Sequence[str], values: Values, datasets: int
             "high": high,
             "p": p_values[number],
             "effect_size": effect_size(flat[:, number], weights),
-            "detectable": detectable_difference(differences[number]),
+            "detectable": detectable_difference(differences[number], weights=parts),
         }

@@ -1,9 +1,7 @@
 """Given expansions: JSONL with an id and queries, or an id and weights by word."""
 
-import gzip
 import math
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,8 +23,9 @@ from beirflow.files.records import Job, write_record
 from beirflow.files.verified import unchanged
 from beirflow.files.writing import scratch_file
 from beirflow.runs.searched import EXPANSION_SOURCE, read_every_id
+from beirflow.sources.json_lines import lines_in, read_value, short
+from beirflow.sources.source import read_blocks, stream_of_lines
 
-LINE_BYTES = 1 << 26  # bytes of a line that is refused: a file without line feeds must not fill memory
 BLOCK_IDS = 1 << 18  # number of ids that are Python strings at a time
 
 EXPECTED = {"queries": "'queries', a list of strings", "weights": "'weights', an object with a number from 0 for each word"}
@@ -127,7 +126,7 @@ def given_values(path: str, kind: str, ids: pa.Array, progress: Progress | None 
     document that is not there, or that another line named before.
     """
     documents, lines = RowsById(ids), bytearray(len(ids))  # which documents have been named, a byte each
-    for numbers, records in _batches(path):
+    for numbers, records in _records(path):
         names = [_id_of(path, number, record) for number, record in zip(numbers, records, strict=True)]
         places = documents.find(pa.array(names, ids.type)).tolist()
         for number, record, doc_id, place in zip(numbers, records, names, places, strict=True):
@@ -174,40 +173,18 @@ def _hashes(names: pa.Array) -> np.ndarray:
     return hash_array(names.to_numpy(zero_copy_only=False), categorize=False)
 
 
-def _batches(path: str, size: int = 8192) -> Iterator[tuple[list[int], list[Any]]]:
-    """Yield numbers and JSON of the lines of a file, some at a time."""
-    numbers: list[int] = []
-    records: list[Any] = []
-    opened = gzip.open if path.endswith(".gz") else open
-    try:
-        with opened(path, "rb") as stream:
-            number = 0
-            while line := stream.readline(LINE_BYTES):
-                number += 1
-                if len(line) >= LINE_BYTES:
-                    raise DataError(f"{path}:{number}: expected lines of less than {LINE_BYTES:,} bytes, found a longer one")
-                if line.strip():
-                    numbers.append(number)
-                    records.append(_parsed(path, number, line))
-                if len(records) == size:
-                    yield numbers, records
-                    numbers, records = [], []
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: the file is damaged ({error}); fetch it again") from error
-    yield numbers, records
-
-
-def _parsed(path: str, number: int, line: bytes) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"{path}:{number}: expected a JSON object on one line, found {_short(line)} ({error})") from None
+def _records(path: str) -> Iterator[tuple[list[int], list[Any]]]:
+    """Yield numbers and JSON of the lines of a file, a block at a time."""
+    with stream_of_lines(Path(path), path) as stream:
+        for numbered_block in read_blocks(stream, path):
+            lines = list(lines_in(*numbered_block))
+            yield [number for number, _ in lines], [read_value(path, *line) for line in lines]
 
 
 def _id_of(path: str, number: int, record: Any) -> str:
     identifier = record.get("id", record.get("_id")) if isinstance(record, dict) else None
     if not isinstance(identifier, str) or not identifier:
-        raise DataError(f"{path}:{number}: expected an object with a non-empty string 'id', found {_short(record)}")
+        raise DataError(f"{path}:{number}: expected an object with a non-empty string 'id', found {short(record)}")
     return identifier
 
 
@@ -224,14 +201,9 @@ def _value(path: str, number: int, record: Mapping[str, Any], kind: str) -> Any:
             raise DataError(f"{path}:{number}: the weight of {wrong!r} is {value[wrong]!r}, expected {expected}")
         ok = True
     if not ok:
-        raise DataError(f"{path}:{number}: expected {EXPECTED[kind]}, found {_short(value)}")
+        raise DataError(f"{path}:{number}: expected {EXPECTED[kind]}, found {short(value)}")
     return value
 
 
 def _is_weight(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"

@@ -10,9 +10,10 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.own_datasets import names_in
+from beirflow.catalogue.own_datasets import names_in, place_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
+from beirflow.experiment.config_files import CONFIGURATION
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -26,6 +27,9 @@ OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings
 
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
+
+WITHOUT_DATASETS = {"help", "estimate", "try", "audit", "compare", "leaderboard", "clean_representations"}
+"""Targets that read no dataset; for any other, there must be a copy of each."""
 
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
@@ -70,7 +74,11 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalo
     newer, first = catalogue.newer, name.partition(".")[0]
     if reason := newer.refused.get(first):
         return f"this collection is not read: {reason}"
-    whole = name.rpartition(".")[0]
+    whole, _, part = name.rpartition(".")
+    if whole in rows and part.startswith(("sample-", "documents-")):
+        return (
+            f"a sample of {whole} has a whole number of at least 1 behind it, as in {whole}.sample-50 or {whole}.documents-1000"
+        )
     if whole in rows:
         usual = rows[whole][0]
         splits = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
@@ -144,7 +152,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
             continue
         if isinstance(dataset.form, HubForm):
             continue
-        in_data_dir = dataset.path in (None, str(data_dir and data_dir / dataset.whole_row))
+        in_data_dir = dataset.path in (None, data_dir and place_in(str(data_dir), dataset.whole_row))
         key = "data_dir" if in_data_dir else f"custom.datasets.{dataset.whole_row}.path"
         value = config["data_dir"] if in_data_dir else dataset.path
         with _disk_in_words(problems, key, value):
@@ -209,6 +217,21 @@ def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
+def check_copies(experiment: Experiment, command: Set[str]) -> None:
+    """Check that there is a copy of each dataset that the user alone can have, unless the words of a command ask for no dataset.
+
+    These words, since Snakemake reads its rules before its targets. Afterwards it would take a summary of other datasets, from
+    an earlier run, for finished: a file whose rule fails for lack of a copy counts as an input.
+    """
+    problems = Problems()
+    for dataset in dict.fromkeys(dataset for _, dataset in experiment.needed_runs) if not command & WITHOUT_DATASETS else ():
+        try:
+            experiment.source_files(dataset)
+        except ConfigError as error:
+            problems.add("datasets", experiment.datasets[dataset].row, str(error))
+    problems.raise_if_any(CONFIGURATION)
+
+
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
     baseline = experiment.config["gate"].get("baseline")
@@ -271,8 +294,13 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
         states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
         if FAMILIES[system.family].only_candidates(system.settings) and not states_some:
-            allowed = f"queries of {dataset.row} have no candidates; name a system in 'first' of the rerankers that read this one"
-            problems.add(f"systems.{name}", system.family, allowed)
+            allowed = f"queries of {dataset.row} have no candidates; name the system whose run is ranked again"
+            for reader in experiment.needed_systems:
+                for key, read in (
+                    FAMILIES[experiment.systems[reader].family].reads(experiment.systems[reader].settings).systems.items()
+                ):
+                    if read == name:
+                        problems.add(f"custom.systems.{reader}.{key}", name, allowed)
         if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", system.family, allowed)

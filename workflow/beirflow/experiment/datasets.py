@@ -9,9 +9,9 @@ from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset
+from beirflow.catalogue.own_datasets import place_in
 from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
 from beirflow.datasets.counts import count_judged_queries, known_documents
-from beirflow.files.addresses import address_below
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError, ConfigError
 from beirflow.files.layout import ARCHIVE, CORPUS, HUB_DATASET, RESULTS
@@ -20,7 +20,7 @@ from beirflow.sources.archives import is_archive
 from beirflow.sources.beir_files import required_files
 from beirflow.sources.forms import HubForm
 
-NO_COPY = "{name} {reason}; to use your own copy, put it in BEIR form into the folder {name} of data_dir"
+NO_COPY = "{name} {reason}; choose another, or, to use your own copy, put it in BEIR form into the folder {name} of data_dir"
 
 BLOCK_QUERIES = 256
 """Queries of a job that scores pairs: with a hundred documents each, half an hour of two CPU cores, and seconds of a GPU."""
@@ -89,14 +89,13 @@ class Datasets:
         return {row: [forum.name for forum in corpora] for row, corpora in self.rows.items() if corpora[0].forum}
 
     def folder(self, name: str) -> str | None:
-        """Return the place of a dataset on this machine: the user's own, or its folder in ``data_dir``; None without one."""
+        """Return the place of a dataset on this machine: the user's own, or that in ``data_dir``; None without one."""
         dataset = self.datasets[name]
         if dataset.path is not None:
             return str(Path(dataset.path).expanduser())
         if self.config["data_dir"] is None or isinstance(dataset.form, HubForm):
             return None
-        folder = Path(self.config["data_dir"]).expanduser() / dataset.whole_row
-        return str(folder) if folder.is_dir() else None
+        return place_in(self.config["data_dir"], dataset.whole_row)
 
     def source_files(self, name: str) -> list[str]:
         """Return the inputs of ``prepare_corpus``: files of the folder, the archive or file, or the record of a hub."""
@@ -179,10 +178,6 @@ class Datasets:
     def retrieval(self, name: str) -> dict[str, Any]:
         """Return the settings that decide how many documents a search keeps, whatever the family: ``top_k`` and self matches."""
         return {"drop_self_matches": self.datasets[name].drop_self_matches, "top_k": self.config["top_k"]}
-
-    def urls(self, archive: str) -> list[str]:
-        """Return the addresses of the archive in order: the mirrors, then the official host."""
-        return [address_below(base, f"{archive}.zip") for base in [*self.config["mirrors"], self.catalogue.host]]
 
 
 @dataclass(frozen=True)

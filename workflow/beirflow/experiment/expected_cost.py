@@ -30,6 +30,7 @@ class Part:
     seconds: float | None  # until it is evaluated, one job after another; None if the system has not run here
     index: float  # bytes of the stored representation of the documents
     done: float  # share of the chunks that are encoded or indexed already, 1 if the corpus is evaluated
+    added: float = 0.0  # share of the chunks for which a model still has to write queries or weigh words
 
 
 def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSize], rates: Mapping[str, Rates]) -> list[Part]:
@@ -76,7 +77,8 @@ def _part(
     tokens = sum(left[kind] for kind in family.read_by_model) * per_word if family.read_by_model else None
     made = experiment.systems[system].settings
     index = 0.0 if stored else family.stored_bytes(made, size.documents, size.words) * rates.stored
-    return Part(system, row, size.name, tokens, steps, seconds if rates.corpora else None, index, 0.0 if stored else done)
+    known = seconds if rates.corpora else None
+    return Part(system, row, size.name, tokens, steps, known, index, 0.0 if stored else done, shares["expand"])
 
 
 def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, str]]) -> int:
@@ -127,10 +129,11 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
     systems = {part.system: experiment.systems[part.system] for part in parts}
+    # What needs something of the whole corpus, such as its statistics, keeps every chunk until all are searched.
     together = {
         _stored_by(experiment, name)
         for name, system in systems.items()
-        if FAMILIES[system.family].needs_every_chunk(system.settings)
+        if any("{chunk}" not in pattern for pattern in FAMILIES[system.family].searched(system.settings))
     }
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]

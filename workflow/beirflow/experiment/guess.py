@@ -13,10 +13,10 @@ from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.measured_rates import measured_rates
+from beirflow.experiment.measured_rates import ADDING, STAGES, measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
-from beirflow.jobs.overall import START, duration
+from beirflow.jobs.overall import LONG, START, duration
 
 PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 BYTES = 4.0  # bytes of a parameter in a file of weights
@@ -34,8 +34,8 @@ OPERATIONS: Mapping[str, float] = {
 }
 """Operations a second that encoders reach in practice, by a part of the name of a GPU: a third of the peak in half precision."""
 
-LONG = 2 * 3600.0  # seconds of a run that says before it starts how long it takes
 OTHER_GPU, CORE = 3e13, 1.5e11  # the same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores
+TWO_CORES = 2 * CORE  # of the machine whose seconds stages state
 
 
 class Device(NamedTuple):
@@ -58,7 +58,7 @@ def device_of(experiment: Experiment) -> Device:
 
 
 def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device: Device) -> float:
-    """Return the seconds of a system on a corpus: its model reads tokens, and other stages take those of a typical machine.
+    """Return the seconds of a system on a corpus: models read and write tokens, and other stages take those of a typical machine.
 
     A model does two operations for each parameter and token.
     """
@@ -69,7 +69,18 @@ def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device
         words = queries = rows = 0.0
     pairs = float(size.queries) * size.documents
     others = sum(stage.seconds(words=words, pairs=pairs, queries=queries, rows=rows) for stage in family.stages)
-    return 2 * _parameters(experiment, part.system) * (part.tokens or 0.0) / device.operations + others + part.jobs * START
+    others += part.jobs * START + _prepared_seconds(experiment, part, size) * TWO_CORES / device.operations
+    return 2 * _parameters(experiment, part.system) * (part.tokens or 0.0) / device.operations + others
+
+
+def _prepared_seconds(experiment: Experiment, part: Part, size: CorpusSize) -> float:
+    """Return the seconds that two cores need for what models add to documents, and for training on it."""
+    train = experiment.settings(part.system).get("train") or {}
+    words = min(size.documents, train.get("documents", size.documents)) * size.words
+    added = experiment.expansions.of_system(part.system)
+    rules = [rule for kind, rule in ADDING.items() if {*added} & {*experiment.expansions.of_kind(kind)}]
+    trained = STAGES["train_encoder"].seconds(words=words) if train and part.done < 1 else 0.0
+    return trained + sum(STAGES[rule].seconds(words=part.added * words) for rule in rules)
 
 
 def start_warning(experiment: Experiment, results: Path, planned_seconds: float, configured: str) -> str:

@@ -31,6 +31,9 @@ SHARED = (
 )
 """Stages of no family, or of several."""
 
+ADDING = {"queries": "write_queries", "weights": "weigh_words"}
+"""The rule of a model that adds something to documents, by what it adds."""
+
 STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
 """The stages of all jobs, by rule."""
 

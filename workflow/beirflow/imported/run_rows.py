@@ -3,26 +3,20 @@
 The first bytes of the file decide its form, not its name.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.files.errors import DataError
+from beirflow.sources.json_lines import short
+from beirflow.sources.source import BYTE_ORDER_MARK, LINE_BYTES, read_blocks, stream_of_lines
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of compressed and columnar files
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BLOCK_BYTES = 1 << 23
-LINE_BYTES = 1 << 16
-"""Bytes of a line that is refused: a file without line feeds, or one that unpacks to such, must not fill memory."""
 
 HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
 """The first and the last line of the header of Open Runs."""
@@ -54,42 +48,27 @@ def read_rows(path: Path) -> Iterator[Rows]:
 
 
 def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
-    with _opened(path, packed=packed) as stream:
-        first = 1 + _lines_of_header(path, stream)
-        while block := stream.read(BLOCK_BYTES):
-            block += stream.readline(LINE_BYTES)  # whole lines
-            feeds = block.count(b"\n")
-            if len(block) >= BLOCK_BYTES + LINE_BYTES and not block.endswith(b"\n"):
-                raise DataError(f"{path}:{first + feeds}: {EXPECTED}, found one of more than {LINE_BYTES:,} bytes")
-            if first == 1:
-                block = block.removeprefix(BYTE_ORDER_MARK)
-            _check_utf8(path, first, block)
-            yield _parsed(path, first, block)
-            first += feeds
+    header = _lines_of_header(path, packed=packed)
+    with stream_of_lines(path, str(path), packed=packed) as stream:
+        for _ in range(header):
+            stream.readline(LINE_BYTES)
+        for numbers, block in read_blocks(stream, str(path), first=1 + header):
+            _check_utf8(path, numbers[0], block)
+            yield _parsed(path, numbers[0], block)
 
 
-def _lines_of_header(path: Path, stream: BinaryIO) -> int:
-    """Skip the header of Open Runs; return how many lines it has, 0 where there is none."""
-    if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
-        stream.seek(0)
-        return 0
-    lines, line = 1, b"#"
-    while line.rstrip() != HEADER_END:
-        line, lines = stream.readline(LINE_BYTES), lines + 1
-        if not line.startswith(b"#"):
-            raise DataError(f"{path}:{lines}: the header that line 1 begins has no end; expected {HEADER_END.decode()!r} before")
+def _lines_of_header(path: Path, *, packed: bool) -> int:
+    """Count the lines of the header of Open Runs; 0 where there is none."""
+    with stream_of_lines(path, str(path), packed=packed) as stream:
+        if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
+            return 0
+        lines, line = 1, b"#"
+        while line.rstrip() != HEADER_END:
+            line, lines = stream.readline(LINE_BYTES), lines + 1
+            if not line.startswith(b"#"):
+                expected = f"expected {HEADER_END.decode()!r} before"
+                raise DataError(f"{path}:{lines}: the header that line 1 begins has no end; {expected}")
     return lines
-
-
-@contextmanager
-def _opened(path: Path, *, packed: bool) -> Iterator[BinaryIO]:
-    try:
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            yield cast(BinaryIO, stream)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{path}: the file cannot be unpacked ({error}); copy it again, or compress it again with gzip"
-        ) from error
 
 
 def _check_utf8(path: Path, first: int, block: bytes) -> None:
@@ -106,11 +85,11 @@ def _parsed(path: Path, first: int, block: bytes) -> Rows:
     numbered = [row for row in numbered if row[1]]
     for number, columns in numbered:
         if len(columns) != COLUMNS:
-            raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {_short(b' '.join(columns))}")
+            raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {short(b' '.join(columns).decode())}")
         if not INTEGER.fullmatch(columns[3]):
-            raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {_short(columns[3])}")
+            raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {short(columns[3].decode())}")
         if not NUMBER.fullmatch(columns[4]):
-            raise DataError(f"{path}:{number}: the score, column 5, must be a finite number, found {_short(columns[4])}")
+            raise DataError(f"{path}:{number}: the score, column 5, must be a finite number, found {short(columns[4].decode())}")
     lines = np.array([number for number, _ in numbered], np.int64)
     query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
     scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
@@ -184,11 +163,6 @@ def _float32(path: Path, lines: np.ndarray, scores: np.ndarray) -> np.ndarray:
         row = wrong[0]
         raise DataError(f"{path}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
     return rounded
-
-
-def _short(value: bytes) -> str:
-    text = repr(value.decode("utf-8"))
-    return text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}"
 
 
 def concatenated(parts: list[Rows]) -> Rows:

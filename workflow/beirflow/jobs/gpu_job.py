@@ -12,7 +12,7 @@ from beirflow.files.errors import DeviceError, ModelError
 from beirflow.jobs.devices import is_out_of_memory
 from beirflow.jobs.energy import count_gpu
 from beirflow.jobs.gpu_lease import jobs_on, lease
-from beirflow.jobs.gpus import Gpu, list_gpus, memory_in_use, visible_gpus
+from beirflow.jobs.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +30,12 @@ OF_THE_PROGRAM = (
 
 
 @contextmanager
-def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterator[None]:
+def gpu_job(device: str, jobs_per_gpu: int | str, *, saves_memory: str = "") -> Iterator[None]:
     """Let the block compute on one GPU, the only one that CUDA then sees; where there is none, nothing happens.
 
-    ``saves_memory`` says what else helps this kind of job where memory is too little, e.g. ``"lower max_length"``. Raises
-    DeviceError if the GPU fails, disappears or has too little memory, or there is one that cannot be used.
+    ``jobs_per_gpu`` is how many jobs a GPU takes, or ``"auto"``. ``saves_memory`` says what else helps this kind of job where
+    memory is too little, e.g. ``"lower max_length"``. Raises DeviceError if the GPU fails, disappears or has too little memory,
+    or there is one that cannot be used.
     """
     gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
     if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):
@@ -44,7 +45,7 @@ def gpu_job(device: str, jobs_per_gpu: int, *, saves_memory: str = "") -> Iterat
 
 
 @cache  # a process keeps its GPU: CUDA reads CUDA_VISIBLE_DEVICES once
-def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
+def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
     gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     if not gpus:
         if torch.cuda.is_available() and torch.cuda.device_count() > 1:
@@ -53,7 +54,7 @@ def _own_gpu(jobs_per_gpu: int) -> Gpu | None:
                 "torch sees %d GPUs, but nvidia-smi lists none: every job takes the first; %s", torch.cuda.device_count(), todo
             )
         return None
-    gpu = lease(gpus, jobs_per_gpu)
+    gpu = lease({gpu: jobs_that_fit(gpu) if isinstance(jobs_per_gpu, str) else jobs_per_gpu for gpu in gpus})
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu.visible
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]

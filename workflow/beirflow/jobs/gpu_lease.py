@@ -9,7 +9,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,15 +45,16 @@ def lock_folder() -> Path:
     return folder
 
 
-def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
+def lease(most_jobs: Mapping[Gpu, int]) -> Gpu:
     """Wait for a place on a GPU and take it until this process ends; the one with the fewest jobs, and of these the first.
 
-    ``jobs_per_gpu`` counts this job too. Raises DeviceError if the folder of lock files cannot be used.
+    ``most_jobs`` has the number of jobs that each GPU takes, this one included. Raises DeviceError if the folder of lock files
+    cannot be used.
     """
     folder = lock_folder()
     start, reported = time.time(), 0.0
     while True:
-        gpu, holders = _take(folder, gpus, jobs_per_gpu)
+        gpu, holders = _take(folder, most_jobs)
         if gpu:
             waited = time.time() - start
             logger.info("uses %s, for which it waited %.1f s", gpu, waited)
@@ -61,7 +62,8 @@ def lease(gpus: Sequence[Gpu], jobs_per_gpu: int) -> Gpu:
         if time.monotonic() - reported >= REPORT_SECONDS or not reported:
             reported = time.monotonic()
             since = time.strftime("%H:%M:%S", time.localtime(start))
-            logger.info("waiting since %s for one of %d GPUs, %d jobs each: %s", since, len(gpus), jobs_per_gpu, holders)
+            places = sum(most_jobs.values())
+            logger.info("waiting since %s for one of %d GPUs, %d jobs in all: %s", since, len(most_jobs), places, holders)
         time.sleep(ASK_AGAIN_SECONDS)
 
 
@@ -88,22 +90,23 @@ def _places(folder: Path, gpu: Gpu) -> list[Path]:
     return [folder / f"{gpu.uuid.replace('/', '_')}.{place}" for place in range(MOST_JOBS_PER_GPU)]
 
 
-def _take(folder: Path, gpus: Sequence[Gpu], jobs_per_gpu: int) -> tuple[Gpu | None, str]:
+def _take(folder: Path, most_jobs: Mapping[Gpu, int]) -> tuple[Gpu | None, str]:
     """Take a place, if there is one; else return the holders."""
     with _looking(folder):
-        free: dict[Gpu, list[Path]] = {gpu: [] for gpu in gpus}
+        free: dict[Gpu, list[Path]] = {gpu: [] for gpu in most_jobs}
         holders = []
-        for gpu in gpus:
+        for gpu in most_jobs:
             for path in _places(folder, gpu):
                 if holder := _holder(path):
                     holders.append(f"{gpu} by {holder}")
                 else:
                     free[gpu].append(path)
-        # The first of equals, so that jobs fill a machine in the order in which a person counts its GPUs.
-        gpu = max(gpus, key=lambda gpu: len(free[gpu]))
         # All places are counted, since another run may allow more jobs than this one.
-        if MOST_JOBS_PER_GPU - len(free[gpu]) >= jobs_per_gpu:
+        open_to_this = [gpu for gpu, most in most_jobs.items() if MOST_JOBS_PER_GPU - len(free[gpu]) < most]
+        if not open_to_this:
             return None, ", ".join(holders)
+        # The first of equals, so that jobs fill a machine in the order in which a person counts its GPUs.
+        gpu = max(open_to_this, key=lambda gpu: len(free[gpu]))
         _lock(free[gpu][0])
         return gpu, ""
 

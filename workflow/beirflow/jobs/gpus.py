@@ -14,6 +14,9 @@ logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 120
 """Time limit of nvidia-smi, which takes seconds where the driver is loaded for it, and never ends where the driver hangs."""
 
+AMPLE_MIB = 40_000
+"""Memory on which two jobs have room: a search keeps at most half of what is free, and a batch that is too large is halved."""
+
 LINE = re.compile(
     r"GPU (?P<index>\d+): (?P<name>.*) \(UUID: (?P<gpu>GPU-[^)]+)\)|MIG (?P<size>\S+) .*\(UUID: (?P<mig>MIG-[^)]+)\)"
 )
@@ -128,13 +131,27 @@ def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
     return next(gpu for gpu in gpus if gpu.card in cards) if len(cards) == 1 else None
 
 
+def jobs_that_fit(gpu: Gpu) -> int:
+    """Return how many jobs compute on a GPU at a time by default: one loads while the other computes, where memory is ample.
+
+    1 for an instance of a divided GPU, and where nvidia-smi does not say how much memory there is.
+    """
+    whole = gpu.uuid == gpu.card and gpu.uuid.startswith("GPU-")
+    memory = re.fullmatch(r"(\d+) MiB", _ask_about(gpu, "gpu=memory.total").strip()) if whole else None
+    return 2 if memory and int(memory[1]) >= AMPLE_MIB else 1
+
+
 def memory_in_use(gpu: Gpu) -> str:
     """Describe the memory in use on a GPU and its processes; empty if nvidia-smi does not say."""
-    of_card = ("--format=csv,noheader", f"--id={gpu.card}")
-    memory = re.search(r"^(\d+ \w+), (\d+ \w+)$", ask_nvidia_smi("--query-gpu=memory.used,memory.total", *of_card), re.MULTILINE)
+    memory = re.search(r"^(\d+ \w+), (\d+ \w+)$", _ask_about(gpu, "gpu=memory.used,memory.total"), re.MULTILINE)
     if not memory:
         return ""
-    processes = ask_nvidia_smi("--query-compute-apps=pid,process_name,used_memory", *of_card)
+    processes = _ask_about(gpu, "compute-apps=pid,process_name,used_memory")
     users = re.findall(r"^(\d+), (.+), ([^,\n]+)$", processes, re.MULTILINE)
     by = "".join(f"; process {pid} ({name}) has {used}" for pid, name, used in users)
     return f"{memory[1]} of its {memory[2]} are in use{by}"
+
+
+def _ask_about(gpu: Gpu, query: str) -> str:
+    """Return what nvidia-smi says of one card, a line for each thing that is asked about."""
+    return ask_nvidia_smi(f"--query-{query}", "--format=csv,noheader", f"--id={gpu.card}")

@@ -26,8 +26,8 @@ class Hardware:
 
     device: str = field(default="auto", kw_only=True)  # ``auto``, ``cuda``, ``mps`` or ``cpu``
     threads: int = field(default=1, kw_only=True)  # threads to compute with on the CPU
-    # jobs that may use a GPU at a time; where all GPUs are taken, a job waits for one before it loads the model
-    jobs_per_gpu: int = field(default=1, kw_only=True)
+    # jobs that may use a GPU at a time, or ``auto``; where all GPUs are taken, a job waits for one before it loads the model
+    jobs_per_gpu: int | str = field(default="auto", kw_only=True)
 
     def use_threads(self) -> None:
         """Set the number of threads of torch and of tokenizers, for the rest of this process."""

@@ -7,20 +7,20 @@ vectors, text by text in double and with nothing of ``search.py``.
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.document_text import Kind
-from beirflow.files.layout import QUERY_TOKEN_VECTORS, TOKEN_VECTORS, Pattern
+from beirflow.files.layout import QUERY_TOKEN_VECTORS, TOKEN_VECTORS
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import PROTECTED
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.model_places import model_folder
-from beirflow.runs import drift
 from beirflow.runs.compared_ranks import Scores
+from beirflow.runs.drift import LEAST_DRIFT
 from beirflow.runs.representation_check import RepresentationCheck, TextSample, on_device
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_distances
 
@@ -30,8 +30,6 @@ TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 OTHER_GROUPS = {"float32": 0.02, "float16": 0.2, "bfloat16": 0.6}
 """Largest share of documents whose tokens may be pooled in other groups, as a rounding can decide which are the likest."""
 
-LEAST_DRIFT = {**drift.LEAST_DRIFT, "float32": 2e-5}
-"""Allowed drift of sums over the tokens of a query, over their number: stored vectors are rounded to float16."""
 
 ROUNDING = 2.0**-23
 """Difference of two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
@@ -50,11 +48,8 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
     made = "encoded", "vectors"
     of_queries, of_chunk = QUERY_TOKEN_VECTORS, TOKEN_VECTORS
     tolerance = TOLERANCE
-
-    @property
-    def least_drift(self) -> float:
-        """Mean change of the scores of relevant pairs below which there is no drift."""
-        return LEAST_DRIFT[self.precision]
+    # Of sums over the tokens of a query, over their number: stored vectors are rounded to float16.
+    least_drift: ClassVar = {**LEAST_DRIFT, "float32": 2e-5}
 
     def compare(self, sample: TextSample[TokenVectors], again: TokenVectors) -> Finding:
         """Compare vectors one by one, or those of groups of tokens."""
@@ -137,18 +132,18 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         tokens, firsts = queries.vectors.astype(np.float64), queries.starts[:-1]
         for chunk in range(self.subject.chunks):
             doc_ids = self.subject.doc_ids(chunk)
-            for segment in read_segments(self._path(TOKEN_VECTORS, chunk=chunk)):
+            for segment in read_segments(self.path(TOKEN_VECTORS, chunk=chunk)):
                 scores = _sums(tokens, firsts, segment.texts)
                 yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text].astype(np.float32)
 
     def stored_queries(self, rows: np.ndarray) -> TokenVectors:
         """Read the token vectors of some queries."""
-        return in_rows(read_segments(self._path(QUERY_TOKEN_VECTORS)), self.subject.queries().num_rows).take(rows)
+        return in_rows(read_segments(self.path(QUERY_TOKEN_VECTORS)), self.subject.queries().num_rows).take(rows)
 
     def stored_chunk(self, chunk: int, rows: np.ndarray) -> TokenVectors:
         """Read the token vectors of some documents of a chunk."""
         parts, places = [], []
-        for segment in read_segments(self._path(TOKEN_VECTORS, chunk=chunk)):
+        for segment in read_segments(self.path(TOKEN_VECTORS, chunk=chunk)):
             here = np.flatnonzero(np.isin(segment.rows, rows))
             parts.append(segment.texts.take(segment.text[here].astype(np.int64)))
             places.append(segment.rows[here])
@@ -173,9 +168,6 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
     def _encoder(self, kind: Kind, settings: LateSettings) -> TokenEncoder:
         settings = self.subject.with_model_of_here(settings)
         return TokenEncoder(settings, model_folder(settings), kind, precision=self.precision, **self.subject.computing)
-
-    def _path(self, pattern: Pattern, **chunk: int) -> str:
-        return str(self.subject.file(pattern(**self.names, **chunk)))
 
 
 def _together(encoder: TokenEncoder, texts: list[str]) -> TokenVectors:

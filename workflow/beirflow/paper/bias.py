@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytrec_eval
 
-from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.corpus_files import read_table, relevant_from
 from beirflow.evaluation.measures import measure
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -134,7 +134,7 @@ def _bpref(run: pa.Table, qrels: pa.Table) -> float:
     for query, document, rank in zip(*(run[name].to_pylist() for name in (*PAIR, "rank")), strict=True):
         # By rank, since trec_eval orders equal scores by a rule of its own.
         ranked.setdefault(query, {})[document] = -float(rank)
-    values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}).evaluate(ranked)
+    values = pytrec_eval.RelevanceEvaluator(judgements, {"bpref"}, relevance_level=relevant_from(qrels)).evaluate(ranked)
     return sum(query["bpref"] for query in values.values()) / len(judgements)
 
 

@@ -6,11 +6,11 @@ paragraph in section 5, or another section, with a letter where it says several 
 18`` datasets that the finding is about), ``decided_by`` (the threshold, and its source), ``numbers`` and ``datasets``, what the
 counts and means are over. Where a number in the paper's text does not follow from the results here or from the paper's table, the
 sentence says so.
-:mod:`beirflow.paper.findings` has the rules.
+:mod:`beirflow.paper.findings` has the tests.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,42 +19,32 @@ from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.paper.efficiency import GIGABYTE, HERE, OF_PAPER
 from beirflow.paper.evidence import NDCG, Evidence, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
-from beirflow.paper.findings import FINDINGS
+from beirflow.paper.findings import all_findings
 from beirflow.paper.further_findings import STUDIED
 from beirflow.report.leaderboard import significance_marks
+from beirflow.report.registry import CLAIMED_FROM
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "decided_by", "numbers", "datasets")
 
 GRADE = "grade "  # before a grade, among those whose lengths are counted
 
 
-@dataclass(frozen=True)
-class PaperTables:
-    """Tables of the paper that findings are about: latency, holes, overlap of words, lengths, statistics, similarities."""
-
-    efficiency_path: str
-    bias_path: str
-    overlap_path: str
-    medians_path: str
-    statistics_path: str
-    similarities_path: str
-
-
-def write_claims(*, means_paths: Sequence[str], comparison_path: str, tables: PaperTables, claims_path: str) -> None:
-    """Write the verdicts from metrics, significance and other tables of the paper."""
+def write_claims(*, means_paths: Sequence[str], comparison_path: str, folder: str, claims_path: str) -> None:
+    """Write the verdicts from metrics, significance, and the other tables of the paper in a folder."""
     facts = load_facts()
     scores = read_scores(means_paths, NDCG, facts)
     names = facts.standing(scores.systems)
     ours = {system: name for name, system in names.items()}
     marks = significance_marks(read_named_csv(comparison_path), NDCG, names.get(BM25, ""))
     significant = {(ours[system], dataset): mark for (system, dataset), mark in marks.items() if system in ours}
-    here = Evidence(scores.named(names), facts, significant=significant, **_of_tables(tables, ours))
+    here = Evidence(scores.named(names), facts, significant=significant, **_of_tables(folder, ours))
     write_csv(claims(here, facts), claims_path)
 
 
-def _of_tables(tables: PaperTables, ours: Mapping[str, str]) -> dict[str, Any]:
+def _of_tables(folder: str, ours: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of evidence that other tables give; ``ours`` has the paper's systems by the ones that stand for them."""
-    medians, bias = read_named_csv(tables.medians_path), read_named_csv(tables.bias_path)
+    tables = (read_named_csv(str(Path(folder, f"{name}.csv"))) for name in CLAIMED_FROM)
+    medians, bias, efficiency, statistics, overlap, pairs = tables
     words: dict[str, dict[str, float]] = {}
     grades: dict[str, dict[int, float]] = {}
     for row in medians.to_dict("records"):
@@ -62,33 +52,24 @@ def _of_tables(tables: PaperTables, ours: Mapping[str, str]) -> dict[str, Any]:
             words.setdefault(row["dataset"], {})[ours[row["of"]]] = row["median"]
         elif str(row["of"]).startswith(GRADE) and int(row["of"].removeprefix(GRADE)) > 0:
             grades.setdefault(row["dataset"], {})[int(row["of"].removeprefix(GRADE))] = row["median"]
-    efficiency = read_named_csv(tables.efficiency_path)
     measured = efficiency[efficiency["source"] == HERE]
-    latencies = {
-        ours[row["system"]]: {"gpu_ms": row["gpu_ms"], "cpu_ms": row["cpu_ms"], "index_gb": row["index_bytes"] / GIGABYTE}
-        for row in measured.to_dict("records")
-        if row["system"] in ours
-    }
-    studied = bias[(bias["dataset"] == STUDIED) & bias["system"].isin(ours)]
-    statistics = read_named_csv(tables.statistics_path)
-    counted = statistics[statistics["without_text"].notna()]
+    timed = measured[measured["system"].isin(ours)].to_dict("records")
+    studied = bias[(bias["dataset"] == STUDIED) & bias["system"].isin(ours)].to_dict("records")
+    counted = statistics[statistics["without_text"].notna()].to_dict("records")
     return {
         "median_words": words,
         "grades": grades,
-        "latencies": latencies,
+        "latencies": {
+            ours[row["system"]]: {"gpu_ms": row["gpu_ms"], "cpu_ms": row["cpu_ms"], "index_gb": row["index_bytes"] / GIGABYTE}
+            for row in timed
+        },
         "measured_on": _place(measured),
         "holes": {
-            ours[row["system"]]: {"hole": row["hole"], "before": row["ndcg"], "after": row["ndcg_extra"]}
-            for row in studied.to_dict("records")
+            ours[row["system"]]: {"hole": row["hole"], "before": row["ndcg"], "after": row["ndcg_extra"]} for row in studied
         },
-        "overlap": {
-            (row["dataset_a"], row["dataset_b"]): row["similarity"]
-            for row in read_named_csv(tables.overlap_path).to_dict("records")
-        },
-        "similarities": {
-            row["dataset"]: row for row in reversed(read_named_csv(tables.similarities_path).to_dict("records"))
-        },  # of several pairs, the first
-        "without_text": {row["dataset"]: (row["without_text"], row["documents"]) for row in counted.to_dict("records")},
+        "overlap": {(one, other): similarity for one, other, similarity in overlap.itertuples(index=False)},
+        "similarities": {row["dataset"]: row for row in reversed(pairs.to_dict("records"))},  # of several pairs, the first
+        "without_text": {row["dataset"]: (row["without_text"], row["documents"]) for row in counted},
     }
 
 
@@ -117,7 +98,7 @@ def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
     """Return the conclusions of every finding, from the results here and from the printed values."""
     printed = _printed(facts)
     rows: list[dict[str, Any]] = []
-    for finding in FINDINGS:
+    for finding in all_findings(facts):
         for source, evidence, origin in (("here", here, "here it is"), ("printed", printed, "its table gives")):
             conclusion = finding.judge(evidence)
             rows.append(

@@ -1,12 +1,11 @@
 """The input and the output of a finding: scores of systems, ours and the paper's in one form, and a conclusion."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from beirflow.evaluation.scores import read_means
-from beirflow.paper.facts import BM25, PaperFacts
-from beirflow.report.leaderboard import HIGHER, LOWER
-from beirflow.report.pages import counted, listed
+from beirflow.paper.facts import PaperFacts
+from beirflow.report.pages import listed
 
 NDCG = "NDCG@10"
 
@@ -119,6 +118,33 @@ class Evidence:
         """Return the names of some systems in the paper as a list in words."""
         return listed([self.label(system) for system in systems])
 
+    def dataset_labels(self, names: Sequence[str]) -> str:
+        """Return the names of some datasets in the paper as a list in words."""
+        return listed([str(self.facts.datasets.get(name, {"label": name})["label"]) for name in names])
+
+    def need(self, *systems: str) -> None:
+        """Raise NotEnoughError, which names them, if some systems are not here."""
+        if missing := [system for system in systems if system not in self.systems]:
+            raise NotEnoughError(FEW_SYSTEMS, f"{self.labels(missing)} {is_or_are(missing)} not here.")
+
+    def here(self, systems: Sequence[str]) -> list[str]:
+        """Return those of some systems that are here; raise NotEnoughError if none is."""
+        if not (found := [system for system in systems if system in self.systems]):
+            self.need(*systems)
+        return found
+
+    def shared(self, *systems: str, among: Sequence[str] = ()) -> list[str]:
+        """Return the datasets, of all or among some, on which all systems have a score; raise NotEnoughError if there is none."""
+        names = [name for name in self.scores.common(*systems) if not among or name in among]
+        if not names:
+            raise no_scores(self.dataset_labels(among) if among else "any but the training data")
+        return names
+
+    def known(self, systems: Iterable[str], key: str) -> dict[str, float]:
+        """Return by system what is known under a key of ``latencies``."""
+        values = {system: self.latencies.get(system, {}).get(key, float("nan")) for system in systems}
+        return {system: value for system, value in values.items() if value == value}
+
 
 @dataclass(frozen=True)
 class Conclusion:
@@ -131,56 +157,24 @@ class Conclusion:
     coverage: str = ""  # how many of the datasets that the paper's sentence is about are here; empty if it is about none
 
 
+class NotEnoughError(Exception):
+    """The end of a test for which systems or datasets are missing; it has the conclusion."""
+
+    def __init__(self, verdict: str, sentence: str, datasets: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.conclusion = Conclusion(verdict, sentence, datasets=datasets)
+
+
+def no_scores(names: str, over: Sequence[str] = ()) -> NotEnoughError:
+    """Return the error that scores on some datasets, named in words, are missing; ``over`` are those that are here."""
+    return NotEnoughError(FEW_DATASETS, f"Of {names} there are no scores here.", over)
+
+
 def conclude(holds: bool | None, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:
     """Return the conclusion of a finding that could be tested; undecided if None."""
     return Conclusion(UNDECIDED if holds is None else HOLDS if holds else FAILS, sentence, numbers, datasets)
 
 
-def without_systems(evidence: Evidence, *needed: str) -> Conclusion | None:
-    """Return the conclusion that some systems are missing, which names them; None if none is."""
-    missing = [system for system in needed if system not in evidence.systems]
-    return Conclusion(FEW_SYSTEMS, f"{evidence.labels(missing)} {is_or_are(missing)} not here.") if missing else None
-
-
-def without_datasets(names: str) -> Conclusion:
-    """Return the conclusion that some datasets are missing."""
-    return Conclusion(FEW_DATASETS, f"Of {names} there are no scores here.")
-
-
 def is_or_are(names: Sequence[str]) -> str:
     """Return the verb after a list."""
     return "is" if len(names) == 1 else "are"
-
-
-def counts_above_bm25(evidence: Evidence, systems: tuple[str, ...], holds: Callable[[int, int], bool]) -> Conclusion:
-    """Test a condition on the number of datasets on which a system is above BM25, for each of some systems that is here."""
-    here = [system for system in systems if system in evidence.systems]
-    if missing := without_systems(evidence, BM25, *(systems if not here else ())):
-        return missing
-    names = evidence.scores.common(BM25, *here)
-    if not names:
-        return without_datasets("any but the training data")
-    above = {system: len(evidence.scores.above(system, BM25, names)) for system in here}
-    counts = listed([f"{evidence.label(system)} on {n}" for system, n in above.items()])
-    lacking = [system for system in systems if system not in here]
-    rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} not here." if lacking else ""
-    sentence = f"Of {counted(len(names), 'dataset')}, above BM25: {counts}.{_significant_counts(evidence, here, names)}{rest}"
-    numbers = {**{f"{system} above": n for system, n in above.items()}, "datasets": len(names)}
-    return conclude(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)
-
-
-def _significant_counts(evidence: Evidence, systems: Sequence[str], names: Sequence[str]) -> str:
-    """Return a sentence on the significant differences to BM25; empty if nothing was tested."""
-    if evidence.significant is None:
-        return ""
-    marks = {system: [evidence.significant.get((system, name)) for name in names] for system in systems}
-    counts = [
-        f"{evidence.label(system)} on {of_system.count(HIGHER)} above and {of_system.count(LOWER)} below"
-        for system, of_system in marks.items()
-    ]
-    return f" The difference is significant for {listed(counts)}."
-
-
-def dataset_labels(evidence: Evidence, names: Sequence[str]) -> str:
-    """Return the names of some datasets in the paper as a list in words."""
-    return listed([str(evidence.facts.datasets.get(name, {"label": name})["label"]) for name in names])

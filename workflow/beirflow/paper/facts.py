@@ -26,7 +26,8 @@ class PaperFacts:
     # by system ``gpu_ms`` and ``cpu_ms``, milliseconds of a query, and ``index_gb``, as quoted elsewhere
     efficiency: Mapping[str, Mapping[str, float]]
     median_words: Mapping[str, Mapping[str, float]]  # by dataset and system, the median words of what is retrieved
-    places: Mapping[str, str]  # by table, where its printed values stand in the paper, and what of that is not known
+    places: Mapping[str, str]  # by table, where its printed values stand in the paper
+    findings: Mapping[str, Mapping[str, Any]]  # by number, what the paper finds, and what decides over it
     # by dataset, the ``measures`` whose values may not be compared, and the ``reason``
     not_comparable: Mapping[str, Mapping[str, Any]]
     made_otherwise: Mapping[str, str]  # by system, how its values were made otherwise than ours, where that is so
@@ -88,7 +89,7 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
                 ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
                 made_otherwise |= {system: source["note"]} if "note" in source else {}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
-    alone = {name: content[name] for name in ("efficiency", "median_words", "places", "not_comparable", "scope")}
+    alone = {name: content[name] for name in ("efficiency", "median_words", "places", "findings", "not_comparable", "scope")}
     return PaperFacts(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
 
 

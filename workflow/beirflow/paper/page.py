@@ -99,6 +99,7 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
         "cosine_ndcg": Shown("NDCG@10, cosine", ".4f", "number"),
         "dot_ndcg": Shown("Dot product", ".4f", "number"),
         "difference": Shown("Difference", "+.4f", "number"),
+        "printed": Shown("Printed", "+.3f", "number"),
         "cosine_words": Shown("Median words, cosine", ",.0f", "number"),
         "dot_words": Shown("Dot product", ",.0f", "number"),
     },
@@ -112,25 +113,32 @@ COLUMNS: Mapping[str, Mapping[str, Shown]] = {
 }
 """By table, the columns that the page shows, from left to right."""
 
-CAPTIONS = {
-    "claims": ("Findings", "What the paper finds, and whether it holds"),
-    "table-1": ("Datasets (table 1)", "Statistics of the datasets"),
-    "efficiency": ("Latency and index (section 5.1)", "Milliseconds of one query, and the size of the index"),
-    "bias": ("Annotation bias (section 6)", "Unjudged documents where judgements are pooled"),
-    "similarities": ("Two similarities (appendix D)", "The same vectors, compared by the cosine and by the dot product"),
-    MEDIANS: ("Lengths of documents", "Median words of retrieved and judged documents"),
+SECTIONS: Mapping[str, Mapping[str, Any]] = {
+    "claims": {"title": "Findings", "caption": "What the paper finds, and whether it holds"},
+    "table-1": {
+        "title": "Datasets (table 1)",
+        "caption": "Statistics of the datasets",
+        "groups": [("", 5), *((COUNTED[name].label, 2) for name in NUMBERS)],
+        "close": True,
+    },
+    "efficiency": {
+        "title": "Latency and index (section 5.1)",
+        "caption": "Milliseconds of one query, and the size of the index",
+        "close": True,
+    },
+    "bias": {
+        "title": "Annotation bias (section 6)",
+        "caption": "Unjudged documents where judgements are pooled",
+        "close": True,
+    },
+    "similarities": {
+        "title": "Two similarities (appendix D)",
+        "caption": "The same vectors, compared by the cosine and by the dot product",
+        "close": True,
+    },
+    MEDIANS: {"title": "Lengths of documents", "caption": "Median words of retrieved and judged documents", "tall": True},
 }
-"""By table, its title and its caption."""
-
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "claims": {},
-    "table-1": {"close": True, "groups": [("", 5), *((COUNTED[name].label, 2) for name in NUMBERS)]},
-    "efficiency": {"close": True},
-    "bias": {"close": True},
-    "similarities": {"close": True},
-    MEDIANS: {"tall": True},
-}
-"""By table, other attributes of :class:`~beirflow.report.pages.Table`."""
+"""By table, attributes of :class:`~beirflow.report.pages.Table`."""
 
 Record = Mapping[Any, Any]  # a row of a CSV
 
@@ -181,7 +189,7 @@ def page_table(name: str, table: pd.DataFrame, note: Callable[[Record], object] 
         cells = [_cell(row[key], column.form) for key, column in COLUMNS[name].items()]
         rows.append([replace(cells[0], note=notes.letter(note(row))), *cells[1:]])
     columns = [Column(column.label, bool(column.form), column.classes) for column in COLUMNS[name].values()]
-    return Table(name, *CAPTIONS[name], columns, rows, **OPTIONS[name]), notes.lines()
+    return Table(name, columns=columns, rows=rows, **SECTIONS[name]), notes.lines()
 
 
 def _cell(value: Any, form: str) -> Cell:

@@ -2,19 +2,21 @@
 
 ``similarities.csv`` has a row a dataset and pair of configured systems that compare the same vectors, one by the cosine, one by
 the dot product: ``dataset``; ``cosine`` and ``dot``, the systems; ``cosine_ndcg`` and ``dot_ndcg``, their NDCG@10;
-``difference``, that of the dot product minus that of the cosine; ``cosine_words`` and ``dot_words``, the median words of the
-first ten ranks. The paper trained a model for each similarity; here, the vectors of one model are compared twice.
+``difference``, that of the dot product minus that of the cosine; ``printed``, the same where the text of the paper has it;
+``cosine_words`` and ``dot_words``, the median words of the first ten ranks. The paper trained a model for each similarity; here,
+the vectors of one model are compared twice.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.paper.evidence import NDCG, read_scores
 from beirflow.paper.facts import load_facts
 
-COLUMNS = ("dataset", "cosine", "dot", "cosine_ndcg", "dot_ndcg", "difference", "cosine_words", "dot_words")
+COLUMNS = ("dataset", "cosine", "dot", "cosine_ndcg", "dot_ndcg", "difference", "printed", "cosine_words", "dot_words")
 
 
 def compare_similarities(
@@ -24,11 +26,12 @@ def compare_similarities(
 
     Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
-    scores, medians = read_scores(means_paths, NDCG, load_facts()).values, read_named_csv(medians_path)
+    facts, medians = load_facts(), read_named_csv(medians_path)
+    scores, printed = read_scores(means_paths, NDCG, facts).values, facts.findings["appendix D, scores"]["numbers"]
     words = dict(zip(zip(medians["of"], medians["dataset"], strict=True), medians["median"], strict=True))
     rows = []
     for pair in pairs:
         for dataset in dict.fromkeys(name for system, name in scores if system in pair):
             (cosine, dot), lengths = ([of[system, dataset] for system in pair] for of in (scores, words))
-            rows.append((dataset, *pair, cosine, dot, dot - cosine, *lengths))
+            rows.append((dataset, *pair, cosine, dot, dot - cosine, printed.get(dataset, np.nan) / 100, *lengths))
     write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), table_path)

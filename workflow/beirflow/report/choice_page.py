@@ -128,12 +128,10 @@ def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tup
     reason = (
         "the cheapest that is not significantly worse than the best" if len(among) else "the best there, but significantly worse"
     )
-    is_undecided = len(among) > 0 and taken["difference_low"] < -UNDECIDED
-    few = (
-        f"; too few queries to exclude a loss of {-taken['difference_low']:.4f}, so add queries or datasets"
-        if is_undecided
-        else ""
-    )
+    # A loss that is not known, as of a single query, is not excluded either.
+    is_undecided = len(among) > 0 and pd.notna(taken["difference"]) and not taken["difference_low"] >= -UNDECIDED
+    loss = f" of {-taken['difference_low']:.4f}" if pd.notna(taken["difference_low"]) else ""
+    few = f"; too few queries to exclude a loss{loss}, so add queries or datasets" if is_undecided else ""
     head = f"{'Undecided, perhaps' if is_undecided else 'Take'} {taken['system']}"
     return head, f"{reason}{few}; {measure} {taken[measure]:.4f}{_lost(taken)}, {_costs(taken)}"
 

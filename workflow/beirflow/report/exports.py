@@ -56,9 +56,7 @@ def export_tables(
     by_measure = {}
     for measure in measures:
         marks = boards.significance_marks(comparison, measure, baseline)
-        sentences = boards.notes(summary, bool(marks), baseline, uncertainty) + (
-            [boards.TRUSTED] if references is not None else []
-        )
+        sentences = boards.notes(summary, bool(marks), baseline, uncertainty, references)
         by_measure[measure] = boards.leaderboard(summary, measure, marks, references), sentences
     kinds = {table.name: (table, over) for table, over in boards.kind_tables(summary, measures[0])}
     published = boards.published_table(summary, measures[0], sources)

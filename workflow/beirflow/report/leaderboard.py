@@ -21,6 +21,7 @@ from beirflow.evaluation.summary import (
     TRUNCATED,
     distinct,
 )
+from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Column, Table, number
 from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
@@ -29,7 +30,6 @@ SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
 
-QUERIES = "queries"  # drawn again, in ``uncertainty.csv``
 RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
 """Columns of a table of ranks; a single system has the first alone."""
 
@@ -219,7 +219,13 @@ def _heat(value: float, known: Sequence[float]) -> int:
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
 
-def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.DataFrame | None = None) -> list[str]:
+def notes(
+    summary: pd.DataFrame,
+    marked: bool,
+    baseline: str,
+    uncertainty: pd.DataFrame | None = None,
+    references: pd.DataFrame | None = None,
+) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
     sentences = []
     if len(set(summary["system"])) > 1:
@@ -243,7 +249,7 @@ def notes(summary: pd.DataFrame, marked: bool, baseline: str, uncertainty: pd.Da
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
-    return sentences
+    return [*sentences, TRUSTED] if references is not None else sentences
 
 
 def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
@@ -268,7 +274,7 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
     rows = []
     for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
         interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
-        ranks = Cell(_span(row["rank_low"], row["rank_high"], ".0f"), row["rank_low"])
+        ranks = Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])
         others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
         rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
     columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
@@ -294,7 +300,8 @@ def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
 
 def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
     """Return sentences on the columns of ranks, and on the power of each dataset."""
-    sentences = ["95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)."]
+    drawn = "95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)"
+    sentences = [f"{drawn}; not known of fewer than {FEWEST} queries, and where all have the same value."]
     if uncertainty["system"].nunique() < 2:
         return sentences
     sentences.append(
@@ -325,7 +332,9 @@ def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
 
 
 def _span(low: float, high: float, form: str) -> str:
-    """Return an interval as text; one number if both bounds look alike."""
+    """Return an interval as text; one number if both bounds look alike, and words if they are not known."""
+    if low != low:
+        return "not known"
     first, last = (format(bound, form) for bound in (low, high))
     return first if first == last else f"{first}–{last}"
 

@@ -121,6 +121,9 @@ PAPER_TABLES: Mapping[str, PaperTable] = {
 }
 """The tables of the BEIR paper by name, in the order of its page."""
 
+CLAIMED_FROM = ("lengths-medians", "bias", "efficiency", "table-1", "overlap", "similarities")
+"""Names of those that findings are about, besides the scores."""
+
 SCORE_TABLES = {name: table.measure for name, table in PAPER_TABLES.items() if table.measure}
 """Names of the tables of scores, with their measures."""
 

@@ -22,10 +22,10 @@ from beirflow.report.system_tables import settings_table, systems_table
 MOST_NAMED = 4  # systems that the first sentence names
 
 SIGNIFICANCE = (
-    "Every pair of systems on every dataset, by the values of the same queries. p: two-sided paired randomisation test; "
-    "corrected by Holm's method for all rows of its measure. The interval is that "
-    "of the paired t-test; the effect size "
-    "is Cohen's d of paired values: the mean difference over its standard deviation."
+    "Every pair of systems on every dataset and mean, by the values of the same queries. p: two-sided paired randomisation"
+    " test, of a mean the t-test with its corpora as strata; corrected by Holm's method for all datasets, and for each mean, by"
+    " its measure. The interval is that of the paired t-test; the effect size is Cohen's d of paired values: the mean difference"
+    " over its standard deviation."
 )
 
 
@@ -77,8 +77,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "heading": heading,
         "lead": _lead(systems, datasets, manifest),
         "results": results,
-        "notes": boards.notes(summary, any(marks.values()), baseline, uncertainty)
-        + ([boards.TRUSTED] if references is not None else []),
+        "notes": boards.notes(summary, any(marks.values()), baseline, uncertainty, references),
         "kinds": boards.kind_tables(summary, measures[0]),
         "published": list(filter(None, published)),
         "sources": sources.lines(),

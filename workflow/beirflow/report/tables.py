@@ -119,7 +119,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
-    """Return every pair of systems on every dataset; None for a single system."""
+    """Return every pair of systems on every dataset and mean; None for a single system."""
     if comparison.empty:
         return None
     names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems"))]
@@ -128,7 +128,8 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     for row in comparison.to_dict("records"):
         pair = row["system_a"], row["system_b"]
         cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
-        rows.append([Cell(str(row["dataset"])), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), *cells])
+        name = str(row["dataset"]).partition(" (")[0]  # of a mean, without its datasets
+        rows.append([Cell(name), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), *cells])
     caption = "The first system minus the second: the first is better where the difference is above 0"
     return Table("significance-table", "Significance", caption, columns, rows, tall=True)
 

@@ -5,6 +5,7 @@ stored, without the code that searched. A family supplies how it reads, makes an
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -17,7 +18,7 @@ from beirflow.datasets.document_text import KINDS, Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.compared_ranks import SearchCheck, compare_ranks
-from beirflow.runs.drift import MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
+from beirflow.runs.drift import LEAST_DRIFT, MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
 from beirflow.runs.same_bits import Model, Part, same_bits
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, places_in
 
@@ -45,7 +46,8 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     made: ClassVar[tuple[str, str]]  # participle and noun of the names of the checks, such as "encoded" and "vectors"
     of_queries: ClassVar[Pattern]  # path of the representations of queries
     of_chunk: ClassVar[Pattern]  # the same of a chunk of documents
-    tolerance: ClassVar[dict[str, float]]  # by precision, the largest distance of a stored and a recomputed representation
+    tolerance: ClassVar[Mapping[str, float]]  # by precision, the largest distance of a stored and a recomputed representation
+    least_drift: ClassVar[Mapping[str, float]] = LEAST_DRIFT  # by precision, the smallest mean change that is a drift
     most_others: ClassVar[int] = MOST_OTHERS  # counterparts of the sampled texts whose scores are compared
 
     def __init__(self, *what: Any) -> None:
@@ -116,7 +118,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         relevant = (pairs[0][are_relevant], pairs[1][are_relevant])
         again = np.where(both, scores[places, of_drawn], np.nan)
         for drift in (
-            drift_over_rivals(relative, relevant, pairs, 1, self.least_drift),
+            drift_over_rivals(relative, relevant, pairs, 1, self.least_drift[self.precision]),
             drift_of_measure(self.subject, hits, again, np.maximum(of_drawn, 0)),
         ):
             finding = unless_moved(finding, drift)
@@ -195,9 +197,10 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         both = (texts >= 0) & (places >= 0)
         rivals, documents = (texts[both], places[both]), 0 if of_documents else 1
         again_scores = np.where(both, hits["score"].to_numpy() - changes[texts, places], np.nan)
+        least = self.least_drift[self.precision]
         for drift in (
-            drift_of_scores(relative, *relevant, self.least_drift),
-            drift_over_rivals(relative, relevant, rivals, documents, self.least_drift),
+            drift_of_scores(relative, *relevant, least),
+            drift_over_rivals(relative, relevant, rivals, documents, least),
             drift_of_measure(self.subject, hits, again_scores, np.maximum(texts, 0)),
         ):
             finding = unless_moved(finding, drift)
@@ -233,10 +236,9 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         """Precision in which the texts were represented."""
         return self.subject.precision(self.tolerance)
 
-    @property
-    @abstractmethod
-    def least_drift(self) -> float:
-        """Mean change of the scores of relevant pairs below which there is no drift."""
+    def path(self, pattern: Pattern, **chunk: int) -> str:
+        """Return the path of a file of representations. Raises NotHereError if it is not here."""
+        return str(self.subject.file(pattern(**self.names, **chunk)))
 
     @abstractmethod
     def stored_queries(self, rows: np.ndarray) -> R:

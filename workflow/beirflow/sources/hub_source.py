@@ -3,11 +3,9 @@
 Its files are JSON lines, also gzipped, Parquet, or judgements in columns; each is hostile until checked.
 """
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import orjson
 
@@ -15,11 +13,10 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import forms, source
-from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
 from beirflow.sources.beir_files import judgement_line
 from beirflow.sources.hub_layout import LAYOUTS
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
-from beirflow.sources.source import Block, DatasetSource, blocks_of
+from beirflow.sources.source import Block, DatasetSource, blocks_of, stream_of_lines
 
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
 
@@ -263,45 +260,6 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
                     yield number, row
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: no Parquet file that can be read, after row {number} ({str(error)[:200]})") from error
-
-
-def stream_of_lines(path: Path, where: str) -> BinaryIO:
-    """Open a text file, unpacked where it is gzipped."""
-    if path.suffix == ".gz":
-        return cast(BinaryIO, _Unpacked(path, where))
-    return path.open("rb")
-
-
-class _Unpacked:
-    """A gzipped file, as far as sources read it; one that is damaged or unpacks to far too much is refused."""
-
-    def __init__(self, path: Path, where: str) -> None:
-        self._where, self._packed, self._read = where, path.stat().st_size, 0
-        self._stream = gzip.open(path)  # noqa: SIM115 - closed on exit
-
-    def __enter__(self) -> "_Unpacked":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def read(self, size: int) -> bytes:
-        """Return at most so many bytes."""
-        return self._checked(lambda: self._stream.read(size))
-
-    def readline(self, size: int) -> bytes:
-        """Return the rest of a line, at most so many bytes."""
-        return self._checked(lambda: self._stream.readline(size))
-
-    def _checked(self, read: Callable[[], bytes]) -> bytes:
-        try:
-            content = read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{self._where}: the file is damaged ({error})") from error
-        self._read += len(content)
-        if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
-            raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
-        return content
 
 
 def text_of(where: str, row: Row) -> Row:

@@ -1,11 +1,14 @@
 """The interface of every source, whatever its form: the lines of the three files of BEIR."""
 
+import gzip
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 from beirflow.files.errors import DataError
+from beirflow.sources.archives import BOMB_BYTES, BOMB_RATIO
 from beirflow.sources.json_lines import lines_in
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -54,6 +57,45 @@ class DatasetSource(ABC):
             yield from lines_in(numbers, block)
 
 
+def stream_of_lines(path: Path, where: str, *, packed: bool | None = None) -> BinaryIO:
+    """Open a text file, unpacked where it is gzipped: as ``packed`` says, else by its name; ``where`` is that in messages."""
+    if path.suffix == ".gz" if packed is None else packed:
+        return cast(BinaryIO, _Unpacked(path, where))
+    return path.open("rb")
+
+
+class _Unpacked:
+    """A gzipped file, as far as it is read; one that is damaged or unpacks to far too much is refused."""
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._where, self._packed, self._read = where, path.stat().st_size, 0
+        self._stream = gzip.open(path)  # noqa: SIM115 - closed on exit
+
+    def __enter__(self) -> "_Unpacked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes."""
+        return self._checked(lambda: self._stream.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """Return the rest of a line, at most so many bytes."""
+        return self._checked(lambda: self._stream.readline(size))
+
+    def _checked(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            content = read()
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{self._where}: the file is damaged ({error}); fetch it again") from error
+        self._read += len(content)
+        if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
+            raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
+        return content
+
+
 class Noted(Protocol):
     """Consumer of every byte of a file, such as a digest."""
 
@@ -61,12 +103,11 @@ class Noted(Protocol):
         """Take in the next bytes."""
 
 
-def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None) -> Iterator[Block]:
-    """Yield a file in blocks of whole lines, numbered from 1; only the last may end without a line feed.
+def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None, *, first: int = 1) -> Iterator[Block]:
+    """Yield a file, whose next line has the number ``first``, in blocks of whole lines; the last may end without a line feed.
 
     ``where`` is its name in messages; ``noted`` takes in every byte. Raises DataError if a line is too long.
     """
-    first = 1
     # A block ends where a line ends.
     while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
         if noted:

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from beirflow.datasets.document_text import Kind
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
-from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS, Pattern
+from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
 from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores
-from beirflow.runs.drift import LEAST_DRIFT
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 from beirflow.sparse.files import Rows, quantized, read_queries, read_segments
@@ -51,11 +50,6 @@ class TermWeightCheck(RepresentationCheck[Rows]):
     def precision(self) -> str:
         """Precision of the weights, without that of queries that another model has written."""
         return self.subject.precision(TOLERANCE, [QUERY_WEIGHTS_RECORD(**self.names)])  # a search compares it with every chunk's
-
-    @property
-    def least_drift(self) -> float:
-        """Mean change of the scores of relevant pairs below which there is no drift."""
-        return LEAST_DRIFT[self.precision]
 
     def represent(self, sample: TextSample[Rows]) -> Rows:
         """Weigh the texts again."""
@@ -125,7 +119,7 @@ class TermWeightCheck(RepresentationCheck[Rows]):
     def _blocks(self, chunk: int, queries: list[dict[int, float]]) -> Iterator[tuple[pa.Array, np.ndarray]]:
         """Yield ids and scores of the documents of a chunk, segment by segment."""
         doc_ids, first = self.subject.doc_ids(chunk), 0
-        for segment in read_segments(self._path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
+        for segment in read_segments(self.path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
             place = {term: number for number, term in enumerate(segment.terms.tolist())}
             scores = np.full((len(queries), segment.documents), -np.inf)
             for query, weights in enumerate(queries):
@@ -141,13 +135,13 @@ class TermWeightCheck(RepresentationCheck[Rows]):
 
     def stored_queries(self, rows: np.ndarray) -> Rows:
         """Read the weights of some queries."""
-        queries = read_queries(self._path(QUERY_WEIGHTS), self.settings.quantize)
+        queries = read_queries(self.path(QUERY_WEIGHTS), self.settings.quantize)
         return Rows.together([Rows(queries.counts[[row]], *_row(queries, row)) for row in rows.tolist()])
 
     def stored_chunk(self, chunk: int, rows: np.ndarray) -> Rows:
         """Read the weights of some documents of a chunk."""
         first, parts = 0, []
-        for segment in read_segments(self._path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
+        for segment in read_segments(self.path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
             here = rows[(rows >= first) & (rows < first + segment.documents)] - first
             places = np.flatnonzero(np.isin(segment.rows, here))
             terms = segment.terms[np.searchsorted(segment.starts, places, side="right") - 1].astype(np.int64)
@@ -159,9 +153,6 @@ class TermWeightCheck(RepresentationCheck[Rows]):
     def join(self, parts: list[Rows]) -> Rows:
         """Join the weights of several parts."""
         return Rows.together(parts)
-
-    def _path(self, pattern: Pattern, **chunk: int) -> str:
-        return str(self.subject.file(pattern(**self.names, **chunk)))
 
 
 def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import pytest
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, Check
 from beirflow.audit.chain.facts import Comparison, as_json
-from beirflow.audit.facts.representations import check_representation
+from beirflow.audit.facts.recorded import check_record
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json
@@ -43,7 +43,7 @@ def failed(results: Path, settings: SparseSettings, change: Callable[[dict[str, 
     facts = Comparison(
         Chain(results, "results", manifest, records=records, audited_with=load_experiment({})), "records say the same"
     )
-    facts.each([RECORD], check_representation)
+    facts.each([RECORD], check_record)
     return [check for check in facts.finished() if check.status == FAILED]
 
 
@@ -55,13 +55,13 @@ def test_weights_with_another_expansion_or_none_are_found(made: tuple[Path, Spar
     results, settings = made
     other: Any = {"path": "/others/{dataset}.jsonl"}
     for wrong in (replace(settings, expansion=other), SparseSettings("u", model=settings.model, head="unicoil")):
-        inputs, named = failed(results, wrong)
+        named, inputs = failed(results, wrong)[-2:]
         assert "says expansions among its inputs" in inputs.found
         assert "says weighed / added" in named.found
 
     def of_another_chunk(record: dict[str, Any]) -> None:
         record["inputs"] = {name.replace("chunk-1", "chunk-0"): digest for name, digest in record["inputs"].items()}
 
-    (check,) = failed(results, settings, of_another_chunk)
+    check = failed(results, settings, of_another_chunk)[-1]
     assert "chunk-0.parquet" in check.found
     assert "chunk-1.parquet" in check.expected

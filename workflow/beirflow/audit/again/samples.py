@@ -10,7 +10,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique
 from beirflow.audit.chain.reading import check_unpacked, part
 from beirflow.audit.chain.setup import Setup
-from beirflow.audit.facts.representations import configured_precision
+from beirflow.audit.facts.stated import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.files.errors import BeirflowError

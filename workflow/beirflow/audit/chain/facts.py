@@ -27,6 +27,8 @@ class Comparison:
         self.compared += 1
         self.chain.note(path, what.replace(" / ", "/") if key is None else key, found, by)
         if not agree(found, expected):
+            if isinstance(found, Mapping) and isinstance(expected, Mapping):
+                found, expected = _without_equal(found, expected), _without_equal(expected, found)
             says = f"{path} says {what} {_shown(found)}"
             self.checks.append(self.chain.failed(self.name, path, says, f"{_shown(expected)}, by {by}"))
 
@@ -75,6 +77,11 @@ def agree(found: Any, expected: Any) -> bool:
     if isinstance(found, int | float) and isinstance(expected, int | float):
         return found == expected
     return type(found) is type(expected) and bool(found == expected)
+
+
+def _without_equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not the same on the other side."""
+    return {key: value for key, value in found.items() if key not in expected or not agree(value, expected[key])}
 
 
 def as_json(value: Any) -> Any:

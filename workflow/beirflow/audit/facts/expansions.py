@@ -14,6 +14,7 @@ from beirflow.audit.chain.reading import part, read_rows
 from beirflow.audit.chain.setup import Setup
 from beirflow.audit.facts.corpora import DIGEST, Corpora
 from beirflow.audit.facts.sources import REPAIR, TODO, check_model
+from beirflow.audit.facts.stated import added_by
 from beirflow.expansions.files import COLUMNS
 from beirflow.expansions.given import given_values
 from beirflow.expansions.models import expansion_digests
@@ -38,16 +39,6 @@ def check_expansions(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check
 def _said(chain: Chain) -> dict[str, Expansion]:
     """By the name that an expansion has in the results, what the manifest says of it."""
     return {added.name: added for added in map(partial(added_by, chain), chain.manifest["systems"]) if added}
-
-
-def added_by(chain: Chain, name: str) -> Expansion | None:
-    """Return the addition of a system to documents, by the manifest; None without one or if the family is unknown."""
-    recorded = part(chain.manifest, "systems", name, kind=dict)
-    family = chain.setup.families.get(str(recorded.get("family")))
-    if family is None:
-        return None
-    added: Expansion | None = family.added(chain.setup.system_as_stated(name, recorded).settings)
-    return added
 
 
 def _here(chain: Chain, setup: Setup) -> dict[str, Expansion]:

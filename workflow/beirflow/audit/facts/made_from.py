@@ -13,8 +13,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
-from beirflow.audit.facts.expansions import added_by
-from beirflow.audit.facts.first_stages import settings_of
+from beirflow.audit.facts.stated import added_by, settings_of, settings_on
 from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM
 from beirflow.evaluation.manifest import TUNED_ON
@@ -157,9 +156,8 @@ class _Expected:
         return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
 
     def _owner(self, name: str, family: Family, dataset: str | None) -> _Owner:
-        settings, added = settings_of(self.chain, name), added_by(self.chain, name)
-        if dataset in self.chain.corpora:
-            settings = family.for_dataset(settings, *self.chain.whole(dataset))
+        added = added_by(self.chain, name)
+        settings = settings_on(self.chain, name, dataset) if dataset in self.chain.corpora else settings_of(self.chain, name)
         names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
         return _Owner(name, family, settings, added, names)
 
