@@ -5,13 +5,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from beirflow.catalogue.schema import FAST_LOADER, Problems
+from beirflow.catalogue.schema import Problems
 from beirflow.files.errors import ConfigError
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
+
+FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""For texts that have been read without an error, whose messages it words differently."""
 
 HINT = "indent with spaces, one key a line, and quote a value with one of : # , { } [ ]"
 """The usual remedies for a syntax error."""
@@ -94,39 +98,37 @@ def key_places(paths: Iterable[str]) -> dict[str, str]:
     places: dict[str, str] = {}
     for path in paths:
         text = Path(path).read_text(encoding="utf-8")
-        for _, above, name, mark in [] if _is_json(text) else _keys_of(text):
-            places[above + name] = f"{path}:{mark.line + 1}"
+        for above, entries in [] if _is_json(text) else _entries(text):
+            places |= {f"{above}{name}": f"{path}:{key.start_mark.line + 1}" for name, key, _ in entries}
     return places
 
 
 def repeated_keys(path: Path, text: str) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    repeated, lines = list[str](), dict[tuple[int, str], int]()
-    for mapping, _, name, mark in _keys_of(text):
-        if (mapping, name) in lines:
-            earlier = f"stands in line {lines[mapping, name]} already; remove one"
-            repeated.append(f"{path}:{mark.line + 1}:{mark.column + 1}: the key {name!r} {earlier}")
-        lines.setdefault((mapping, name), mark.line + 1)
+    repeated = list[str]()
+    for _, entries in _entries(text):
+        lines: dict[str, int] = {}
+        for name, key, _ in entries:
+            line, column = key.start_mark.line + 1, key.start_mark.column + 1
+            if name in lines:
+                repeated.append(f"{path}:{line}:{column}: the key {name!r} stands in line {lines[name]} already; remove one")
+            lines.setdefault(name, line)
     return sorted(repeated)
 
 
-def _keys_of(text: str) -> Iterator[tuple[int, str, str, yaml.Mark]]:
-    """Yield each key of a YAML text, and the number of each entry of a list.
-
-    Each has a number that tells its mapping from others, a path before its name, such as ``custom.systems.``, a name and a place.
-    """
-    # The fast loader words its errors in another way; this text has been read without one.
+def _entries(text: str) -> Iterator[tuple[str, list[tuple[str, Any, Any]]]]:
+    """Yield every mapping and list of a YAML text: the path before its entries, and of each its name or place, key and value."""
     nodes, seen = [("", yaml.compose(text, Loader=FAST_LOADER))], set[int]()
     while nodes:
         above, node = nodes.pop()
         if id(node) in seen:  # an alias may lead to a node above it
             continue
         seen.add(id(node))
-        inner: list[tuple[str, yaml.Node, yaml.Node]] = []
         if isinstance(node, yaml.MappingNode):
-            inner = [(str(key.value), key, value) for key, value in node.value]
+            entries = [(str(key.value), key, value) for key, value in node.value]
         elif isinstance(node, yaml.SequenceNode):
-            inner = [(str(number), value, value) for number, value in enumerate(node.value)]
-        for name, key, value in inner:
-            yield id(node), above, name, key.start_mark
-            nodes.append((f"{above}{name}.", value))
+            entries = [(str(number), value, value) for number, value in enumerate(node.value)]
+        else:
+            continue
+        yield above, entries
+        nodes += [(f"{above}{name}.", value) for name, _, value in entries]
