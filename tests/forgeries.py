@@ -371,6 +371,14 @@ def a_name_in_the_header(content: bytes) -> bytes:
     return content[:3] + b"\x08" + content[4:10] + b"x\0" + content[10:]
 
 
+def other_prices(forger: Forger) -> None:
+    """Choose by prices that nobody configured."""
+    forger.experiment.config["prices"] = {"hour": 0.001}
+    for path in (layout.CHOICE, layout.CHOICE_TABLE, layout.CHOICE_RECORD):
+        forger.path(path).unlink()
+    run_rules(forger.results, forger.experiment, [layout.CHOICE])
+
+
 def other_code(forger: Forger) -> None:
     """Put a command that nobody expects into a crate."""
     forger.replace("code/Snakefile", b"shell: rm")

@@ -77,5 +77,5 @@ def make_everything(folder: Path) -> Made:
         layout.TREC_RUN(system="late", dataset="small"),
         layout.POOL(dataset="small"),
     ]
-    run_rules(made.results, experiment, [layout.CRATE, *exports])
+    run_rules(made.results, experiment, [layout.CRATE, layout.CHOICE, *exports])
     return made

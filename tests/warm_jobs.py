@@ -19,10 +19,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 LIBRARIES = (
     "huggingface_hub",
@@ -44,7 +45,14 @@ LIBRARIES = (
 MODELS = ("transformers.models.bert.modeling_bert", "transformers.models.auto.tokenization_auto")
 """What jobs import through ``load_lean``, and here too."""
 
+PROCESS = "PYTEST_XDIST_WORKER"
+"""Variable of the environment that processes of tests have, but for the one that hands tests out."""
+
 LONGEST_REQUEST = 1 << 20
+LOOK_SECONDS = 5
+"""Between two looks for the process that everything is done for."""
+
+Request: TypeAlias = Mapping[str, Any]
 
 
 def import_libraries(package: Path) -> None:
@@ -109,7 +117,7 @@ def fork_jobs() -> None:
     requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         requests.close()
-        _serve(theirs)
+        serve_forks(theirs, partial(_received, theirs), _run, os.getppid())
     theirs.close()
 
     def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | WarmJob":
@@ -148,31 +156,58 @@ class WarmJob:
         os.kill(self.pid, signal.SIGTERM)
 
 
-def _serve(requests: socket.socket) -> NoReturn:
-    """Start jobs, and say how each ended, until Snakemake ends; as their parent, since a fork takes as long as a short job."""
+def serve_forks(
+    source: socket.socket,
+    take: Callable[[], tuple[Request, socket.socket] | None],
+    run: Callable[[Request], NoReturn],
+    owner: int,
+) -> NoReturn:
+    """Fork a process for every request, and say its number and how it ended, until there are no more or the owner has ended.
+
+    As their parent, since a fork takes as long as a short job.
+    """
     running: dict[int, tuple[int, socket.socket]] = {}
-    while True:
-        for ready in select.select([requests, *running], [], [])[0]:
-            if ready is not requests:
-                job, answers = running.pop(ready)
+    while _lives(owner):
+        for ready in select.select([source, *running], [], [], LOOK_SECONDS)[0]:
+            if ready is not source:
+                child, answers = running.pop(ready)
                 os.close(ready)
-                with answers:
-                    answers.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])}\n".encode())
-                continue
-            message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
-            if not message:
-                os._exit(0)
-            answers = socket.socket(fileno=descriptors[0])
-            job = os.fork()
-            if job == 0:
-                requests.close()
+                _say(answers, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
                 answers.close()
-                _run(json.loads(message))
-            answers.sendall(f"{job}\n".encode())
-            running[os.pidfd_open(job)] = job, answers
+                continue
+            taken = take()
+            if taken is None:
+                os._exit(0)
+            request, answers = taken
+            child = os.fork()
+            if child == 0:
+                source.close()
+                answers.close()
+                run(request)
+            _say(answers, child)
+            running[os.pidfd_open(child)] = child, answers
+    os._exit(0)
 
 
-def _run(request: Mapping[str, Any]) -> NoReturn:
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _say(answers: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # whoever asked has been killed
+        answers.sendall(f"{number}\n".encode())
+
+
+def _received(requests: socket.socket) -> tuple[Request, socket.socket] | None:
+    message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
+    return (json.loads(message), socket.socket(fileno=descriptors[0])) if message else None
+
+
+def _run(request: Request) -> NoReturn:
     """Run a job in this process."""
     os.environ.clear()
     os.environ.update(request["environment"])

@@ -1,92 +1,101 @@
 """Snakemake that was imported before it is asked for, with what its jobs import: that takes longer than a short run.
 
-Run as a program, it reads one request a line and answers each with an exit status; every request is a process of its own, forked
-from this one, which has imported what Snakemake imports and has done nothing else.
+Run as a program, it answers each request with the number of a process and its exit status; every request is a process of its own,
+forked from this one, which has imported what Snakemake imports and has done nothing else. On Linux alone.
 """
 
 import importlib
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
-from warm_jobs import forget_beirflow, fork_jobs, import_libraries, run_to_the_end
+from warm_jobs import PROCESS, Request, forget_beirflow, fork_jobs, import_libraries, run_to_the_end, serve_forks
 
+REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """What Snakemake and the rules import while they run."""
 
 
-class WarmSnakemake:
-    """Runs Snakemake, one run at a time."""
+def run_warm(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
+) -> tuple[int, str]:
+    """Run Snakemake to its end, with all of this environment; gives its exit status, and what it printed."""
+    with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output, _connected() as connection:
+        request = {
+            "arguments": list(arguments),
+            "folder": str(folder),
+            "environment": dict(environment),
+            "output": output.name,
+            "warm_jobs": warm_jobs,
+        }
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        answers = connection.makefile()
+        process = int(answers.readline())
+        try:
+            status = int(answers.readline())
+        except BaseException:
+            os.kill(process, signal.SIGKILL)
+            raise
+        return status, Path(output.name).read_text()
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
 
-    def run(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
-    ) -> tuple[int, str]:
-        """Run Snakemake to its end, with all of this environment; gives its exit status, and what it printed."""
-        process, self._process = self._process or self._start(), None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output:
-            request = {
-                "arguments": list(arguments),
-                "folder": str(folder),
-                "environment": dict(environment),
-                "output": output.name,
-                "warm_jobs": warm_jobs,
-            }
-            try:
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-                status = int(process.stdout.readline())
-            except BaseException:
-                process.kill()
-                raise
-            self._process = process
-            return status, Path(output.name).read_text()
-
-    def _start(self) -> "subprocess.Popen[str]":
-        """The server; a library that has threads could not be forked."""
+def _connected() -> socket.socket:
+    """Connect to the server that all processes of this run of pytest share; start it if there is none."""
+    owner = os.getppid() if PROCESS in os.environ else os.getpid()
+    address = f"\0warm-snakemake-{owner}"
+    with socket.socket(socket.AF_UNIX) as listener, suppress(OSError):  # the address is taken if there is one
+        listener.bind(address)
+        listener.listen()
+        # A library that has threads could not be forked.
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        return subprocess.Popen([sys.executable, __file__], env=environment, text=True, **streams)
+        command = [sys.executable, __file__, str(listener.fileno()), str(owner)]
+        subprocess.Popen(command, env=environment, pass_fds=[listener.fileno()])
+    connection = socket.socket(socket.AF_UNIX)
+    while True:
+        try:
+            connection.connect(address)
+        except ConnectionRefusedError:  # another process has taken the address and does not listen yet
+            continue
+        return connection
 
 
-def serve() -> None:
-    """Answer requests until there are no more, each in a process of its own."""
+def serve(listener: socket.socket, owner: int) -> NoReturn:
+    """Answer requests until the owner has ended, each in a process of its own."""
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins
     for name in LATER:
         importlib.import_module(name)
-    repository = Path(__file__).parents[1]
-    import_libraries(repository / "workflow")
-    parse_rule_files(repository)
-    for line in sys.stdin:
-        request = json.loads(line)
-        child = os.fork()
-        if child:
-            _, status = os.waitpid(child, 0)
-            sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
-            sys.stdout.flush()
-            continue
-        become(request)
-        if str(repository / "Snakefile") not in request["arguments"]:
-            forget_beirflow()
-        runs_jobs = request["warm_jobs"] and "--dry-run" not in request["arguments"]
-        if runs_jobs and sys.platform == "linux":  # which has this kind of sockets, and libraries that may be forked
-            fork_jobs()
-        run_to_the_end(snakemake.cli.main)
+    import_libraries(REPOSITORY / "workflow")
+    parse_rule_files(REPOSITORY)
+    serve_forks(listener, partial(_accepted, listener), _run, owner)
+
+
+def _accepted(listener: socket.socket) -> tuple[Request, socket.socket]:
+    connection, _ = listener.accept()
+    return json.loads(connection.makefile().readline()), connection
+
+
+def _run(request: Request) -> NoReturn:
+    """Run Snakemake in this process."""
+    become(request)
+    if str(REPOSITORY / "Snakefile") not in request["arguments"]:
+        forget_beirflow()
+    if request["warm_jobs"] and "--dry-run" not in request["arguments"]:
+        fork_jobs()
+    run_to_the_end(sys.modules["snakemake.cli"].main)
 
 
 @cache
@@ -126,19 +135,19 @@ def parse_rule_files(repository: Path) -> None:
         _, count = parse(LocalSourceFile(str(path)), workflow, linemap={}, rulecount=count)
 
 
-def become(request: Mapping[str, object]) -> None:
+def become(request: Request) -> None:
     """Make this process what a program is that was just started."""
     import snakemake
 
-    output = os.open(str(request["output"]), os.O_WRONLY)
+    output = os.open(request["output"], os.O_WRONLY)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ.clear()
-    os.environ.update(request["environment"])  # type: ignore[call-overload]
-    os.chdir(str(request["folder"]))
-    sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *request["arguments"]]  # type: ignore[misc]
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *request["arguments"]]
 
 
 if __name__ == "__main__":
-    serve()
+    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))

@@ -15,11 +15,9 @@ import yaml
 from beir_writer import write_beir
 from beirflow.files.records import read_json
 from tiny_bert import WORDS
-from warm_snakemake import WarmSnakemake
+from warm_snakemake import REPOSITORY, run_warm
 
-REPOSITORY = Path(__file__).parents[1]
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
-WARM = WarmSnakemake()
 
 SUMS = ("total", "summary", "report", "paper")
 """Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
@@ -58,8 +56,8 @@ class Workflow:
     def ended(self, *arguments: str, cores: int | None = 2) -> tuple[int, str]:
         """Run Snakemake to its end, and give back its exit status and what it printed."""
         command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
-        if self.warm and self.program == SNAKEMAKE:
-            return WARM.run(command[len(SNAKEMAKE) :], self.repository, environment, warm_jobs=not self.environment)
+        if self.warm and self.program == SNAKEMAKE and sys.platform == "linux":
+            return run_warm(command[len(SNAKEMAKE) :], self.repository, environment, warm_jobs=not self.environment)
         streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         done = subprocess.run(command, cwd=self.repository, env=environment, **streams, check=False)
         return done.returncode, done.stdout

@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             costs.append({"system": system, "dataset": dataset, **cost})
     pd.DataFrame(costs).to_csv(folder / "cost.csv", index=False)
     (folder / "manifest.json").write_text("{}")
-    rows, encoders = {name: [name] for name in DATASETS}, {"bge-int8": "bge", "bge-binary": "bge"}
+    rows, encoders = {name: [name] for name in DATASETS}, {"bge-int8": ("bge", "all"), "bge-binary": ("bge", "all")}
     means, per_query = zip(*paths, strict=True)
     write_choice(
         files=ChoiceFiles(means, per_query, latencies, str(folder / "cost.csv"), rows, encoders),

@@ -9,6 +9,7 @@ from beirflow.dense.top_k import exact_top_k
 from beirflow.late.search import arranged
 from beirflow.late.search import exact_top_k as exact_top_k_of_tokens
 from beirflow.late.vectors import Segment
+from beirflow.runs.ranking import Cut
 from token_vectors import random_vectors
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -20,10 +21,10 @@ def test_vectors_that_stay_on_the_gpu_have_the_hits_of_the_cpu(monkeypatch: pyte
     rng = np.random.default_rng(0)
     documents, queries = (rng.standard_normal((rows, 64), dtype=np.float32) for rows in (20_000, 3))
     held = InMemoryChunk([documents[:9000], documents[9000:]], similarity, CUDA)
-    how = {"similarity": similarity, "excluded": np.array([-1])}
+    cut = Cut(100, np.arange(20_000), np.array([-1]))
     for query in queries:
-        expected = exact_top_k(query[None], documents, np.arange(20_000), 100, device=CPU, **how)  # type: ignore[arg-type]
-        found = exact_top_k(query[None], held, np.arange(20_000), 100, device=CUDA, **how)  # type: ignore[arg-type]
+        expected = exact_top_k(query[None], documents, cut, similarity=similarity, device=CPU)
+        found = exact_top_k(query[None], held, cut, similarity=similarity, device=CUDA)
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_array_equal(other, one)
 
@@ -33,7 +34,8 @@ def test_vectors_of_tokens_that_stay_on_the_gpu_have_the_hits_of_the_cpu() -> No
     rows = np.arange(500, dtype=np.int32)
     segment = Segment(random_vectors(rng, rng.integers(1, 60, size=500), dim=128, tokens=None), rows, rows)
     query, held = random_vectors(rng, np.array([32]), dim=128, tokens=None), [arranged(segment, CUDA)]
-    expected = exact_top_k_of_tokens(query, lambda: [segment], rows, 30, excluded=np.array([-1]), device=CPU)
-    found = exact_top_k_of_tokens(query, lambda: held, rows, 30, excluded=np.array([-1]), device=CUDA)
+    cut = Cut(30, rows, np.array([-1]))
+    expected = exact_top_k_of_tokens(query, lambda: [segment], cut, device=CPU)
+    found = exact_top_k_of_tokens(query, lambda: held, cut, device=CUDA)
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(other, one)

@@ -13,7 +13,7 @@ from beirflow.late.max_sim import Sizes
 from beirflow.late.search import exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors, read_segments
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import Cut, byte_order
 from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 from token_vectors import random_vectors, written
@@ -47,7 +47,7 @@ def test_the_search_is_that_of_the_cpu(
     queries = random_vectors(rng, rng.integers(1, 33, size=40), dim=128, tokens=tokens)
     path = written(random_vectors(rng, rng.integers(1, 60, size=500), dim=128, tokens=tokens), range(500), tmp_path / "v.arrow")
     order = byte_order(pa.array([f"d{number}" for number in range(500)]))
-    excluded = rng.integers(-1, 500, size=40)
-    search = partial(exact_top_k, queries, partial(read_segments, path), order, 30, excluded=excluded)
+    cut = Cut(30, order, rng.integers(-1, 500, size=40))
+    search = partial(exact_top_k, queries, partial(read_segments, path), cut)
     for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
 from beirflow.dense.top_k import exact_top_k
+from beirflow.runs.ranking import Cut
 
 RNG = np.random.default_rng(0)
 
@@ -18,7 +19,7 @@ RNG = np.random.default_rng(0)
 def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.ndarray, k: int, similarity: str) -> None:
     order = np.random.default_rng(1).permutation(len(documents))
     found = [
-        exact_top_k(queries, documents, order, k, similarity=similarity, excluded=excluded, device=torch.device(device))
+        exact_top_k(queries, documents, Cut(k, order, excluded), similarity=similarity, device=torch.device(device))
         for device in ("cpu", "cuda")
     ]
     assert len(found[0][0]) == len(queries) * min(k, len(documents)) - (excluded >= 0).sum() * (k >= len(documents))
@@ -64,7 +65,7 @@ def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pyte
             reads.append(rows)
             return documents[rows]
 
-    search = partial(exact_top_k, id_order=np.arange(5000), k=10, similarity="dot", excluded=np.array([-1]))
+    search = partial(exact_top_k, cut=Cut(10, np.arange(5000), np.array([-1])), similarity="dot")
     expected = search(documents[:1], documents, device=torch.device("cpu"))
     for factor in (1, 2):
         reads.clear()

@@ -52,6 +52,7 @@ def searching(setting: Setting) -> Figures:
     """Times to search as many documents as there are texts, as ``search_chunk`` does."""
     need_pyarrow()
     from beirflow.dense.top_k import exact_top_k
+    from beirflow.runs.ranking import Cut
 
     rng = np.random.default_rng(2)
     documents, queries = (vectors(rng, count, setting.shape.dim) for count in (len(setting.texts), setting.queries))
@@ -61,7 +62,7 @@ def searching(setting: Setting) -> Figures:
 
     def search(device: torch.device, asked: int | None = None, searched: int = 0) -> Any:
         some, nothing = queries[:asked], np.full(len(queries[:asked]), -1)  # -0 takes all documents
-        return exact_top_k(some, documents[-searched:], order[-searched:], K, similarity="dot", excluded=nothing, device=device)
+        return exact_top_k(some, documents[-searched:], Cut(K, order[-searched:], nothing), similarity="dot", device=device)
 
     seconds = timed_searches(setting, search, lambda device: search(device, CHECKED_QUERIES, CHECKED_DOCUMENTS))
     return {
@@ -83,6 +84,7 @@ def late(setting: Setting) -> Figures:
     need_pyarrow()
     from beirflow.late.search import exact_top_k
     from beirflow.late.vectors import Segment, TokenVectors
+    from beirflow.runs.ranking import Cut
 
     rng = np.random.default_rng(3)
     counts = token_counts(min(LATE_CHUNK, len(setting.texts)), LATE_LONGEST, seed=3)
@@ -100,7 +102,7 @@ def late(setting: Setting) -> Figures:
 
     def search(device: torch.device, asked: TokenVectors, searched: list[Segment]) -> Any:
         order = np.arange(sum(len(segment.rows) for segment in searched))
-        return exact_top_k(asked, lambda: searched, order, K, excluded=np.full(len(asked.counts), -1), device=device)
+        return exact_top_k(asked, lambda: searched, Cut(K, order, np.full(len(asked.counts), -1)), device=device)
 
     some, last = np.arange(min(LATE_CHECKED_QUERIES, number)), np.arange(len(counts))[-LATE_CHECKED_DOCUMENTS:]
     part, whole = (queries.take(some), segments(documents.take(last))), (queries, segments(documents))

@@ -41,7 +41,7 @@ def ours(output: Path, source: Path, k: int, threads: int) -> None:
     import torch
     from beirflow.late.search import exact_top_k
     from beirflow.late.vectors import TokenVectors, read_segments
-    from beirflow.runs.ranking import byte_order
+    from beirflow.runs.ranking import Cut, byte_order
 
     torch.set_num_threads(threads)
     with np.load(source / "queries.npz") as arrays:
@@ -50,7 +50,7 @@ def ours(output: Path, source: Path, k: int, threads: int) -> None:
         ids = byte_order(pa.array([f"d{number}" for number in range(len(arrays["counts"]))]))
     excluded, segments = np.full(len(queries.counts), -1), partial(read_segments, source / "chunk.arrow")
     with timed_call():
-        hits = exact_top_k(queries, segments, ids, k, excluded=excluded, device=torch.device("cpu"))
+        hits = exact_top_k(queries, segments, Cut(k, ids, excluded), device=torch.device("cpu"))
     np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2])
 
 

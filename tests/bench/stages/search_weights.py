@@ -51,6 +51,7 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     """Time the search of postings in a file; or, as the peers do, of postings that are in memory before the time begins."""
     import pyarrow as pa
     from beirflow.files.background import read_ahead
+    from beirflow.runs.ranking import Cut, byte_order
     from beirflow.sparse.files import Rows, read_segments
     from beirflow.sparse.search import Backward, search_segments, turned_round
 
@@ -62,8 +63,8 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     segments = turned_round(read_ahead(read), threads) if place == "file" else list(map(Backward.of, read))
     start = time.perf_counter()
     with timed_call():
-        excluded = np.full(len(queries.counts), -1)
-        hits, _ = search_segments(queries, segments, ids, k, excluded=excluded, threads=threads)
+        cut = Cut(k, byte_order(ids), np.full(len(queries.counts), -1))
+        hits, _ = search_segments(queries, segments, cut, threads)
     seconds = time.perf_counter() - start
     np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2], seconds=seconds)
 

@@ -17,7 +17,7 @@ from beirflow.dense.top_k import exact_top_k
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import Job, read_json, write_json, write_record
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import Cut, byte_order
 from pairs import pairs
 
 with warnings.catch_warnings():
@@ -81,8 +81,8 @@ def test_the_search_is_that_of_brute_force_over_what_is_stored(
     monkeypatch.setattr(fast_pass, "SPARE", spare)
     way = compression(how, dimensions, cosine)
     queries, documents = (way.compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
-    options: dict[str, Any] = {"excluded": np.full(20, -1), "device": torch.device("cpu")}
-    found = exact_top_k(queries, documents, byte_order(IDS), 30, similarity=way.similarity, **options)
+    cut = Cut(30, byte_order(IDS), np.full(20, -1))
+    found = exact_top_k(queries, documents, cut, similarity=way.similarity, device=torch.device("cpu"))
     exact = [vectors.astype(np.float64) for vectors in (queries, documents)]
     if cosine and how != "binary":
         exact = [vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-60) for vectors in exact]

@@ -11,7 +11,8 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
-from beirflow.runs.ranking import byte_order, merge_hits
+from beirflow.runs import ranking
+from beirflow.runs.ranking import Cut, byte_order, merge_hits
 from pairs import pairs
 
 CPU = torch.device("cpu")
@@ -63,8 +64,8 @@ def ids_for(count: int, seed: int = 0) -> list[str]:
 
 def exact(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
     queries, documents = vectors
-    settings = {"similarity": "dot", "excluded": np.full(len(queries), -1), "device": CPU} | options
-    found = search.exact_top_k(queries, documents, byte_order(pa.array(ids, pa.string())), k, **settings)
+    cut = Cut(k, byte_order(pa.array(ids, pa.string())), options.pop("excluded", np.full(len(queries), -1)))
+    found = search.exact_top_k(queries, documents, cut, **{"similarity": "dot", "device": CPU} | options)
     assert [column.dtype for column in found] == [np.int32, np.int32, np.float32]
     return list(zip(*(column.tolist() for column in found), strict=True))
 
@@ -285,7 +286,7 @@ def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
         merged.append(sum(len(part[0]) for part in parts))
         return merge_hits(parts, *arguments)
 
-    monkeypatch.setattr(search, "merge_hits", merge)
+    monkeypatch.setattr(ranking, "merge_hits", merge)
     vectors = random_vectors("equal", 64), random_vectors("equal", 400)
     assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)
     assert (max(merged[:-64]), merged[-64:]) == (most, [5] * 64)

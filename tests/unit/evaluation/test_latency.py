@@ -17,8 +17,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.fusion.settings import FusionSettings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs import answers
-from beirflow.runs.answers import no_hits
-from beirflow.runs.ranking import Hits
+from beirflow.runs.ranking import Hits, no_hits
 from by_name import call
 from latencies import write_latency
 from lexical_results import DATASET, LexicalResults

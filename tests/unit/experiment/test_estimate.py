@@ -1,5 +1,6 @@
 """What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -86,6 +87,7 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
         "768 dimensions",
     ]
     expected += [
+        "counts as done here; its jobs are listed by: snakemake --cores all --configfile my.yaml --dry-run -- summary",
         "Download: 3 MB, and the models of contriever, splade-v3, deepct-bert-base where",
         "Jobs: 40 with the summary",
         "free here",
@@ -93,7 +95,11 @@ def test_the_text_says_what_is_not_known_and_what_to_do(tmp_path: Path, monkeypa
     expected += [f"snakemake --cores all --configfile my.yaml -- {tmp_path}/metrics/contriever/nfcorpus.json"]
     assert [part for part in expected if part not in text] == []
     monkeypatch.setattr("beirflow.experiment.estimate._free", lambda results: 10**9)
-    text = estimate(experiment=load_experiment({"keep_archives": False}), results=tmp_path)
+    monkeypatch.setattr("os.getloadavg", lambda: (2.0 * (os.cpu_count() or 1), 0.0, 0.0))
+    config = {"systems": ["bm25", "contriever", "splade-v3"], "keep_archives": False}
+    text = estimate(experiment=load_experiment(config), results=tmp_path)
+    assert re.search(r"splade-v3 +all 15 +no", text)
+    assert "This machine is busy: " in text
     assert "THIS MAY NOT FIT. Set keep_representations: false, or write elsewhere" in text
 
 

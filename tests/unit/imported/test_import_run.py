@@ -93,7 +93,10 @@ def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResult
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (TREC + "q0 Q0 d99 4 1 t\nq0 Q0 d98 5 1 t\n", ":7: the corpus of small has no document 'd99', nor those of 1 other rows"),
+        (
+            TREC + "q0 Q0 d99 4 1 t\nq0 Q0 d98 5 1 t\n",
+            ":7: the corpus of small has no document 'd99', nor those of 1 other rows; does the run belong to another dataset,",
+        ),
         (TREC + "\nq0 Q0 d1 4 1 t\n", ":8: found the document 'd1' again for the query 'q0', as in line 1"),
         ("other Q0 d1 1 1 t\n", ": none of its 1 rows is of a query with judgements, such as 'd2'"),
         ("", ": none of its 0 rows"),

@@ -53,6 +53,14 @@ def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done() -> None:
     assert overall.line().startswith("0% of the work")
 
 
+def test_what_has_not_run_yet_takes_as_much_longer_as_what_has() -> None:
+    clock, overall = chunks()
+    overall.begin(0, "prepare x")
+    clock.now = 10.0
+    overall.end(0)
+    assert overall.seconds_left() == pytest.approx(5 * 41)
+
+
 def test_the_share_that_such_a_job_reports_decides_the_time_left() -> None:
     clock, overall = chunks()
     overall.begin(0, "prepare x")

@@ -133,10 +133,14 @@ def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_runnin
 
 def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run()
-    run.terminal.plan(Overall({0: Expected("prepare_corpus", 9.0, 100)}))
+    run.terminal.plan(Overall({0: Expected("prepare_corpus", 9.0, 100), 9: Expected("summarize", 1.0)}))
+    assert run.lines[0].endswith("2 jobs to do, about 10 s of two idle cores")
     assert not [line for line in run.play("success") if "of the work" in line]
     monkeypatch.setattr(module, "AFTER_JOBS_SECONDS", 0.0)
-    assert [line for line in run.play("success") if "100% of the work, 100 of 100 documents" in line]
+    assert [line for line in run.play("success") if "90% of the work, 100 of 100 documents" in line]
+    run.terminal.plan(Overall({0: Expected("prepare_corpus", 8000.0)}))
+    assert run.lines[-1].endswith("  1 job to do"), "a run of hours says more"
+    assert run.play("success")[-1] == "prepare kitchen", "nothing is left, which the end says"
     run.terminal.close()
 
 
@@ -144,7 +148,7 @@ def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest
 def test_quiet_is_obeyed(quiet: str, jobs: int, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AFTER_JOBS_SECONDS", 0.0)
     run = Run(quiet)
-    run.terminal.overall = Overall({0: Expected("prepare_corpus", 9.0, 100)})
+    run.terminal.overall = Overall({0: Expected("prepare_corpus", 9.0, 100), 9: Expected("summarize", 1.0)})
     lines = run.play("success")
     assert (lines.count("prepare kitchen"), sum("of the work" in line for line in lines)) == (jobs, share)
 

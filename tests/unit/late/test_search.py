@@ -13,7 +13,7 @@ from beirflow.late import max_sim, search, vectors
 from beirflow.late.max_sim import Sizes
 from beirflow.late.search import exact_top_k
 from beirflow.late.vectors import TokenVectors, read_segments
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import Cut, byte_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from token_vectors import Hit, best, random_vectors, text_scores, written
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 def found(queries: TokenVectors, path: Path, ids: list[str], k: int, excluded: np.ndarray | None = None) -> list[Hit]:
     out = np.full(len(queries.counts), -1) if excluded is None else excluded
-    hits = exact_top_k(queries, partial(read_segments, path), byte_order(pa.array(ids)), k, excluded=out, device=CPU)
+    hits = exact_top_k(queries, partial(read_segments, path), Cut(k, byte_order(pa.array(ids)), out), device=CPU)
     assert [column.dtype for column in hits] == [np.int32, np.int32, np.float32]
     return list(zip(*(column.tolist() for column in hits), strict=True))
 

@@ -201,10 +201,10 @@ def test_a_run_with_other_settings_is_found(made: LexicalResults) -> None:
 
 
 @pytest.mark.parametrize("pattern", [POSTINGS, STATISTICS, STATISTICS_RECORD])
-def test_without_postings_nothing_is_checked(made: LexicalResults, pattern: str) -> None:
+def test_without_postings_only_hits_are_checked(made: LexicalResults, pattern: str) -> None:
     missing = Path(made.path(pattern, chunk=2))
     missing.unlink()
-    documents, statistics, ranks = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))
+    documents, statistics, ranks, *hits = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))
     named = f"^{missing.relative_to(made.results)} is not here$"
     for check in (statistics, ranks):
         with pytest.raises(NotHereError, match=named):
@@ -212,5 +212,7 @@ def test_without_postings_nothing_is_checked(made: LexicalResults, pattern: str)
     if pattern == POSTINGS:
         with pytest.raises(NotHereError, match=named):
             documents.run()
+        assert [check.run().passed for check in hits] == [True]
     else:
         assert documents.run().passed
+        assert hits == []

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.catalogue.schema import problems_with
+from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job
 from beirflow.report.choice import ChoiceFiles, Prices, choice_table
@@ -32,7 +33,7 @@ def values(system: str, corpus: str) -> np.ndarray:
     return 0.5 * random.random(SIZES[corpus]) + SYSTEMS[system] + 0.02 * own.random(SIZES[corpus])
 
 
-def made(folder: Path, encoders: Mapping[str, str] = {"large-int8": "large"}) -> ChoiceFiles:
+def made(folder: Path, encoders: Mapping[str, tuple[str, str]] = {"large-int8": ("large", "all")}) -> ChoiceFiles:
     """Results whose costs are round numbers; the index of ``tiny`` is not known."""
     means, per_query, latencies, costs = [], [], [], []
     for number, system in enumerate(SYSTEMS):
@@ -224,6 +225,29 @@ def test_names_in_a_plot_cover_neither_points_nor_each_other() -> None:
     assert not any(
         a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for i, a in enumerate(boxes) for b in boxes[i + 1 :]
     )
+
+
+def test_a_line_joins_an_encoder_with_what_differs_in_vectors_or_search_alone() -> None:
+    systems = {
+        "int8": {"variant_of": "contriever", "vectors": "int8"},
+        "binary": {"variant_of": "contriever", "vectors": "binary"},
+        "short": {"variant_of": "contriever", "vectors": "binary", "dimensions": 128},
+        "graph": {"approximate": "contriever", "index": "hnsw", "m": 8, "ef_construction": 40, "ef_search": [10, 20]},
+    }
+    names = ["contriever", "int8", "binary", "short", "graph-ef-10", "graph-ef-20"]
+    of = load_experiment(
+        {"systems": ["contriever", *systems], "datasets": "scifact", "custom": {"systems": systems}}
+    ).base_encoders
+    curves = [of.get(name, (None, None))[1] for name in names]
+    table = pd.DataFrame({"system": names, "cost": [9, 3, 1, 2, 7, 8], "NDCG@10": np.linspace(0.9, 0.1, 6), "curve": curves})
+    plot = scatter(table.assign(low=np.nan, high=np.nan), "cost", "NDCG@10", "cost", series="curve")
+    assert plot is not None
+    place = {f"{point['x']:.1f},{point['y']:.1f}": point["name"] for point in plot.points}
+    assert [[place[pair] for pair in line.split()] for line in plot.lines] == [
+        ["binary", "int8", "contriever"],
+        ["short", "contriever"],
+        ["graph-ef-10", "graph-ef-20", "contriever"],
+    ]
 
 
 def test_the_page_is_the_same_every_time_and_its_record_has_prices_and_budgets(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
 from beirflow.rerank.scorers.dense_pairs import DensePairs
 from beirflow.rerank.scorers.late_pairs import LatePairs
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import Cut, byte_order
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from token_vectors import text_scores
@@ -53,8 +53,8 @@ def test_a_dense_system_ranks_all_documents_as_in_its_own_run(bert: Path, simila
         for kind, texts in (("queries", QUERIES), ("documents", DOCUMENTS))
     )
     order, nothing = byte_order(pa.array([f"d{i}" for i in range(len(DOCUMENTS))])), np.full(len(QUERIES), -1)
-    how: dict[str, Any] = {"similarity": similarity, "excluded": nothing, "device": torch.device("cpu")}
-    numbers, rows, expected = exact_top_k(*vectors, order, len(DOCUMENTS), **how)
+    how: dict[str, Any] = {"similarity": similarity, "device": torch.device("cpu")}
+    numbers, rows, expected = exact_top_k(*vectors, Cut(len(DOCUMENTS), order, nothing), **how)
     found = DensePairs(settings, **ON).scores(PAIRS).reshape(len(QUERIES), -1)
     np.testing.assert_allclose(found[numbers, rows], expected, rtol=1e-5, atol=1e-6)
     assert (found[:, 1::5] == found[:, 0::5]).all()

@@ -19,7 +19,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.spot_check import spot_checks
 from beirflow.late.vectors import read_segments
 from beirflow.runs.family import System
-from beirflow.runs.ranking import byte_order
+from beirflow.runs.ranking import Cut, byte_order
 from beirflow.runs.spot_check import Subject
 from by_name import call
 from lexical_results import DATASET
@@ -44,15 +44,15 @@ def test_pairs_have_their_scores_by_brute_force_whatever_the_segments(
     path = written(documents, text_of.tolist(), tmp_path / "v")
     ids = [f"d{number}" for number in rng.permutation(20)]
     pairs = np.argwhere(rng.random((3, 20)) < 0.4)
-    order = byte_order(pa.array(ids))
-    hits = exact_of_pairs(asked, partial(read_segments, path), *pairs.T.astype(np.int64), order, 20, device=CPU)
+    cut = Cut(20, byte_order(pa.array(ids)), np.full(3, -1))
+    hits = exact_of_pairs(asked, partial(read_segments, path), tuple(pairs.T.astype(np.int64)), cut, device=CPU)
     scores = text_scores(asked, documents)[:, text_of]
     expected = [(query, row, float(scores[query, row])) for query, row in pairs.tolist()]
     expected.sort(key=lambda hit: (-hit[0], hit[2], ids[hit[1]].encode()), reverse=True)
     assert list(zip(*(column.tolist() for column in hits), strict=True)) == expected
-    everything = exact_top_k(asked, partial(read_segments, path), order, 20, excluded=np.full(3, -1), device=CPU)
+    everything = exact_top_k(asked, partial(read_segments, path), cut, device=CPU)
     all_pairs = np.indices((3, 20)).reshape(2, -1)
-    again = exact_of_pairs(asked, partial(read_segments, path), *all_pairs, order, 20, device=CPU)
+    again = exact_of_pairs(asked, partial(read_segments, path), tuple(all_pairs), cut, device=CPU)
     assert [column.tolist() for column in again] == [column.tolist() for column in everything]
 
 

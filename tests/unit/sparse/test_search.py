@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.postings import search as lists_search
-from beirflow.runs.ranking import Ties
+from beirflow.runs.ranking import Cut, Ties, byte_order
 from beirflow.sparse import files
 from beirflow.sparse import search as sparse_search
 from beirflow.sparse.files import Rows, Segment
@@ -55,9 +55,8 @@ def searched(
     queries: Rows, documents: Rows, ids: list[str], k: int, excluded: list[int], ties: Ties, size: int, threads: int = 1
 ) -> Found:
     segments = turned_round(segments_of(documents, size), threads)
-    (query, row, score), _ = search_segments(
-        queries, segments, pa.array(ids), k, excluded=np.array(excluded), ties=ties, threads=threads
-    )
+    cut = Cut(k, byte_order(pa.array(ids), ties), np.array(excluded))
+    (query, row, score), _ = search_segments(queries, segments, cut, threads)
     found: Found = [[] for _ in queries.counts]
     for number, place, value in zip(query.tolist(), row.tolist(), score.tolist(), strict=True):
         found[number].append((ids[place], value))
@@ -95,10 +94,8 @@ def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPa
 def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
     texts = Rows.of(3, np.array([0, 1]), np.array([5, 6]), np.ones(2, np.float32))
     queries = Rows.of(3, np.array([0, 1, 2]), np.array([5, 5, 6]), np.ones(3, np.float32))
-    ids = pa.array(["a", "b", "c"])
-    (query, row, _), left_out = search_segments(
-        queries, map(Backward.of, segments_of(texts, 2)), ids, 5, excluded=np.array([0, 2, -1])
-    )
+    cut = Cut(5, np.arange(3), np.array([0, 2, -1]))
+    (query, row, _), left_out = search_segments(queries, map(Backward.of, segments_of(texts, 2)), cut)
     assert left_out == 1
     assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(1, 0), (2, 1)]
 
@@ -108,7 +105,7 @@ def test_nothing_is_found_in_nothing() -> None:
     nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
     segments = [Backward.of(files._inverted(Rows.of(documents, *nothing))) for documents in (3, 0)]
     for queries, searched in ((query, segments), (query, []), (Rows.of(0, *nothing), segments)):
-        ids = pa.array(["a", "b", "c"])
-        (found, row, score), left_out = search_segments(queries, searched, ids, 5, excluded=np.full(len(queries.counts), -1))
+        cut = Cut(5, np.arange(3), np.full(len(queries.counts), -1))
+        (found, row, score), left_out = search_segments(queries, searched, cut)
         assert (len(found), len(row), len(score), left_out) == (0, 0, 0, 0)
         assert (found.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)

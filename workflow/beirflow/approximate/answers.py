@@ -14,7 +14,7 @@ from beirflow.dense.vectors import read_vectors
 from beirflow.encoders.query_lists import windows_of
 from beirflow.files.layout import CHUNK_VECTORS, INDEX
 from beirflow.runs.answers import Asked, Opened, nothing_excluded
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Cut, Hits, byte_order
 
 
 def open_answers(asked: Asked) -> Opened:
@@ -39,15 +39,15 @@ def open_answers(asked: Asked) -> Opened:
     def answer(queries: Sequence[str]) -> Hits:
         vectors = encode(queries)
         neighbours = find_neighbours(index, vectors, candidates, settings, cosine=cosine, threads=threads)
-        numbers, found = pairs_of(neighbours, nothing_excluded(queries), candidates)
-        rows, row = np.unique(found, return_inverse=True)
+        excluded = nothing_excluded(queries)
+        numbers, neighbour = pairs_of(neighbours, excluded, candidates)
+        rows, row = np.unique(neighbour, return_inverse=True)
         parts = [
             chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)
         ]
-        documents, device = np.concatenate(parts), torch.device("cpu")
-        numbers, places, scores = exact_of_pairs(
-            vectors, documents, numbers, row, order[rows], asked.top_k, similarity=similarity, device=device
-        )
+        documents, cut = np.concatenate(parts), Cut(asked.top_k, order[rows], excluded)
+        pairs, device = (numbers, row), torch.device("cpu")
+        numbers, places, scores = exact_of_pairs(vectors, documents, pairs, cut, similarity=similarity, device=device)
         return numbers, rows[places].astype(np.int32), scores
 
     where = {"model": "its own place" if dense.encoder else asked.device, "index": "cpu"}

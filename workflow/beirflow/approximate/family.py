@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beirflow.approximate.settings import KINDS, ApproximateSettings
-from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS, Pattern
+from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS
 from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Setting, Stage, System
 
 DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
@@ -30,6 +30,7 @@ class ApproximateFamily(Family):
     answers = "beirflow.approximate.answers:open_answers"
     counts = ("exact_", "incomplete_queries")
     stored = (QUERY_VECTORS, CHUNK_VECTORS)
+    representations = (INDEX,)
     records = (Record(INDEX_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (INDEX,), INDEXED),)
     other_stages = (Stage("build_index", word=1e-5), Stage("search_approximate", query=2e-3, row=2e-6))
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
@@ -67,10 +68,6 @@ class ApproximateFamily(Family):
     def in_paths(self, settings: ApproximateSettings) -> dict[str, str]:
         """Return the dense system and the name of the index."""
         return {"system": settings.approximate, "index": settings.built.name}
-
-    def searched(self, settings: ApproximateSettings) -> tuple[Pattern, ...]:
-        """Return the path of the index."""
-        return (INDEX,)
 
     def stored_bytes(self, settings: ApproximateSettings, documents: int, words: float) -> float:
         """Return the bytes of the index of a number of documents."""

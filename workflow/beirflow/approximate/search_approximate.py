@@ -20,7 +20,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
 from beirflow.files.verified import check_digest, checked_while_read, damaged
 from beirflow.runs.candidates import origin_of, totals
-from beirflow.runs.ranking import Hits, byte_order, rank_hits
+from beirflow.runs.ranking import Cut, Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
 from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched
 
@@ -144,9 +144,9 @@ def _scored(
     """Yield the exact hits of each chunk: the products of the stored vectors, as in exact search."""
     first = 0
     for path, size, places in zip(vectors_paths, sizes, chunks_of(row, sizes), strict=True):
-        order, documents = byte_order(doc_ids.slice(first, size)), VectorFile(path, size, checked=True)
-        pairs = query[places], row[places] - first
+        documents, pairs = VectorFile(path, size, checked=True), (query[places], row[places] - first)
+        cut = Cut(top_k, byte_order(doc_ids.slice(first, size)), np.full(len(queries), -1))
         device = torch.device("cpu")  # like the index: the job holds no GPU
-        numbers, rows, scores = exact_of_pairs(queries, documents, *pairs, order, top_k, similarity=similarity, device=device)
+        numbers, rows, scores = exact_of_pairs(queries, documents, pairs, cut, similarity=similarity, device=device)
         yield numbers, rows + first, scores
         first += size

@@ -4,17 +4,18 @@ It is computed: a check notes what it compares (:meth:`~beirflow.audit.chain.cha
 Digests of files are left out; every one of them is compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE
-from beirflow.audit.chain.reading import columns_of
+from beirflow.audit.chain.reading import columns_of, read_record
 from beirflow.catalogue.schema import nearest
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.layout import MANIFEST, SUMMARY, Pattern
+from beirflow.files.records import RECORD_DIGEST
 
 DIGESTS = ("inputs", "outputs")
 
@@ -55,7 +56,7 @@ def fact_table(chain: Chain) -> list[Fact]:
     compared: dict[tuple[str, str], list[str]] = {}
     for path, column in _columns(chain):
         compared.setdefault((_kind_of(path), column), []).append(_compared_with(chain, path, (column,)))
-    for path, record in {MANIFEST: chain.manifest, **chain.records}.items():
+    for path, record in {MANIFEST: chain.manifest, **chain.records, **dict(_for_reading(chain))}.items():
         file = _kind_of(path)
         for number, keys in enumerate(leaves(record)):
             if number == MOST:
@@ -75,6 +76,15 @@ def _columns(chain: Chain) -> Iterator[tuple[str, str]]:
         if path == SUMMARY or layout.is_for_reading(path):
             with suppress(*UNREADABLE):
                 yield from ((path, column) for column in columns_of(chain.file(path)))
+
+
+def _for_reading(chain: Chain) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """List the records for readers; nothing of one that cannot be read."""
+    for path in sorted(chain.listing.files):
+        if path.endswith(".json") and layout.is_for_reading(path) and path != layout.AUDIT_RECORD:
+            with suppress(*UNREADABLE):
+                if RECORD_DIGEST in (record := read_record(chain.file(path))):
+                    yield path, record
 
 
 def _kind_of(path: str) -> str:

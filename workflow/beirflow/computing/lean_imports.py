@@ -80,5 +80,5 @@ def _not_available() -> bool:
 
 
 def _unchanged(function: Any = None, *_: Any, **__: Any) -> Any:
-    """In place of a decorator, with or without arguments, that tells the compiler something."""
+    """Stand in for a decorator, with or without arguments, that tells the compiler something."""
     return _unchanged if function is None else function

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
 from beirflow.computing.lean_imports import load_lean
@@ -28,6 +29,11 @@ def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **opti
     tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
     model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
     return model, report
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Read the weights in a file by name, of safetensors or a pickle, of which only tensors are read."""
+    return load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
 
 
 def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:

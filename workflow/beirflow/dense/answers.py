@@ -17,7 +17,7 @@ from beirflow.files.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_R
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
 from beirflow.runs.answers import Asked, Opened, nothing_excluded
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Cut, Hits, byte_order
 
 
 def open_answers(asked: Asked) -> Opened:
@@ -39,9 +39,9 @@ def open_answers(asked: Asked) -> Opened:
         return np.concatenate([vectors for _, vectors in windows_of(encoder, queries, "queries")])
 
     def answer(queries: Sequence[str]) -> Hits:
-        vectors, excluded = encode(queries), nothing_excluded(queries)
+        vectors, cut = encode(queries), Cut(asked.top_k, order, nothing_excluded(queries))
         stored = compression.compressed(vectors) if compression else vectors
-        return exact_top_k(stored, documents, order, asked.top_k, similarity=similarity, excluded=excluded, device=device)
+        return exact_top_k(stored, documents, cut, similarity=similarity, device=device)
 
     where = {"model": "its own place" if settings.encoder else device.type, "vectors": device.type}
     return Opened(answer, where, encoder.made(), encode)

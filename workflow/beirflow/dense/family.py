@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.dense.settings import DenseSettings
-from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.errors import ModelError
 from beirflow.models.model_files import model_card, model_digests, model_files
@@ -24,6 +23,7 @@ class DenseFamily(Family):
 
     name = "dense"
     settings = DenseSettings
+    by_dataset = has_card = has_expansion = True
     has_model = True
     read_by_model = ("index", "queries")
     scores_all = True
@@ -69,14 +69,6 @@ class DenseFamily(Family):
         missing = settings.without_instruction(datasets)
         return [Setting(f"instructions.{dataset}", None, f"queries of {dataset} {todo}") for dataset in missing]
 
-    def for_dataset(self, settings: DenseSettings, dataset: str, corpus: str) -> DenseSettings:
-        """Return the settings with the prefix of queries of a dataset, and the task that a class of the user's own gets."""
-        return settings.for_dataset(dataset, corpus)
-
-    def stated(self, settings: DenseSettings) -> list[str]:
-        """Return the names of the settings of the encoder that the configuration states."""
-        return settings.said
-
     def reads_query_lists(self, settings: DenseSettings) -> bool:
         """Test whether a query may be a list of texts: its vector is their mean."""
         return True
@@ -98,10 +90,6 @@ class DenseFamily(Family):
     def searched(self, settings: DenseSettings) -> tuple[layout.Pattern, ...]:
         """Return the vectors of every chunk, and the ranges of the corpus."""
         return (layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD, *((layout.RANGES,) if settings.vectors == "int8" else ()))
-
-    def added(self, settings: DenseSettings) -> Expansion | None:
-        """Return the queries that the encoder is trained on."""
-        return settings.added
 
     def given_files(self, settings: DenseSettings, dataset: str) -> dict[str, Path]:
         """Return the file that holds the queries that an encoder is trained on; none where a model writes them."""
@@ -127,10 +115,6 @@ class DenseFamily(Family):
     def reuses(self, settings: DenseSettings) -> bool:
         """Test whether equal texts of two datasets have the same vectors."""
         return settings.train is None and not settings.encoder
-
-    def needs_every_chunk(self, settings: DenseSettings) -> bool:
-        """Test whether a search needs the ranges of the corpus."""
-        return settings.vectors == "int8"
 
     def stored_bytes(self, settings: DenseSettings, documents: int, words: float) -> float:
         """Return the bytes of one float32 vector for each document."""

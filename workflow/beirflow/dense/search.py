@@ -12,7 +12,7 @@ from beirflow.files.records import Job, output_digest, read_json
 from beirflow.jobs.devices import exact_device
 from beirflow.jobs.hardware import Hardware
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import Ids, check_precision, read_searched
 
 
@@ -81,9 +81,9 @@ def _top_k(
     k: int, queries: np.ndarray, documents: VectorFile | CompressedFile, similarity: str, ids: Ids, device: str
 ) -> tuple[Hits, int]:
     """Find the k best documents of each query, and count the documents that are left out."""
-    order, where = byte_order(ids.documents), exact_device(device)
+    cut, where = ids.cut(k), exact_device(device)
     if ids.pairs is None:
-        hits = exact_top_k(queries, documents, order, k, similarity=similarity, excluded=ids.excluded, device=where)
+        hits = exact_top_k(queries, documents, cut, similarity=similarity, device=where)
     else:
-        hits = exact_of_pairs(queries, documents, *ids.pairs, order, k, similarity=similarity, device=where)
+        hits = exact_of_pairs(queries, documents, ids.pairs, cut, similarity=similarity, device=where)
     return hits, ids.self_matches

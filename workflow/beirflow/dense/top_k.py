@@ -21,7 +21,7 @@ from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
 from beirflow.jobs.devices import require_exact_products, within_memory
 from beirflow.jobs.threads import Threads
-from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.ranking import Cut, Hits, no_hits
 
 MERGED_QUERIES = 64  # queries whose hits are sorted at once: a cache holds them
 
@@ -32,22 +32,18 @@ CROWDED_PAIRS = 1 << 22
 def exact_top_k(
     queries: np.ndarray,
     documents: Vectors | InMemoryChunk,
-    id_order: np.ndarray,
-    k: int,
+    cut: Cut,
     *,
     similarity: str,
-    excluded: np.ndarray,
     device: torch.device,
 ) -> Hits:
-    """Return the k best documents of each query by the ranking rule.
+    """Return the best documents of each query.
 
     Args:
         queries: float32 of shape (queries, dim).
         documents: float32 of shape (documents, dim); read in slices, unless they are held for the same similarity and device.
-        id_order: Place of each document's id in byte order, integers of shape (documents,).
-        k: Documents to keep for each query.
+        cut: Which documents are kept.
         similarity: ``dot`` or ``cosine``; a vector of zeros has cosine 0 with every other.
-        excluded: For each query rows of ``documents`` that are left out, or -1; shape (queries,) or (queries, n).
         device: Where to compute.
 
     Returns:
@@ -63,24 +59,24 @@ def exact_top_k(
         )
     require_exact_products(device)
     if not len(documents) or not len(queries):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+        return no_hits()
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
         whole = Chunk(
             matrix,
             documents,
-            torch.from_numpy(excluded.astype(np.int64).reshape(len(queries), -1)).to(device),
+            torch.from_numpy(cut.excluded.astype(np.int64).reshape(len(queries), -1)).to(device),
             similarity,
             threads,
         )
 
         def search(halvings: int) -> Hits:
             chunk = replace(whole, halvings=halvings, kept=[])
-            near = find_candidates(chunk, k)
+            near = find_candidates(chunk, cut.k)
             if near is None:
                 raise _not_finite(chunk)
             hits = score_candidates(chunk, near.query, near.row)
-            return _merge(chunk, [hits, *_score_crowded(chunk, near.crowded, near.least, id_order, k)], id_order, k)
+            return _merge(chunk, [hits, *_score_crowded(chunk, near.crowded, near.least, cut)], cut)
 
         return within_memory(search, device)
 
@@ -88,28 +84,27 @@ def exact_top_k(
 def exact_of_pairs(
     queries: np.ndarray,
     documents: Vectors,
-    query: np.ndarray,
-    row: np.ndarray,
-    id_order: np.ndarray,
-    k: int,
+    pairs: tuple[np.ndarray, np.ndarray],
+    cut: Cut,
     *,
     similarity: str,
     device: torch.device,
 ) -> Hits:
     """Rank given pairs of query and document, with the scores that they have among all.
 
-    ``query``, ascending, and ``row`` are int64 of shape (pairs,); everything else is as for :func:`exact_top_k`.
+    ``pairs`` are numbers of queries, ascending, and rows of documents, none excluded, int64 of shape (pairs,); everything else is
+    as for :func:`exact_top_k`.
     """
-    if not len(row):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+    if not len(pairs[0]):
+        return no_hits()
     with Threads(device) as threads:
         nothing = torch.full((len(queries), 1), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
-        pairs = torch.from_numpy(query).to(device), torch.from_numpy(row).to(device)
-        hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), *pairs), device)
+        query, row = (torch.from_numpy(each).to(device) for each in pairs)
+        hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), query, row), device)
         if not np.isfinite(hits[2]).all():
             raise _not_finite(chunk)
-    return merge_hits([hits], lambda rows: id_order[rows], k)[:3]
+    return cut.first_of([hits])
 
 
 def _not_finite(chunk: Chunk) -> DataError:
@@ -149,8 +144,8 @@ def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]
     return order, torch.bincount(block, minlength=len(starts)).tolist()
 
 
-def _merge(chunk: Chunk, lists: Sequence[Hits], id_order: np.ndarray, k: int) -> Hits:
-    """Return the k best of lists that are sorted by query: threads share the queries."""
+def _merge(chunk: Chunk, lists: Sequence[Hits], cut: Cut) -> Hits:
+    """Return the best of lists that are sorted by query: threads share the queries."""
     best: dict[int, Hits] = {}
 
     def merge(queries: slice) -> None:
@@ -158,26 +153,26 @@ def _merge(chunk: Chunk, lists: Sequence[Hits], id_order: np.ndarray, k: int) ->
         for hits in lists:
             first, last = np.searchsorted(hits[0], [queries.start, queries.stop])
             parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
-        best[queries.start] = merge_hits(parts, lambda rows: id_order[rows], k)[:3]
+        best[queries.start] = cut.first_of(parts)
 
     chunk.threads.share(merge, len(chunk.queries), MERGED_QUERIES, on_host=True)
     query, row, score = (np.concatenate(columns) for columns in zip(*(best[first] for first in sorted(best)), strict=True))
     return query, row, score
 
 
-def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
+def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:
     """Rank exactly, a few at a time, queries with more documents about the k-th score than the shortlist has room for."""
     if not len(crowded):
         return []
     groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
-    best: list[Hits] = [_hits(crowded[:0], crowded[:0], least[:0]) for _ in groups]
+    best = [no_hits() for _ in groups]
     for start, block, norms, *_ in chunk.blocks():
         for group, queries in enumerate(groups):
             scores = chunk.scores(queries, start, block)
             place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             exact = exact_scores(chunk, block, norms, queries[place], column)
             hits = _hits(queries[place], column + start, exact)
-            best[group] = merge_hits([best[group], hits], lambda rows: id_order[rows], k)[:3]
+            best[group] = cut.first_of([best[group], hits])
     return best
 
 

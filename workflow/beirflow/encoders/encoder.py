@@ -45,7 +45,7 @@ class Encoder(Protocol):
         """Texts that were as long as the maximum, so probably cut; None if unknown."""
 
     def made(self) -> dict[str, str]:
-        """Precision, device and versions that the vectors are made with, for the record."""
+        """Return precision, device and versions that the vectors are made with, for the record."""
 
     def computation(self) -> dict[str, Any]:
         """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""

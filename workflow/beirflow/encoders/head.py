@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
+from beirflow.computing.loading import read_tensors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.card_modules import MODEL_CONFIG
-from beirflow.models.model_json import read_object
+from beirflow.models.model_json import read_optional
 from beirflow.models.model_layout import module_weights
 
 
@@ -54,7 +54,7 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
         if step.kind == "normalize":
             modules.append(Normalize())
         elif step.kind in ("dense", "layer_norm"):
-            tensors = read_tensors(folder / step.folder, weights)
+            tensors = module_tensors(folder / step.folder, weights)
             # A module in the folder of the model itself shares its file with the backbone.
             if step.folder and (unused := sorted(set(tensors) - _names(step))):
                 raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
@@ -71,7 +71,7 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
 
 def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Refuse weights that are not those of the layer that ``config.json`` describes."""
-    said = read_object(here / MODEL_CONFIG) if (here / MODEL_CONFIG).is_file() else {}
+    said = read_optional(here / MODEL_CONFIG)
     shape = tensors["linear.weight"].shape if "linear.weight" in tensors else (None, None)
     actual = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
     if wrong := [key for key, value in actual.items() if said.get(key, value) != value]:
@@ -101,7 +101,7 @@ def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:
     return layer
 
 
-def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
+def module_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
     """Read the weights of the module in a folder by name, in float32, or of integers.
 
     ``weights`` is as for :func:`~beirflow.models.model_layout.module_weights`. Raises ModelError for a missing or unreadable
@@ -109,7 +109,7 @@ def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
     """
     path = module_weights(folder, weights)
     try:
-        tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
+        tensors = read_tensors(path)
     except Exception as error:  # safetensors and pickle each have exceptions of their own
         raise ModelError(f"{path} cannot be read as weights ({type(error).__name__}); fetch or save the model again") from error
     return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}

@@ -10,13 +10,12 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from beirflow.encoders.head import read_tensors
+from beirflow.encoders.head import module_tensors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.model_json import read_object
+from beirflow.models.model_layout import WHITESPACE
 from beirflow.models.settings import ONNX
-
-WHITESPACE = "whitespacetokenizer_config.json"
 
 
 class WordVectors:
@@ -30,7 +29,7 @@ class WordVectors:
     def __init__(self, folder: Path, step: Step, weights: str, dtype: torch.dtype) -> None:
         if weights.endswith(ONNX):
             raise ModelError(f"{folder} holds a table of vectors and no graph; remove 'weights', which names {weights}")
-        tensors = read_tensors(folder, weights)
+        tensors = module_tensors(folder, weights)
         if step.kind == "static":
             table = _static_table(tensors, folder)
             self.token_ids, self.max_length = _fast_tokenizer(folder), step.settings.get("max_length")

@@ -62,7 +62,7 @@ def export_crate(
 
 
 def configuration_of(manifest: Mapping[str, Any]) -> str:
-    """The configuration that makes results again, as YAML."""
+    """Return the configuration that makes results again, as YAML."""
     kept = {
         key: value for key, value in part(manifest, "configuration", kind=dict).items() if key != "pathvars" and value is not None
     }

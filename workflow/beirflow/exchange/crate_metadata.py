@@ -68,7 +68,7 @@ class _Describer:
         self.files: dict[str, Entity] = {}
 
     def describe(self, pages: Sequence[str]) -> ROCrate:
-        """The whole crate, with some pages."""
+        """Fill the whole crate, with some pages, and return it."""
         made_by = self.manifest.get("made_by") or {}
         self.agent = self._thing("#agent", "Person", name=made_by.get("user") or "unknown")
         self._root()
@@ -105,7 +105,7 @@ class _Describer:
         return self.crate.add(ContextEntity(self.crate, identifier, properties=stated))
 
     def _values(self, about: str, values: Mapping[str, Any]) -> list[Entity]:
-        """Named values of a thing; what is not text or a number as JSON."""
+        """Add named values of a thing; what is not text or a number as JSON."""
         return [
             self._thing(f"#{about}/{key}", "PropertyValue", name=key, value=_plain(value))
             for key, value in values.items()
@@ -129,7 +129,7 @@ class _Describer:
         ]
 
     def _workflow(self) -> Entity:
-        """The Snakefile, with its commit and the packages that it ran with."""
+        """Add the Snakefile, with its commit and the packages that it ran with."""
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
         workflow = self.crate.add(File(self.crate, dest_path=f"{layout.CRATE_CODE}/Snakefile", properties=kinds))
@@ -154,13 +154,13 @@ class _Describer:
         return workflow
 
     def _software(self, name: str, version: str) -> Entity:
-        """A package, or Python itself, by its address."""
+        """Add a package, or Python itself, by its address."""
         release = f"https://pypi.org/project/{name}/{version.partition('+')[0]}/"
         address = f"https://docs.python.org/release/{version}/" if name == "python" else release
         return self._thing(address, "SoftwareApplication", name=name, softwareVersion=version, url=address)
 
     def _code(self) -> None:
-        """Every file that makes the results again, with its digest, and the instructions."""
+        """Add every file that makes the results again, with its digest, and the instructions."""
         folder = self.chain.folder
         for path in sorted(
             path for path in (folder / layout.CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")
@@ -194,7 +194,7 @@ class _Describer:
         return list(entities.values())
 
     def _file(self, path: str, sha256: str | None = None) -> None:
-        """A file of the results; for a record, with what it says of things outside."""
+        """Add a file of the results; for a record, with what it says of things outside."""
         size, kind = (self.chain.folder / path).stat().st_size, KINDS.get(Path(path).suffix, "application/octet-stream")
         claims = self.chain.claims.get(path)
         digest = {"sha256": claims[0].sha256 if claims else sha256} if claims or sha256 else {}
@@ -204,7 +204,7 @@ class _Describer:
             entity["additionalProperty"] = self._values(f"about/{path}", _outside(path, record, self.chain))
 
     def _parameter(self, workflow: Entity, key: str, value: Any) -> Entity:
-        """A key of the configuration: what may be set, and what was."""
+        """Add a key of the configuration: what may be set, and what was."""
         formal = self._thing(f"#parameter/{key}", "FormalParameter", name=key, additionalType="PropertyValue")
         given = self._thing(f"#configuration/{key}", "PropertyValue", name=key, value=_plain(value))
         formal["workExample"], given["exampleOfWork"] = given, formal
@@ -212,7 +212,7 @@ class _Describer:
         return given
 
     def _action(self, workflow: Entity, system: str, dataset: str) -> Entity:
-        """One system on one corpus: from what, with what, how long."""
+        """Add one system on one corpus: from what, with what, how long."""
         names = {"system": system, "dataset": dataset}
         run = self.chain.record(layout.RUN_RECORD(**names))
         made = part(run, "made", kind=dict) | {key: run[key] for key in ("seconds", "counts", "code")}
@@ -238,7 +238,7 @@ class _Describer:
         return action
 
     def _page(self, workflow: Entity, record: str) -> Entity:
-        """A page with its record and the files that it shows."""
+        """Add a page with its record and the files that it shows."""
         page, name = PAGES[record]
         digests = {record: file_digest(self.chain.file(record)), **part(self.chain.read_whole(record), "outputs", kind=dict)}
         for path, digest in digests.items():

@@ -106,7 +106,7 @@ def metadata_of(
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Some values without those that are None."""
+    """Return values without those that are None."""
     return {
         key: _known_in(value)
         for key, value in values.items()

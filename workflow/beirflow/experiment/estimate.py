@@ -21,6 +21,8 @@ from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 from beirflow.jobs.overall import duration
 
+MOST_ROWS = 30  # most rows of systems on datasets, before they are of systems alone
+
 
 def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
     """Estimate the cost of the remaining jobs of the whole experiment, as text for the terminal.
@@ -40,6 +42,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
         _system_table(experiment, parts, guesses),
+        _of_changes(parts, command),
         f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
         f"Jobs: {_jobs(parts, sizes):,} with the summary.",
         _hours(parts, preparation, guesses, device),
@@ -50,6 +53,12 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         f"To run it: {command} -- {results}/{SUMMARY}",
     ]
     return "\n{}\n".format("\n".join(line for line in lines if line))
+
+
+def _of_changes(parts: Iterable[Part], command: str) -> str:
+    """Say that finished results count as done, if there are any."""
+    todo = "" if all(part.done < 1 for part in parts) else f"{command} --dry-run -- summary"
+    return todo and f"What a change of settings makes again counts as done here; its jobs are listed by: {todo}"
 
 
 def _download(sizes: Iterable[CorpusSize]) -> int:
@@ -110,10 +119,12 @@ def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> s
 
 
 def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mapping[Part, float]) -> str:
-    rows = []
-    for system in dict.fromkeys(part.system for part in parts):
-        for row in experiment.needed_rows:
-            of_row = [part for part in parts if (part.system, part.row) == (system, row)]
+    rows, systems, shown = [], dict.fromkeys(part.system for part in parts), {row: [row] for row in experiment.needed_rows}
+    if len(systems) * len(shown) > MOST_ROWS:
+        shown = {f"all {len(shown)}": [*shown]}
+    for system in systems:
+        for row, members in shown.items():
+            of_row = [part for part in parts if part.system == system and part.row in members]
             if not of_row:  # nothing is tuned on it with this system
                 continue
             tokens, seconds = [part.tokens for part in of_row], sum(part.seconds or 0.0 for part in of_row)
@@ -134,7 +145,7 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
 
 
 def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Part, float], device: Device) -> str:
-    """Describe the time of all jobs, and the part of it that is a guess."""
+    """Describe the time of all jobs, the part of it that is a guess, and whether the machine has other work."""
     known, guess = sum(part.seconds or 0.0 for part in parts) + (preparation or 0.0), sum(guesses.values())
     without = "".join(
         f", without {each}" for each in ["downloads", *(["the preparation of datasets"] if preparation is None else [])]
@@ -145,7 +156,13 @@ def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Pa
         if systems
         else ""
     )
-    return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}"
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    busy = (
+        f"\nThis machine is busy: {load:.0f} processes share its {cores} cores, and all takes longer."
+        if load >= 2 * cores
+        else ""
+    )
+    return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}{busy}"
 
 
 def _prices(experiment: Experiment, seconds: float, stored: float) -> dict[str, str]:

@@ -129,10 +129,11 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
     systems = {part.system: experiment.systems[part.system] for part in parts}
+    # What needs something of the whole corpus, such as its statistics, keeps every chunk until all are searched.
     together = {
         _stored_by(experiment, name)
         for name, system in systems.items()
-        if FAMILIES[system.family].needs_every_chunk(system.settings)
+        if any("{chunk}" not in pattern for pattern in FAMILIES[system.family].searched(system.settings))
     }
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]

@@ -16,7 +16,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import ADDING, STAGES, measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
-from beirflow.jobs.overall import START, duration
+from beirflow.jobs.overall import LONG, START, duration
 
 PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 BYTES = 4.0  # bytes of a parameter in a file of weights
@@ -34,7 +34,6 @@ OPERATIONS: Mapping[str, float] = {
 }
 """Operations a second that encoders reach in practice, by a part of the name of a GPU: a third of the peak in half precision."""
 
-LONG = 2 * 3600.0  # seconds of a run that says before it starts how long it takes
 OTHER_GPU, CORE = 3e13, 1.5e11  # the same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores
 TWO_CORES = 2 * CORE  # of the machine whose seconds stages state
 

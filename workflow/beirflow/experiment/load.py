@@ -16,7 +16,7 @@ from beirflow.experiment.checks import check_baseline, check_combinations, check
 from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_bases, with_seeds
+from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
@@ -90,7 +90,8 @@ def _spelled_out(config: dict[str, Any], catalogue: Catalogue, problems: Problem
     given = {kind: custom.get(kind) or {} for kind in ("systems", "datasets")}
     made: dict[str, Mapping[str, Any]] = {}
     if isinstance(given["systems"], Mapping):
-        seeds = with_seeds(with_bases(given["systems"], problems), problems)
+        based = {name: with_base(name, entry, given["systems"], problems) for name, entry in given["systems"].items()}
+        seeds = {name: with_seeds(name, entry, problems) for name, entry in based.items()}
         made["systems"] = {each: entry for entries in seeds.values() for each, entry in entries.items()}
         named = config.get("systems")
         names = [named] if isinstance(named, str) else named

@@ -36,16 +36,12 @@ def _catalogue_entries() -> Mapping[str, Mapping[str, Any]]:
     return entries
 
 
-def with_bases(entries: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Return entries of ``custom.systems`` in which one that names a base has the settings of that system, and its own.
+def with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Problems, above: tuple[str, ...] = ()) -> Any:
+    """Return an entry of ``custom.systems`` with the settings of its base, which may have a base too, and its own.
 
-    An entry that is trained keeps its base, the encoder that the training begins with; malformed entries stay as they are.
+    An entry that is trained keeps its base, the encoder that the training begins with; a malformed one stays as it is. ``above``
+    are the entries that lead here.
     """
-    return {name: _with_base(name, entry, entries, problems) for name, entry in entries.items()}
-
-
-def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Problems, above: tuple[str, ...] = ()) -> Any:
-    """Return an entry with the settings of its base, which may have a base too; ``above`` are the entries that lead here."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("base"), str) or "train" in entry:
         return entry
     base, known = entry["base"], {**_catalogue_entries(), **entries}
@@ -55,19 +51,15 @@ def _with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Prob
         names = [each for each in known if each not in above]
         problems.add(f"custom.systems.{above[0]}.base", base, choices(base, names))
         return _catalogue_entries()["bm25"]  # from which no other problem follows
-    inherited = _with_base(base, inherited, entries, problems, above)
+    inherited = with_base(base, inherited, entries, problems, above)
     changes = {key: value for key, value in entry.items() if key != "base"}
     # Revision, digests and training data are those of the model of the base.
     dropped = {"trained_on", *(field.name for field in fields(ModelSettings))} if "model" in changes else set()
     return {**{key: value for key, value in inherited.items() if key not in dropped}, **changes}
 
 
-def with_seeds(entries: Mapping[str, Any], problems: Problems) -> dict[str, dict[str, Any]]:
-    """Return, by name of an entry of ``custom.systems``, an entry a seed, such as ``genq-seed-1``; itself without ``seeds``."""
-    return {name: _with_seeds(name, entry, problems) for name, entry in entries.items()}
-
-
-def _with_seeds(name: str, entry: Any, problems: Problems) -> dict[str, Any]:
+def with_seeds(name: str, entry: Any, problems: Problems) -> dict[str, Any]:
+    """Return an entry of ``custom.systems`` for each of its seeds, by names such as ``genq-seed-1``; itself without ``seeds``."""
     if not isinstance(entry, Mapping) or "seeds" not in entry:
         return {name: entry}
     seeds, once = entry["seeds"], {key: value for key, value in entry.items() if key != "seeds"}

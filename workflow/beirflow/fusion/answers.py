@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from beirflow.fusion.blocks import fused
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.answers import Asked, Opened, as_hits, as_run, no_hits
-from beirflow.runs.ranking import Hits
+from beirflow.runs.answers import Asked, Opened, as_hits, as_run
+from beirflow.runs.ranking import Hits, no_hits
 
 
 def open_answers(asked: Asked) -> Opened:

@@ -107,7 +107,8 @@ def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.A
     if numbers.null_count:
         place = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
         said = f"{source_path}:{rows.lines[place]}: the corpus of {dataset} has no document {rows.doc_ids[place].as_py()!r}"
-        raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; does the run belong to another dataset?")
+        todo = "does the run belong to another dataset, or to all of one of which this is a sample?"
+        raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; {todo}")
     return numbers.to_numpy().astype(np.int64)
 
 

@@ -59,7 +59,7 @@ class Counter:
     jobs: Callable[[], int] | None = None
 
     def __post_init__(self) -> None:
-        """The first reading."""
+        """Read the counter for the first time."""
         self._value, self._time, self.total = self._read(), time.monotonic(), 0.0
 
     def _read(self) -> int:

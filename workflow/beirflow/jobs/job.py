@@ -122,7 +122,7 @@ class _Formatter(logging.Formatter):
     """Lines of a log, with tracebacks, in which no secret is shown, whoever wrote it there."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The text of a record."""
+        """Return the text of a record."""
         return without_secrets(super().format(record))
 
 
@@ -138,7 +138,7 @@ class _LogFile(logging.FileHandler):
         logging.getLogger("py.warnings").addHandler(self)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Nothing: the terminal has what matters."""
+        """Do nothing: the terminal has what matters."""
 
     def close(self) -> None:
         """End the file, whether or not there is room for its end, and catch warnings no longer."""

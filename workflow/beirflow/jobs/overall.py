@@ -12,6 +12,7 @@ from statistics import median
 
 SHOWN = 3  # most jobs that a line names
 LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
+LONG = 2 * 3600.0  # seconds of a run of which more is said before it starts
 START = 2.0  # fixed start-up time of a job, in seconds
 
 
@@ -21,7 +22,7 @@ class Expected:
 
     rule: str  # its rule
     # expected duration, ``START`` included; during a run, the measured times of its rule correct it, and of a rule that has not
-    # run yet, those of the jobs that little but start
+    # run yet, those of the others: a machine that is slow with one is slow with all
     seconds: float
     documents: float = 0.0  # documents that it encodes or indexes, 0 for another job
     evaluates: bool = False  # whether it ends in the scores of a system on a corpus
@@ -39,7 +40,6 @@ class Overall:
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()
-        self._starts: list[float] = []
         self._busy = 0.0
 
     def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
@@ -55,12 +55,15 @@ class Overall:
             self._done.add(job)
             self._took[self.expected[job].rule] += took  # type: ignore[assignment]
             self._thought[self.expected[job].rule] += self.expected[job].seconds  # type: ignore[assignment]
-            if self.expected[job].seconds < 1.5 * START:
-                self._starts.append(took)
 
     def fail(self, job: int) -> None:
         """End a job that did not succeed."""
         self._running.pop(job, None)
+
+    @property
+    def is_done(self) -> bool:
+        """Test whether all jobs have ended well."""
+        return self._done >= self.expected.keys()
 
     def line(self) -> str:
         """Return the state in words: share, documents with their rate, evaluations, time left, running jobs."""
@@ -111,11 +114,9 @@ class Overall:
 
     def _seconds(self, job: int) -> float:
         """Return the seconds of a job, corrected by the jobs that have ended."""
-        each = self.expected[job]
-        if thought := self._thought[each.rule]:
-            return each.seconds * self._took[each.rule] / thought
-        # The median, since a single slow start says nothing of the others.
-        return each.seconds + (median(self._starts) - START if self._starts else 0.0)
+        each, paces = self.expected[job], {rule: self._took[rule] / thought for rule, thought in self._thought.items()}
+        # The median, since the expected time of a rule may be wrong, and that says nothing of the others.
+        return each.seconds * paces.get(each.rule, median(paces.values() or [1.0]))
 
 
 def duration(seconds: float) -> str:

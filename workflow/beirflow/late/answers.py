@@ -16,7 +16,7 @@ from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import model_folder
 from beirflow.runs.answers import Asked, Opened, nothing_excluded
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Cut, Hits, byte_order
 
 IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
 
@@ -44,7 +44,7 @@ def open_answers(asked: Asked) -> Opened:
         return TokenVectors.together(list(encoder.windows(queries)))
 
     def answer(queries: Sequence[str]) -> Hits:
-        excluded = nothing_excluded(queries)
-        return exact_top_k(encode(queries), lambda: parts, order, asked.top_k, excluded=excluded, device=device)
+        cut = Cut(asked.top_k, order, nothing_excluded(queries))
+        return exact_top_k(encode(queries), lambda: parts, cut, device=device)
 
     return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made(), encode)

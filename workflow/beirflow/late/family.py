@@ -20,6 +20,7 @@ class LateFamily(Family):
 
     name = "late-interaction"
     settings = LateSettings
+    by_dataset = True
     has_model = True
     read_by_model = ("index", "queries")
     scores_all = True
@@ -27,6 +28,7 @@ class LateFamily(Family):
     spot_checks = "beirflow.late.spot_check:spot_checks"
     answers = "beirflow.late.answers:open_answers"
     stored = (layout.QUERY_TOKEN_VECTORS,)
+    representations = (layout.TOKEN_VECTORS,)
     records = (
         Record(layout.TOKEN_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.TOKEN_VECTORS,), ENCODED, COMPUTATION),
         Record(
@@ -53,17 +55,9 @@ class LateFamily(Family):
         too_long = ((key, length, length_problem(settings, length)) for key, length in lengths.items())
         return next((Setting(key, length, why) for key, length, why in too_long if why), None)
 
-    def for_dataset(self, settings: LateSettings, dataset: str, corpus: str) -> LateSettings:
-        """Return the settings with the length of queries of a dataset."""
-        return settings.for_dataset(dataset)
-
     def scorer(self, settings: LateSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model."""
         return {"late": settings}
-
-    def searched(self, settings: LateSettings) -> tuple[layout.Pattern, ...]:
-        """Return the token vectors of every chunk."""
-        return (layout.TOKEN_VECTORS,)
 
     def model_files(self, settings: LateSettings) -> list[Path]:
         """Return the files of the model."""

@@ -24,7 +24,7 @@ from beirflow.jobs.threads import Threads
 from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
 from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows, read_segments
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
-from beirflow.runs.ranking import Hits, byte_order, merge_hits
+from beirflow.runs.ranking import Cut, Hits, no_hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
 from beirflow.runs.shortlist import Candidates, Shortlist
 
@@ -98,70 +98,65 @@ def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -
 def exact_top_k(
     queries: TokenVectors,
     segments: Callable[[], Iterable[Segment | Part]],
-    id_order: np.ndarray,
-    k: int,
+    cut: Cut,
     *,
-    excluded: np.ndarray,
     device: torch.device,
 ) -> Hits:
-    """Find the k best documents of each query by the ranking rule.
+    """Find the best documents of each query.
 
     Args:
         queries: The vectors of the queries.
         segments: Gives the vectors of the documents, which may be arranged already; called several times.
-        id_order: Place of each document's id in the order of ties, integers of shape (documents,).
-        k: Documents to keep for each query.
-        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
+        cut: Which documents are kept.
         device: Device of the computation.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
     """
     require_exact_products(device)
-    documents = len(id_order)
+    documents = len(cut.id_order)
     if not documents or not len(queries.counts):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
+        return no_hits()
     order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
     with Threads(device, alone=len(queries.counts) == 1) as threads:
         whole = Chunk(
-            Queries.of(queries.take(order), device), segments, documents, excluded[order].reshape(len(order), -1), threads
+            Queries.of(queries.take(order), device), segments, documents, cut.excluded[order].reshape(len(order), -1), threads
         )
 
         def search(halvings: int) -> list[Hits]:
             chunk = replace(whole, halvings=halvings)
-            shortlist = _shortlist(chunk, min(documents, k + SPARE))
-            near = shortlist.candidates(shortlist.kth(k, slice(None)) - 2 * error_bounds(chunk.queries))
-            return [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, id_order, k)]
+            shortlist = _shortlist(chunk, min(documents, cut.k + SPARE))
+            near = shortlist.candidates(shortlist.kth(cut.k, slice(None)) - 2 * error_bounds(chunk.queries))
+            return [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, cut)]
 
         hits = within_memory(search, device)
     renamed = [(order[query].astype(np.int32), row, score) for query, row, score in hits]
-    return merge_hits(renamed, lambda rows: id_order[rows], k)[:3]
+    return cut.first_of(renamed)
 
 
 def exact_of_pairs(
     queries: TokenVectors,
     segments: Callable[[], Iterable[Segment | Part]],
-    query: np.ndarray,
-    row: np.ndarray,
-    id_order: np.ndarray,
-    k: int,
+    pairs: tuple[np.ndarray, np.ndarray],
+    cut: Cut,
     *,
     device: torch.device,
 ) -> Hits:
-    """Rank given pairs, the number of a query and the row of a document, each int64 of shape (n,), by their scores among all.
+    """Rank given pairs by their scores among all: numbers of queries and rows of documents, none excluded, int64 of shape (n,).
 
     The other arguments and the result are those of :func:`exact_top_k`.
     """
+    query, row = pairs
     require_exact_products(device)  # the bound of what can be a token's best match supposes it
     with Threads(device) as threads:
         nothing = np.full(len(queries.counts), -1)
-        whole = Chunk(Queries.of(queries, device), segments, len(id_order), nothing, threads)
+        whole = Chunk(Queries.of(queries, device), segments, len(cut.id_order), nothing, threads)
 
         def score(halvings: int) -> list[Hits]:
             chunk = replace(whole, halvings=halvings)
-            hits = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+            hits = [no_hits()]
             for part in chunk.parts():
-                place = np.full(len(id_order), -1)
+                place = np.full(len(cut.id_order), -1)
                 place[part.rows] = np.arange(len(part.rows))
                 here = np.flatnonzero(place[row] >= 0)
                 some, documents = (torch.from_numpy(each).to(device) for each in (query[here], place[row[here]]))
@@ -169,7 +164,7 @@ def exact_of_pairs(
             return hits
 
         hits = within_memory(score, device)
-    return merge_hits(hits, lambda rows: id_order[rows], k)[:3]
+    return cut.first_of(hits)
 
 
 def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
@@ -213,19 +208,19 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
     return query.cpu().numpy().astype(np.int32), part.rows[chosen].astype(np.int32), scores.cpu().numpy()
 
 
-def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, id_order: np.ndarray, k: int) -> list[Hits]:
+def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:
     """Find the exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist can hold."""
     if not len(crowded):
         return []
     pairs = max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS))
     groups = torch.split(crowded, min(pairs, chunk.queries_at_once))
-    best: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)) for _ in groups]
+    best = [no_hits() for _ in groups]
     for part in chunk.parts():
         for group, queries in enumerate(groups):
             scores = chunk.scores(queries, part)
             place, document = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
             hits = _score_exactly(chunk, part, queries[place], document)
-            best[group] = merge_hits([best[group], hits], lambda rows: id_order[rows], k)[:3]
+            best[group] = cut.first_of([best[group], hits])
     return best
 
 
@@ -257,9 +252,9 @@ def search_tokens(
 
 
 def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
-    segments, order, where = partial(read_segments, chunk_vectors_path), byte_order(ids.documents), exact_device(device)
+    segments, cut, where = partial(read_segments, chunk_vectors_path), ids.cut(k), exact_device(device)
     if ids.pairs is None:
-        hits = exact_top_k(queries, segments, order, k, excluded=ids.excluded, device=where)
+        hits = exact_top_k(queries, segments, cut, device=where)
     else:
-        hits = exact_of_pairs(queries, segments, *ids.pairs, order, k, device=where)
+        hits = exact_of_pairs(queries, segments, ids.pairs, cut, device=where)
     return hits, ids.self_matches

@@ -13,7 +13,7 @@ from beirflow.lexical.search import inverse_norms_of, search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.runs.answers import Asked, Opened, nothing_excluded
-from beirflow.runs.ranking import Hits, byte_order, rank_hits
+from beirflow.runs.ranking import Cut, Hits, byte_order, rank_hits
 
 IN_MEMORY = 4.0  # memory of postings relative to the disk, where they are compressed
 
@@ -40,13 +40,11 @@ def open_answers(asked: Asked) -> Opened:
 
     def answer(queries: Sequence[str]) -> Hits:
         analyzed, fields = fields_of(queries)
-        parts = []
+        parts, excluded = [], nothing_excluded(queries)
         for span, postings, inverse_norms in zip(spans, chunks, norms, strict=True):
+            cut = Cut(asked.top_k, order[span], excluded)
             (number, row, score), _ = search_postings(
-                *(analyzed, fields, postings, order[span], asked.top_k),
-                excluded=nothing_excluded(queries),
-                threads=asked.threads,
-                inverse_norms=inverse_norms,
+                analyzed, fields, postings, cut, threads=asked.threads, inverse_norms=inverse_norms
             )
             parts.append((number, row + np.int32(span.start), score))
         return rank_hits(parts, asked.doc_ids, asked.top_k, settings.ties)[:3]

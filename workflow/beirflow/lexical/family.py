@@ -8,7 +8,6 @@ from typing import Any
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.schema import nearest
 from beirflow.expansions.models import model_problem
-from beirflow.expansions.settings import Expansion
 from beirflow.files.layout import (
     DOCUMENTS,
     EXPANSION,
@@ -17,7 +16,6 @@ from beirflow.files.layout import (
     POSTINGS_RECORD,
     STATISTICS,
     STATISTICS_RECORD,
-    Pattern,
 )
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
@@ -34,8 +32,10 @@ class LexicalFamily(Family):
 
     name = "lexical"
     settings = LexicalSettings
+    by_dataset = has_expansion = True
     spot_checks = "beirflow.lexical.spot_check:spot_checks"
     answers = "beirflow.lexical.answers:open_answers"
+    representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
     records = (
         Record(POSTINGS_RECORD, (DOCUMENTS, EXPANSION, EXPANSION_RECORD), (POSTINGS,), (*TOOK, "analyzer", "rows")),
         Record(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), COUNTED),
@@ -82,10 +82,6 @@ class LexicalFamily(Family):
             for analyzer, of in missing.items()
         ]
 
-    def for_dataset(self, settings: LexicalSettings, dataset: str, corpus: str) -> LexicalSettings:
-        """Return the settings with the analyzer of a dataset's language."""
-        return settings.for_dataset(dataset)
-
     def learns(self, settings: LexicalSettings) -> bool:
         """Test whether a model adds to the documents."""
         return settings.added is not None
@@ -94,27 +90,15 @@ class LexicalFamily(Family):
         """Return the system, and the index that it searches."""
         return {"system": settings.name, "analyzer": settings.index.name}
 
-    def searched(self, settings: LexicalSettings) -> tuple[Pattern, ...]:
-        """Return the postings of every chunk, and the statistics of the corpus."""
-        return (POSTINGS, STATISTICS, STATISTICS_RECORD)
-
     def indexes(self, settings: LexicalSettings) -> list[Index]:
         """Return the postings that are searched, of datasets in each language."""
         return [settings.index, *(settings.for_dataset(dataset).index for dataset in settings.analyzers)]
-
-    def added(self, settings: LexicalSettings) -> Expansion | None:
-        """Return what is added to the documents."""
-        return settings.added
 
     def given_files(self, settings: LexicalSettings, dataset: str) -> dict[str, Path]:
         """Return the file that holds what is added to the documents of a corpus; none where a model makes it."""
         added = {"expansion": settings.expansion, "weights": settings.weights}
         files = {f"{key}.path": value.file(dataset) for key, value in added.items() if value}
         return {key: path for key, path in files.items() if path}
-
-    def needs_every_chunk(self, settings: LexicalSettings) -> bool:
-        """Test whether a search needs the statistics of the corpus: it does."""
-        return True
 
     def stored_bytes(self, settings: LexicalSettings, documents: int, words: float) -> float:
         """Return the bytes of the postings of documents."""

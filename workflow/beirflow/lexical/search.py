@@ -12,11 +12,11 @@ import numpy as np
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Part, Postings, PostingsFile, places_in_order
+from beirflow.lexical.postings import Part, Postings, PostingsFile
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
-from beirflow.postings.search import Cut, Lists, WantedLists, ranked, search_lists, slices_of
-from beirflow.runs.ranking import Hits
-from beirflow.runs.searched import places_of
+from beirflow.lexical.statistics import places_in_order
+from beirflow.postings.search import Lists, WantedLists, ranked, search_lists, slices_of
+from beirflow.runs.ranking import Cut, Hits, no_hits
 
 BLOCK_POSTINGS = 1 << 25  # number of postings that are scored for a block of queries and kept until it is done, 12 bytes each
 SLICE_POSTINGS = 1 << 16  # number of postings of a part that are scored at a time
@@ -29,35 +29,28 @@ def search_postings(
     queries: AnalyzedQueries,
     fields: Sequence[ScoredField],
     postings: PostingsFile,
-    id_order: np.ndarray,
-    k: int,
+    cut: Cut,
     *,
-    excluded: np.ndarray,
     threads: int = 1,
     inverse_norms: Sequence[np.ndarray] | None = None,
 ) -> tuple[Hits, int]:
-    """Find the k best documents of each query, among those that have one of its terms.
+    """Find the best documents of each query, among those that have one of its terms.
 
     Args:
         queries: The queries.
         fields: Weights of their terms.
         postings: The chunk.
-        id_order: Place of each document's id in the order of ties at the cut, Lucene's of which ascend; int64 of shape
-            (documents,).
-        k: Documents to keep for each query.
-        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
+        cut: Which documents are kept.
         threads: Threads to compute with.
-        inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again for a few terms.
+        inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again.
 
     Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and that
-        order of ids; and how many documents have a term of the query, but were left out.
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the
+        order of ties; and how many documents have a term of the query, but were left out.
     """
-    find = places_in_order if inverse_norms else places_of
-    places = find(queries.terms, postings.head.terms)[queries.pair_terms]
+    places = places_in_order(queries.terms, postings.head.terms)[queries.pair_terms]
     chunk = _Chunk(queries, fields, postings, places, inverse_norms or inverse_norms_of(fields, postings.head))
-    cut = Cut(k, id_order, excluded, np.full(len(queries.starts) - 1, -np.inf, np.float32))
-    parts: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
+    parts = [no_hits()]
     self_matches = 0
     for block in chunk.blocks():
         for hits, left_out in _search_block(chunk, block, cut, threads):
@@ -124,10 +117,11 @@ def _search_block(chunk: _Chunk, block: Sequence[int], cut: Cut, threads: int) -
     """Yield the hits of some queries of a block at a time, sorted by query and rank; and how many documents were left out."""
     lists, spans = _score(chunk, block, threads)
     wanted = WantedLists(spans[chunk.queries.pairs], np.ones(len(chunk.queries.pairs)), chunk.queries.starts)
+    nothing_known = np.full(len(chunk.queries.starts) - 1, -np.inf, np.float32)
 
     def search(some: Sequence[int]) -> tuple[Hits, int]:
-        best, left_out = search_lists(lists, wanted, some, cut)
-        return ranked(some, best, cut.id_order, cut.k), left_out
+        best, left_out = search_lists(lists, wanted, some, cut, nothing_known)
+        return ranked(some, best, cut), left_out
 
     yield from map_ahead(search, slices_of(block), threads)
 

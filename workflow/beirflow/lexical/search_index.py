@@ -9,10 +9,10 @@ from beirflow.lexical.postings import open_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.postings.search import import_scipy
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
-from beirflow.runs.ranking import Hits, byte_order
+from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import Ids, read_expansion
 
 
@@ -48,16 +48,13 @@ def search_index(
 
         def open_chunk(ids: Ids) -> OpenedChunk:
             def search() -> tuple[Hits, int]:
-                ordering = background.submit(byte_order, ids.documents, settings.ties)
+                cut = background.submit(ids.cut, request.top_k, settings.ties)
                 analyzed = analyze_queries(read_table(corpus.queries_path, ["text"])["text"], settings)
                 statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
-                frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
+                # Not kept in a variable: the table would stay in memory during the search.
+                frequencies = Frequencies(statistics_path, settings.searched).of(analyzed.terms)
                 fields = weigh(analyzed, settings, statistics, frequencies)
-                return search_postings(
-                    *(analyzed, fields, opening.result(), ordering.result(), request.top_k),
-                    excluded=ids.excluded,
-                    threads=threads,
-                )
+                return search_postings(analyzed, fields, opening.result(), cut.result(), threads=threads)
 
             return OpenedChunk(search)
 

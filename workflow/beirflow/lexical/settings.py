@@ -33,7 +33,7 @@ class LexicalSettings:
             if isinstance(given, Mapping):
                 object.__setattr__(self, key, kind(**given))  # of a frozen class
 
-    def for_dataset(self, dataset: str) -> "LexicalSettings":
+    def for_dataset(self, dataset: str, _corpus: str = "") -> "LexicalSettings":
         """Return the settings for a dataset, with the analyzer of its language."""
         return replace(self, analyzer=self.analyzers.get(dataset, self.analyzer), analyzers={})
 

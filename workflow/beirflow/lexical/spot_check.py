@@ -18,13 +18,14 @@ from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import POSTINGS, RUN, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json
 from beirflow.lexical.bm25 import length_codes, scores
+from beirflow.lexical.indexing import index_texts
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.compared_ranks import Scores, SearchCheck
-from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
+from beirflow.runs.compared_ranks import Scores, SearchCheck, compare_ranks
+from beirflow.runs.spot_check import BLOCK_ROWS, Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -45,13 +46,16 @@ class PostingsCheck(SearchCheck):
         return {"analyzer": self.settings.index.name, "dataset": self.subject.dataset}
 
     def checks(self) -> list[SpotCheck]:
-        """Plan the three checks."""
+        """Plan the three checks, or a fourth where postings were deleted."""
         statistics = STATISTICS(**self.names)
         run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
+        chunks = (POSTINGS(**self.names, chunk=chunk) for chunk in range(self.subject.chunks))
+        are_here = all((self.subject.results / path).is_file() for path in chunks)
         return [
             SpotCheck("documents analysed again have the stored postings", statistics.rpartition("/")[0], self.check_documents),
             SpotCheck("statistics added up again are those of the postings", statistics, self.check_statistics),
             SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
+            *([] if are_here else [SpotCheck("hits analysed again have the recorded scores", run, self.check_hits)]),
         ]
 
     def check_documents(self) -> Finding:
@@ -63,17 +67,48 @@ class PostingsCheck(SearchCheck):
                 _stored(postings, rows),
                 list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True)),
             )
-            table = self.subject.documents(chunk).take(rows)
-            joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
-            titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
-            added = stored_expansion(self.subject, self.settings.added, chunk, rows)
-            for doc_id, title, text, more, found, has in zip(doc_ids, titles, texts, added, stored, filled, strict=True):
-                if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
+            documents = self._documents(chunk, rows)
+            for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
+                if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         number = sum(map(len, drawn))
-        found = f"{self.subject.name}: {number} documents, every term as often as in the postings"
-        return Finding(True, found, drawn=(number, self.subject.number_of_documents))
+        said = f"{self.subject.name}: {number} documents, every term as often as in the postings"
+        return Finding(True, said, drawn=(number, self.subject.number_of_documents))
+
+    def _documents(self, chunk: int, rows: np.ndarray) -> Iterator[tuple[str, str, str, list[Any]]]:
+        """Yield id, title, text and additions of some documents of a chunk."""
+        table = self.subject.documents(chunk).take(rows)
+        joined, doc_ids = table["text"].combine_chunks(), table["doc_id"].to_pylist()
+        titles, texts = map(pa.Array.to_pylist, split_title_and_text(joined, table["title_bytes"].to_numpy()))
+        yield from zip(doc_ids, titles, texts, stored_expansion(self.subject, self.settings.added, chunk, rows), strict=True)
+
+    def check_hits(self) -> Finding:
+        """Compare the run with scores of sampled documents that are analysed again, by stored statistics; no postings are read.
+
+        Returns:
+            The finding.
+
+        Raises:
+            NotHereError: Words have weights, or no sampled document is relevant to a query or a hit.
+        """
+        if self.settings.weights:
+            raise NotHereError("words with weights are not analysed again without their postings")
+        parts = []
+        for chunk, rows in enumerate(self.subject.draw_documents(self.sample, self.random)):
+            documents = list(self._documents(chunk, rows))
+            titles, texts = ([self._texts(*each[1:])[field] for each in documents] for field in (0, 1))
+            columns = (pa.array(titles, pa.large_string()), pa.array(texts, pa.large_string()))
+            doc_ids = pa.array([doc_id for doc_id, *_ in documents], pa.string())
+            parts.append((doc_ids, index_texts([columns], analyzer=self.settings.analyzer)))
+        ids = pa.concat_arrays([doc_ids for doc_ids, _ in parts])
+        query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", ids, self.sample))
+        if not len(query_ids):
+            raise NotHereError("no sampled document is relevant to a query or a hit")
+        scores = self._scores(self.subject.queries().take(pa.array(rows)), parts)
+        expected = "those of texts analysed again, by the stored statistics"
+        names = query_ids.to_pylist()
+        return compare_ranks(self.subject, names, scores.blocks, expected=expected, ties=scores.ties, whole=False)
 
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
@@ -110,37 +145,27 @@ class PostingsCheck(SearchCheck):
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
 
-    def _filled(self, title: str, text: str, added: list[Any], found: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
+    def _filled(self, title: str, text: str, added: list[Any], counts: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
         """Test whether the two fields of a document have more than white space; of words with weights, whether any has one."""
         if self.settings.weights:
-            return False, bool(found[1]) or any(weight and _is_filled(word) for word, weight in added)
+            return False, bool(counts[1]) or any(weight and _is_filled(word) for word, weight in added)
         in_title, in_text = self._texts(title, text, added)
         return _is_filled(in_title), _is_filled(in_text)
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""
-        analyzed = analyze_queries(queries["text"], self.settings)
-        statistics = self._path(STATISTICS(**self.names))
-        record = read_json(self._path(STATISTICS_RECORD(**self.names)))
-        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
-        fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
-        blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, analyzed, fields))
-        return Scores(blocks, ties=self.settings.ties)
+        parts = ((self.subject.doc_ids(chunk), self._postings(chunk)) for chunk in range(self.subject.chunks))
+        return self._scores(queries, parts)
 
-    def _blocks(self, chunk: int, queries: AnalyzedQueries, fields: list[ScoredField]) -> Iterator[tuple[pa.Array, np.ndarray]]:
-        """Ids and scores of the documents of a chunk, some at a time."""
-        postings, doc_ids = self._postings(chunk), self.subject.doc_ids(chunk)
-        place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
-        for start in range(0, len(doc_ids), BLOCK_ROWS):
-            ids = doc_ids.slice(start, BLOCK_ROWS)
-            found = np.zeros((len(queries.starts) - 1, len(ids)))
-            matched = np.zeros(found.shape, bool)
-            for query, (first, last) in enumerate(zip(queries.starts[:-1], queries.starts[1:], strict=True)):
-                for pair in queries.pairs[first:last][place[queries.pairs[first:last]] >= 0]:
-                    rows, each = _score_term(postings, fields, int(pair), int(place[pair]), start, len(ids))
-                    found[query, rows] += each
-                    matched[query, rows] |= True
-            yield ids, np.where(matched, found.astype(np.float32), -np.inf)
+    def _scores(self, queries: pa.Table, parts: Iterable[tuple[pa.Array, Postings]]) -> Scores:
+        """Score the documents of some postings."""
+        analyzed = analyze_queries(queries["text"], self.settings)
+        frequencies = Frequencies(self._path(STATISTICS(**self.names)), self.settings.searched)
+        record = read_json(self._path(STATISTICS_RECORD(**self.names)))
+        statistics = CorpusStatistics.of_record(record["statistics"])
+        fields = weigh(analyzed, self.settings, statistics, frequencies.of(analyzed.terms))
+        blocks = (block for doc_ids, postings in parts for block in _blocks(doc_ids, postings, analyzed, fields))
+        return Scores(blocks, ties=self.settings.ties)
 
     def _postings(self, chunk: int) -> Postings:
         return read_postings(self._path(POSTINGS(**self.names, chunk=chunk)), self.settings.index.name)
@@ -149,21 +174,38 @@ class PostingsCheck(SearchCheck):
         return str(self.subject.file(path))
 
 
+def _blocks(
+    doc_ids: pa.Array, postings: Postings, queries: AnalyzedQueries, fields: list[ScoredField]
+) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    """Yield ids and scores of the documents of a chunk, some at a time."""
+    place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
+    for start in range(0, len(doc_ids), BLOCK_ROWS):
+        ids = doc_ids.slice(start, BLOCK_ROWS)
+        found = np.zeros((len(queries.starts) - 1, len(ids)))
+        matched = np.zeros(found.shape, bool)
+        for query, (first, last) in enumerate(zip(queries.starts[:-1], queries.starts[1:], strict=True)):
+            for pair in queries.pairs[first:last][place[queries.pairs[first:last]] >= 0]:
+                rows, each = _score_term(postings, fields, int(pair), int(place[pair]), start, len(ids))
+                found[query, rows] += each
+                matched[query, rows] |= True
+        yield ids, np.where(matched, found.astype(np.float32), -np.inf)
+
+
 def _is_filled(text: str) -> bool:
     return any(letter > " " for letter in text)
 
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:
     """Return the counts of terms in titles and texts of some documents, from the postings."""
-    found: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
+    of_rows: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
     here = np.flatnonzero(np.isin(postings.rows, rows))
     terms = postings.terms.take(np.searchsorted(postings.starts, here, side="right") - 1).to_pylist()
     places = np.searchsorted(rows, postings.rows[here]).tolist()
     for posting, term, place in zip(here.tolist(), terms, places, strict=True):
-        for counts, column in zip(found[place], (postings.title_counts, postings.text_counts), strict=True):
+        for counts, column in zip(of_rows[place], (postings.title_counts, postings.text_counts), strict=True):
             if count := int(column[posting]):
                 counts[term] = count
-    return found
+    return of_rows
 
 
 def _score_term(
@@ -223,5 +265,5 @@ def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
 
 
 def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
-    """Terms of each document, int64 of shape (documents,)."""
+    """Count the terms of each document, int64 of shape (documents,)."""
     return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)

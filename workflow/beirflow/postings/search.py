@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beirflow.runs.ranking import Hits, merge_hits
+from beirflow.runs.ranking import Cut, Hits
 
 SLICE_QUERIES = 32  # number of queries that a thread searches at a time
 LINE = 8  # number of sums that share a cache line: to read one takes as long as to read all of them
@@ -33,15 +33,6 @@ class WantedLists(NamedTuple):
     spans: np.ndarray  # begin and end of each list, of shape (n, 2); a list of a query lies behind those that follow it
     factors: np.ndarray  # of the values of each list, above 0, float64 of shape (n,)
     starts: np.ndarray  # where the lists of each query begin, and n, int64 of shape (queries + 1,)
-
-
-class Cut(NamedTuple):
-    """Rule that decides which documents of a query are kept."""
-
-    k: int  # documents to keep for each query
-    id_order: np.ndarray  # place of each document's id in the order of ties, int64 of shape (documents,)
-    excluded: np.ndarray  # for each query the documents that are left out, or -1; shape (queries,) or (queries, n)
-    least: np.ndarray  # for each query a score that k other documents reach, or minus infinity, float32 of shape (queries,)
 
 
 class Best(NamedTuple):
@@ -66,29 +57,32 @@ def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
     return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
 
 
-def search_lists(lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut) -> tuple[list[Best], int]:
-    """Return the k best documents of each query by the ranking rule, among those that are in one of its lists.
+def search_lists(
+    lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut, least: np.ndarray
+) -> tuple[list[Best], int]:
+    """Return the best documents of some queries among those that are in one of their lists, and count those that were left out.
 
-    Returns also how many documents are in a list of these queries, but were left out.
+    ``least`` is for each query a score that k other documents reach, or minus infinity, float32 of shape (queries,).
     """
-    ranked_queries = [_best_of(values, cut, query) for query, values in zip(queries, _sums(lists, wanted, queries), strict=True)]
+    sums = zip(queries, _sums(lists, wanted, queries), strict=True)
+    ranked_queries = [_best_of(values, cut, query, least[query]) for query, values in sums]
     return [best for best, _ in ranked_queries], sum(left_out for _, left_out in ranked_queries)
 
 
-def better_of(first: Best, second: Best, id_order: np.ndarray, k: int) -> Best:
-    """Return the k best of two parts of the documents; ``id_order`` as in :class:`Cut`."""
+def better_of(first: Best, second: Best, cut: Cut) -> Best:
+    """Return the best of two parts of the documents."""
     rows, scores = (np.concatenate(columns) for columns in zip(first, second, strict=True))
-    return _best(rows, scores, id_order, k)
+    return _best(rows, scores, cut)
 
 
-def ranked(queries: Sequence[int], best: Sequence[Best], id_order: np.ndarray, k: int) -> Hits:
-    """Rank the best documents of some queries, whose numbers ascend, at most k each; ``id_order`` as in :class:`Cut`.
+def ranked(queries: Sequence[int], best: Sequence[Best], cut: Cut) -> Hits:
+    """Rank the best documents of some queries, whose numbers ascend.
 
     Returns number of the query and number of the document, int32, and score, float32, of each hit, sorted by query and rank.
     """
     numbers = np.repeat(np.array(queries, np.int32), [len(hits.rows) for hits in best])
     rows, scores = (np.concatenate(columns) for columns in zip(NO_DOCUMENT, *best, strict=True))
-    return merge_hits([(numbers, rows.astype(np.int32), scores)], lambda tied: id_order[tied], k)[:3]
+    return cut.first_of([(numbers, rows.astype(np.int32), scores)])
 
 
 def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator[np.ndarray]:
@@ -113,17 +107,17 @@ def _sums(lists: Lists, wanted: WantedLists, queries: Sequence[int]) -> Iterator
         yield matrix @ factors
 
 
-def _best_of(values: np.ndarray, cut: Cut, query: int) -> tuple[Best, int]:
-    """Return the k best of a query, and how many excluded documents are in a list; values change."""
+def _best_of(values: np.ndarray, cut: Cut, query: int, least: np.float32) -> tuple[Best, int]:
+    """Return the best of a query, and how many excluded documents are in a list; values change."""
     own = np.atleast_1d(cut.excluded[query])
     own = own[own >= 0]
     left_out = int(np.count_nonzero(values[own]))
     values[own] = 0
-    known = cut.least[query] > 0
-    rows = _reaching(values, cut.least[query] if known else _guess(values, cut.k))
+    known = least > 0
+    rows = _reaching(values, least if known else _guess(values, cut.k))
     if len(rows) < cut.k and not known:
         rows = np.flatnonzero(values)
-    return _best(rows, values[rows].astype(np.float32), cut.id_order, cut.k), left_out
+    return _best(rows, values[rows].astype(np.float32), cut), left_out
 
 
 def _guess(values: np.ndarray, k: int) -> np.float32:
@@ -141,15 +135,16 @@ def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
     return np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
 
 
-def _best(rows: np.ndarray, scores: np.ndarray, id_order: np.ndarray, k: int) -> Best:
+def _best(rows: np.ndarray, scores: np.ndarray, cut: Cut) -> Best:
     """Return the k best, ties included by the ids of the documents."""
+    k = cut.k
     if len(rows) <= k:
         return Best(rows, scores)
     last = np.partition(scores, len(scores) - k)[len(scores) - k]
     above, tied = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
     room = k - len(above)
     if len(tied) > room:
-        order = id_order[rows[tied]]
+        order = cut.id_order[rows[tied]]
         tied = tied[np.argpartition(order, len(order) - room)[len(order) - room :]]
     kept = np.concatenate([above, tied])
     return Best(rows[kept], scores[kept])

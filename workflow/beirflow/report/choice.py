@@ -6,9 +6,10 @@
   datasets are fixed, as in :func:`~beirflow.evaluation.paired_tests.confidence_interval`.
 - ``difference``, ``difference_low``, ``difference_high``, ``p``, ``p_holm``: the same mean minus that of the best system, its
   interval, and the paired randomisation test, corrected by Holm's method for all comparisons with the best; empty for the best.
-- ``encoder``: the system whose vectors a variant or an approximate index searches, if it is among these; ``loss``, ``loss_low``,
-  ``loss_high``, ``loss_p``, ``loss_p_holm``: the mean minus that of the encoder, likewise, corrected for all such comparisons;
-  ``exact@<k>``: share of the exact top k that an approximate system finds.
+- ``encoder``: the system whose vectors a variant or an approximate index searches, if it is among these; ``curve``: the
+  dimensions, or the index, that it searches; ``loss``, ``loss_low``, ``loss_high``, ``loss_p``, ``loss_p_holm``: the mean minus
+  that of the encoder, likewise, corrected for all such comparisons; ``exact@<k>``: share of the exact top k that an approximate
+  system finds.
 - ``milliseconds`` and ``p95_milliseconds``: the median and the 95th percentile of a query that is answered alone, with everything
   in memory, on ``device``; plain means over datasets.
 - ``index_bytes`` of all datasets, ``bytes_per_million`` documents; ``index_seconds_per_million``, of documents whose
@@ -50,7 +51,8 @@ class ChoiceFiles:
     """Files that the choice is made from.
 
     ``means_paths`` and ``per_query_paths`` are of every system on every corpus, in the same order, as ``latency_paths``;
-    ``rows`` has the corpora of every dataset, ``base_encoders`` by system the one whose vectors it searches.
+    ``rows`` has the corpora of every dataset, ``base_encoders`` by system the one whose vectors it searches, and
+    by which dimensions or index.
     """
 
     means_paths: Sequence[str]
@@ -58,7 +60,7 @@ class ChoiceFiles:
     latency_paths: Sequence[str]
     costs_path: str
     rows: Mapping[str, Sequence[str]]
-    base_encoders: Mapping[str, str]
+    base_encoders: Mapping[str, tuple[str, str]]
     main_measure: str = MAIN_MEASURE
 
 
@@ -108,8 +110,9 @@ def choice_table(files: ChoiceFiles, prices: Prices) -> pd.DataFrame:
     table = pd.DataFrame({"system": systems, "datasets": len(files.rows), measure: [quality.mean(system) for system in systems]})
     table[["low", "high"]] = [quality.interval(system) for system in systems]
     _compare(table, quality, dict.fromkeys(systems[1:], systems[0]), ("difference", "p"))
-    encoders = {system: files.base_encoders[system] for system in systems if files.base_encoders.get(system) in systems}
-    table["encoder"] = [encoders.get(system) for system in systems]
+    searched = {system: of for system, of in files.base_encoders.items() if of[0] in systems}
+    table[["encoder", "curve"]] = [searched.get(system, (None, None)) for system in systems]
+    encoders = {system: searched[system][0] for system in systems if system in searched}
     _compare(table, quality, encoders, ("loss", "loss_p"))
     of_query, costs = _latencies(files), read_named_csv(files.costs_path)
     of_index = {system: _of_index(costs[costs["system"] == system]) for system in systems}

@@ -139,15 +139,11 @@ def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tup
 def _costs(row: Any) -> str:
     """Return the known costs of a system in words."""
     said = {
-        "price": "{:,.2f} for a million documents in the first month",
-        "milliseconds": "{:,.3g} ms a query",
-        "bytes_per_million": "{:,.3g} GB for a million documents",
+        "price": f"{row['price']:,.2f} for a million documents in the first month",
+        "milliseconds": f"{short(row['milliseconds'])} ms a query",
+        "bytes_per_million": f"{short(row['bytes_per_million'] / giga)} GB for a million documents",
     }
-    units = {"bytes_per_million": giga}
-    return (
-        ", ".join(text.format(row[key] / units.get(key, 1)) for key, text in said.items() if pd.notna(row[key]))
-        or "costs unknown"
-    )
+    return ", ".join(text for key, text in said.items() if pd.notna(row[key])) or "costs unknown"
 
 
 def _lost(row: Any) -> str:
@@ -222,10 +218,7 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
     for encoder in table["encoder"].dropna().unique():
         part = table[(table["encoder"] == encoder) | (table["system"] == encoder)]
         shares = [str(name) for name in part.columns if str(name).startswith("exact@") and part[name].notna().any()]
-        # Compressed vectors are one curve, indexes that find a share of the exact hits another.
-        kinds = part[shares].notna().any(axis=1).map({True: "inexact", False: "exact"})
-        part = part.assign(kind=kinds.where(part["system"] != encoder, None))
-        plots = (scatter(part, cost, measure, PLOTS[cost], series="kind") for cost in ("bytes_per_million", "milliseconds"))
+        plots = (scatter(part, cost, measure, PLOTS[cost], series="curve") for cost in ("bytes_per_million", "milliseconds"))
         labels = [measure, "Loss", "95 % interval", "p", *(f"Exact top {name[6:]}" for name in shares)]
         columns = [STUB, *map(Column, labels), Column("GB a million"), Column("Median, ms")]
         rows = []

@@ -28,6 +28,7 @@ class RerankFamily(Family):
 
     name = "rerank"
     settings = RerankSettings
+    by_dataset = has_card = True
     has_model = True
     read_by_model = ("rerank",)
     direct = True
@@ -59,14 +60,6 @@ class RerankFamily(Family):
         """Return what the encoder that scores pairs lacks."""
         dense = settings.dense
         return [wrong._replace(system=dense.name) for wrong in DENSE.problems_on(dense, datasets)] if dense else []
-
-    def for_dataset(self, settings: RerankSettings, dataset: str, corpus: str) -> RerankSettings:
-        """Return the settings with the instruction, the prompt and the lengths of a dataset."""
-        return settings.for_dataset(dataset, corpus)
-
-    def stated(self, settings: RerankSettings) -> list[str] | None:
-        """Return the names of the settings of an encoder that the configuration states; None for another model."""
-        return settings.said
 
     def reads_query_lists(self, settings: RerankSettings) -> bool:
         """Test whether a query may be a list of texts, as for the encoder that scores pairs."""

@@ -1,9 +1,7 @@
 """Rank the first documents of a run again, by the scores of their pairs."""
 
 import time
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +13,7 @@ from beirflow.files.records import Job, check_inputs, together
 from beirflow.files.verified import damaged
 from beirflow.rerank.pairs import PAIRS, read_pairs
 from beirflow.rerank.settings import RerankSettings
+from beirflow.runs.candidates import totals
 from beirflow.runs.first_stages import FirstStages
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
@@ -44,10 +43,10 @@ def rerank_run(
     first.write_record(
         run,
         made=together(record["made"] for record in records),
-        seconds=_sums(records, "seconds") | {"merge": time.perf_counter() - start},
+        seconds=totals(records, "seconds") | {"merge": time.perf_counter() - start},
         read=read,
         jobs=[record["job"] for record in records],
-        counts=_sums(records, "counts"),
+        counts=totals(records, "counts"),
         depth=settings.depth,
         below=settings.below,
     )
@@ -77,11 +76,3 @@ def reranked(
     kept = scored if settings.below == "drop" else np.ones(len(query), bool)
     hits = rank_hits([(query[kept], row[kept], scores[kept])], doc_ids.dictionary, top_k)
     return query_ids.dictionary.take(pa.array(hits[0])), doc_ids.dictionary.take(pa.array(hits[1])), hits[2], hits[3]
-
-
-def _sums(records: Sequence[dict[str, Any]], key: str) -> dict[str, Any]:
-    """Add up each number of one kind over all blocks."""
-    total: Counter[str] = Counter()
-    for record in records:
-        total.update(record[key])
-    return dict(total)

@@ -123,8 +123,3 @@ def as_hits(query_ids: pa.Array, doc_ids: pa.Array, scores: np.ndarray, known: S
         row_of |= zip(run["doc_id"].to_pylist(), rows.tolist(), strict=True)
     rows = np.array([row_of[doc_id] for doc_id in doc_ids.to_pylist()], np.int32)
     return np.array(query_ids.to_pylist(), np.int32), rows, scores
-
-
-def no_hits() -> Hits:
-    """Return the answer without a document."""
-    return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)

@@ -143,6 +143,11 @@ class Family:
     scores_all: bool = False  # every document scores for every query, so that a run is shorter than top_k only if the corpus is
     own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
 
+    # Attributes of its settings.
+    by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
+    has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
+    has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is trained on, or None
+
     # Functions for the audit and for latency, as "module:function"; None if the family has none.
     spot_checks: str | None = None  # makes a sample again: runs.spot_check.SpotChecks
     follows: str | None = None  # of the same kind: makes runs again from other results, or from the file that they were read from
@@ -155,6 +160,7 @@ class Family:
 
     # Files, and what their records say.
     records: tuple[Record, ...] = ()
+    representations: tuple[Pattern, ...] = ()  # what its systems search, unless ``searched`` says otherwise
     stored: tuple[Pattern, ...] = ()  # what its runs are made from besides what is searched, as vectors of queries
     counts: tuple[str, ...] = ()  # beginnings of the names of what its runs count themselves
     assumed_size: str = ""  # sizes that stored_bytes assumes, in words
@@ -185,11 +191,11 @@ class Family:
 
     def for_dataset(self, settings: Any, dataset: str, corpus: str) -> Any:
         """Return the settings for one corpus, by the names of the dataset and of the corpus: the dataset or one of its forums."""
-        return settings
+        return settings.for_dataset(dataset, corpus) if self.by_dataset else settings
 
     def stated(self, settings: Any) -> list[str] | None:
         """Return the names of the settings of an encoder that the configuration states; None where models have no card."""
-        return None
+        return settings.said if self.has_card else None
 
     def only_candidates(self, settings: Any) -> bool:
         """Test whether a run is of the candidates that a dataset states, so that it must state some."""
@@ -241,7 +247,7 @@ class Family:
 
     def searched(self, settings: Any) -> tuple[Pattern, ...]:
         """Return the representations that a system searches, of every chunk where they have one."""
-        return ()
+        return self.representations
 
     def indexes(self, settings: Any) -> list[Any]:
         """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
@@ -249,7 +255,7 @@ class Family:
 
     def added(self, settings: Any) -> Any:
         """Return the expansion that a system adds to documents, or is trained on; None if there is none."""
-        return None
+        return settings.added if self.has_expansion else None
 
     def source(self, settings: Any, dataset: str) -> Path | None:
         """Return the file outside the results that holds the run of a system on a corpus; None where the run is made here."""
@@ -281,10 +287,6 @@ class Family:
 
     def reuses(self, settings: Any) -> bool:
         """Test whether representations of texts of one dataset are reused for equal texts of another."""
-        return False
-
-    def needs_every_chunk(self, settings: Any) -> bool:
-        """Test whether the search of a chunk needs something of all chunks."""
         return False
 
     def stored_bytes(self, settings: Any, documents: int, words: float) -> float:

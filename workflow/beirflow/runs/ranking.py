@@ -5,7 +5,7 @@ ascending ids: that decides which documents are kept, in every chunk and in the 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,11 @@ Ties = Literal["descending", "ascending"]
 
 Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Number of the query and row of the document, integers, and score, float32, of n hits, each of shape (n,)."""
+
+
+def no_hits() -> Hits:
+    """Return no hit, of the types that hits have."""
+    return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)
 
 
 def byte_order(ids: pa.Array, ties: Ties = "descending") -> np.ndarray:
@@ -71,6 +76,18 @@ def merge_hits(
     query, row, score = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     kept, ranks = rank(query, score, lambda tied: id_order(row[tied]), k)
     return query[kept], row[kept], score[kept], ranks
+
+
+class Cut(NamedTuple):
+    """The documents that are kept of each query: the first k by score and then by the order of ties, without excluded ones."""
+
+    k: int
+    id_order: np.ndarray  # place of each document's id in that order, as of :func:`byte_order`, integers of shape (documents,)
+    excluded: np.ndarray  # for each query rows of documents that are left out, or -1; shape (queries,) or (queries, n)
+
+    def first_of(self, parts: Sequence[Hits]) -> Hits:
+        """Merge lists of hits, none excluded, in any order: those that are kept, sorted by query and then by rank."""
+        return merge_hits(parts, lambda rows: self.id_order[rows], self.k)[:3]
 
 
 def rank_hits(

@@ -16,6 +16,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, read_json
+from beirflow.runs.ranking import Cut, Ties, byte_order
 from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
 MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
@@ -33,6 +34,10 @@ class Ids(NamedTuple):
     excluded: np.ndarray  # int64 of shape (queries, most of a query)
     # Candidates that a dataset states: numbers of queries, ascending, and rows of documents, int64.
     pairs: tuple[np.ndarray, np.ndarray] | None = None
+
+    def cut(self, k: int, ties: Ties = "descending") -> Cut:
+        """Return the rule by which the first k documents of each query are kept."""
+        return Cut(k, byte_order(self.documents, ties), self.excluded)
 
     @property
     def self_matches(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from beirflow.files.layout import MODEL, TERM_WEIGHTS
 from beirflow.runs.answers import Asked, Opened, nothing_excluded
-from beirflow.runs.ranking import Hits, byte_order, rank_hits
+from beirflow.runs.ranking import Cut, Hits, byte_order, rank_hits
 from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import check_models, model_folders
@@ -35,13 +35,7 @@ def open_answers(asked: Asked) -> Opened:
 
     def answer(queries: Sequence[str]) -> Hits:
         weights = quantized(encode(queries), settings.quantize)
-        hits, _ = search_segments(
-            *(weights, segments, asked.doc_ids, asked.top_k),
-            excluded=nothing_excluded(queries),
-            ties=settings.ties,
-            threads=asked.threads,
-            id_order=order,
-        )
+        hits, _ = search_segments(weights, segments, Cut(asked.top_k, order, nothing_excluded(queries)), asked.threads)
         return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
-from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.sparse.layouts import AROUND
@@ -21,10 +20,12 @@ class SparseFamily(Family):
 
     name = "sparse"
     settings = SparseSettings
+    has_expansion = True
     read_by_model = ("index", "queries")
     spot_checks = "beirflow.sparse.spot_check:spot_checks"
     answers = "beirflow.sparse.answers:open_answers"
     stored = (layout.QUERY_WEIGHTS,)
+    representations = (layout.TERM_WEIGHTS,)
     records = (
         Record(
             layout.TERM_WEIGHTS_RECORD,
@@ -64,14 +65,6 @@ class SparseFamily(Family):
         if problem := expansion_problem(added):
             return Setting("expansion.model", added.model, problem)
         return model_problem(settings)
-
-    def searched(self, settings: SparseSettings) -> tuple[layout.Pattern, ...]:
-        """Return the weights of every chunk."""
-        return (layout.TERM_WEIGHTS,)
-
-    def added(self, settings: SparseSettings) -> Expansion | None:
-        """Return the queries that are added to the documents."""
-        return settings.added
 
     def given_files(self, settings: SparseSettings, dataset: str) -> dict[str, Path]:
         """Return the given file with additions to the documents of a corpus; none where a model writes them."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from beirflow.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, some
+from beirflow.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, read_tensors, some
 from beirflow.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.files.errors import ModelError
 from beirflow.models.model_json import read_json_file
@@ -236,15 +236,7 @@ def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> Non
 
 
 def _tensors(part: Part) -> dict[str, torch.Tensor]:
-    tensors: dict[str, torch.Tensor] = {}
-    for path in part.weights:
-        if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            tensors |= load_file(path)
-        else:
-            tensors |= torch.load(path, map_location="cpu", weights_only=True)
-    return tensors
+    return {name: tensor for path in part.weights for name, tensor in read_tensors(path).items()}
 
 
 def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:

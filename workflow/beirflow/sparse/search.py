@@ -9,13 +9,12 @@ from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
-import pyarrow as pa
 
 from beirflow.files.background import map_ahead, read_ahead
 from beirflow.files.records import Job
-from beirflow.postings.search import NO_DOCUMENT, Best, Cut, Lists, WantedLists, better_of, ranked, search_lists, slices_of
+from beirflow.postings.search import NO_DOCUMENT, Best, Lists, WantedLists, better_of, ranked, search_lists, slices_of
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
-from beirflow.runs.ranking import Hits, Ties, byte_order
+from beirflow.runs.ranking import Cut, Hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, read_expansion, read_searched
 from beirflow.sparse.files import SEGMENT_POSTINGS, Rows, Segment, read_queries, read_segments
 from beirflow.sparse.settings import SparseSettings
@@ -69,31 +68,14 @@ def lists_of(queries: Rows, segment: Backward) -> WantedLists:
 def search_segments(
     queries: Rows,
     segments: Iterable[Backward],
-    doc_ids: pa.Array,
-    k: int,
-    *,
-    excluded: np.ndarray,
-    ties: Ties = "descending",
+    cut: Cut,
     threads: int = 1,
-    id_order: np.ndarray | None = None,
 ) -> tuple[Hits, int]:
-    """Find the k best documents of each query, among those that have one of its terms.
+    """Find the best documents of each query, among those that have one of its terms, by the weights of both.
 
-    Args:
-        queries: The weights of the queries.
-        segments: The weights of the documents.
-        doc_ids: Ids of the documents of the chunk, strings of shape (documents,).
-        k: Documents to keep for each query.
-        excluded: For each query rows of documents that are left out, or -1; shape (queries,) or (queries, n).
-        ties: Order of ids by which the cut keeps the first of documents with the same score.
-        threads: Threads to compute with.
-        id_order: Place of each document's id in that order, int64 of shape (documents,), if known already.
-
-    Returns:
-        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and that
-        order of ids; and the number of documents that have a term of the query, but were left out.
+    Returns number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the
+    order of ties; and the number of documents that have a term of the query, but were left out.
     """
-    id_order = byte_order(doc_ids, ties) if id_order is None else id_order
     slices = slices_of(range(len(queries.counts)))
     best = [NO_DOCUMENT] * len(queries.counts)
     least = np.full(len(queries.counts), -np.inf, np.float32)
@@ -101,20 +83,20 @@ def search_segments(
 
     def search(some: Sequence[int]) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        hits, left_out = search_lists(segment.lists, wanted, some, cut)
+        hits, left_out = search_lists(segment.lists, wanted, some, of_segment, least)
         for query, (rows, scores) in zip(some, hits, strict=True):
-            best[query] = better_of(best[query], Best(rows + first, scores), id_order, k)
-            if len(best[query].rows) == k:  # a later segment needs more than the k-th score
+            best[query] = better_of(best[query], Best(rows + first, scores), cut)
+            if len(best[query].rows) == cut.k:  # a later segment needs more than the k-th score
                 least[query] = best[query].scores.min()
         return left_out
 
     def rank(some: Sequence[int]) -> Hits:
-        return ranked(some, [best[query] for query in some], id_order, k)
+        return ranked(some, [best[query] for query in some], cut)
 
     for segment in segments:
         rows = slice(first, first + segment.lists.documents)
-        here = np.where((excluded >= rows.start) & (excluded < rows.stop), excluded - first, -1)
-        wanted, cut = lists_of(queries, segment), Cut(k, id_order[rows], here, least)
+        here = np.where((cut.excluded >= rows.start) & (cut.excluded < rows.stop), cut.excluded - first, -1)
+        wanted, of_segment = lists_of(queries, segment), Cut(cut.k, cut.id_order[rows], here)
         self_matches += sum(map_ahead(search, slices, threads))
         first += segment.lists.documents
     hits = [rank([]), *map_ahead(rank, slices, threads)]  # the first has the types, also without queries
@@ -152,9 +134,7 @@ def search_weights(
             queries = read_queries(query_weights_path, settings.quantize)
             check_rows(query_weights_path, len(queries.counts), len(ids.queries), "weigh")
             segments = turned_round(read_ahead(read_segments(chunk_weights_path, settings.quantize)), threads)
-            return search_segments(
-                queries, segments, ids.documents, request.top_k, excluded=ids.excluded, ties=settings.ties, threads=threads
-            )
+            return search_segments(queries, segments, ids.cut(request.top_k, settings.ties), threads)
 
         check_rows(chunk_weights_path, of_chunk["rows"], len(ids.documents), "weigh")
         return OpenedChunk(search)

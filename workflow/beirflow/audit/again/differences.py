@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.reading import read_columns, read_packed_lines, read_record
+from beirflow.audit.chain.reading import part, read_columns, read_packed_lines, read_record
 from beirflow.files import layout
 from beirflow.files.csv_files import NAMES, read_cells
 from beirflow.files.errors import DataError
@@ -17,13 +17,14 @@ from beirflow.files.layout import SCORES
 from beirflow.files.records import RECORD_DIGEST
 from beirflow.paper.bias import EXTRA
 
-OF_THE_JOB = ("job", "code", "inputs", "outputs", RECORD_DIGEST)
+OF_THE_JOB = ("job", "code", "outputs", RECORD_DIGEST)
 """Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
 
 MEASURED = ("peak_memory_bytes", "machine_joules", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
 """The columns that come from benchmarks and from counted energy, which may be gone."""
 
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")
+"""A number that may be rounded, as counts may not."""
 
 RELATIVE = 1e-6
 """Relative tolerance between numbers of a table; versions of packages round in other places."""
@@ -78,13 +79,19 @@ def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
 
 def _is_near(one: str, other: str) -> bool:
     """Test whether two cells are numbers that differ by rounding only."""
-    both = NUMBER.fullmatch(one) and NUMBER.fullmatch(other)
+    both = FRACTION.fullmatch(one) and FRACTION.fullmatch(other)
     return bool(both) and math.isclose(float(one), float(other), rel_tol=RELATIVE, abs_tol=1e-12)
 
 
 def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and found.get(key) != expected.get(key)]
+    both = [{**record, "inputs": _of_results(record)} for record in (found, expected)]
+    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and both[0].get(key) != both[1].get(key)]
     return f"other {', '.join(keys)}" if keys else ""
+
+
+def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the inputs with their digests, but for files for reading, which are made again, too."""
+    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not layout.is_for_reading(path)}
 
 
 def _other_page(here: Path, made: Path) -> str:

@@ -4,9 +4,10 @@ They are made in a folder of their own, in which links lead to the results.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from beirflow.audit.again.differences import UnsourcedError, difference
+from beirflow.audit.again.differences import OF_THE_JOB, UnsourcedError, difference
 from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
@@ -15,6 +16,7 @@ from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
+from beirflow.files.records import RECORD_DIGEST
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.provenance import code_state
 from beirflow.paper.facts import facts_digests
@@ -62,6 +64,10 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
     again = chain.repair_command(record_path, goal=page)
     try:
         record = chain.read_whole(record_path)
+        chain.note_form(record_path)
+        stated = {**part(chain.manifest, "configuration", kind=dict), "printed": facts_digests()}
+        for key in (key for key in record.keys() & stated.keys() if record[key] == stated[key]):
+            chain.note(record_path, key, record[key], f"{MANIFEST} or the catalogue here")
         recorded = dict(part(record, "outputs", kind=dict))
         if part(record, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
             problem = f"{page} was made from other results than these"
@@ -107,12 +113,14 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
             return
         made, code = rebuilt
         problem = difference(path, chain.file(path), made)
-        _note_columns(chain, path)
+        _note_facts(chain, path)
+        if path.endswith(".json") and not problem:
+            _note_record(chain, path, made, code)
         if path == layout.COST and not problem:
             _check_intensity(chain)
     except BeirflowError as error:
         if isinstance(error, UnsourcedError):
-            _note_columns(chain, path, error.columns)
+            _note_facts(chain, path, error.columns)
         yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
     except UNREADABLE as error:
         yield chain.unreadable(NAME, path, error, (), repair=repair)
@@ -120,11 +128,22 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
         yield _verdict(chain, path, problem, code, repair)
 
 
-def _note_columns(chain: Chain, path: str, but: Sequence[str] = ()) -> None:
+def _note_facts(chain: Chain, path: str, but: Sequence[str] = ()) -> None:
     """Remember that the columns of a table were compared with those of the same table made again."""
     for column in columns_of(chain.file(path)):
         if column not in but:
             chain.note(path, column, None, f"{path} made again")
+
+
+def _note_record(chain: Chain, path: str, made: Path, code: str) -> None:
+    """Remember the same of the facts of a record; raise RecordError unless it has its form."""
+    if RECORD_DIGEST in read_record(made):
+        record = chain.read_whole(path)
+        chain.note_form(path)
+        for key in record.keys() - OF_THE_JOB:
+            chain.note(path, key, None, f"{path} made again")
+        if record.get("code") == code:
+            chain.note(path, "code", None, "the code here")
 
 
 def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> Check:

@@ -196,7 +196,7 @@ class Chain:
 
     def follow(self) -> None:
         """Walk from the manifest to every file that it leads to."""
-        self._note_form(MANIFEST)
+        self.note_form(MANIFEST)
         for path, digest in part(self.manifest, "outputs", kind=dict).items():
             self._claim(path, digest, MANIFEST, EVERYTHING)
         means = self.means
@@ -263,12 +263,12 @@ class Chain:
             self.records[path] = None
             try:
                 self.records[path] = self.read_whole(path)
-                self._note_form(path)
+                self.note_form(path)
             except FileNotFoundError:  # noted where digests are compared
                 return None
         return self.records[path]
 
-    def _note_form(self, path: str) -> None:
+    def note_form(self, path: str) -> None:
         """Remember that the form of a record, which :meth:`read_whole` checks, was compared."""
         for key in ("path", "format", RECORD_DIGEST):
             self.note(path, key, None, "its place and content")

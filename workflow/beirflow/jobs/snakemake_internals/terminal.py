@@ -21,7 +21,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import job_error
 from beirflow.files.progress import logged_share
 from beirflow.files.records import read_json
-from beirflow.jobs.overall import Overall
+from beirflow.jobs.overall import LONG, Overall, duration
 
 HANDLER = "DefaultStreamHandler"  # Snakemake's name of its handler for the terminal
 
@@ -92,8 +92,9 @@ class Terminal(logging.Handler):
     def plan(self, overall: Overall) -> None:
         """Report progress from now on."""
         self.overall, self._told = overall, time.monotonic()
-        jobs = len(overall.expected)
-        self._line("1 job to do" if jobs == 1 else f"{jobs:,} jobs to do")
+        jobs, seconds = len(overall.expected), overall.seconds_left()
+        about = f", about {duration(seconds)} of two idle cores" if seconds < LONG else ""
+        self._line(f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do{about}")
         threading.Thread(target=self._report_often, daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -155,7 +156,7 @@ class Terminal(logging.Handler):
         self._failed.pop(jobid, None)  # at another attempt it went well
         if self.overall:
             self.overall.end(jobid)
-            if time.monotonic() - self._told >= AFTER_JOBS_SECONDS:
+            if not self.overall.is_done and time.monotonic() - self._told >= AFTER_JOBS_SECONDS:
                 self._report_share()
         return True
 
