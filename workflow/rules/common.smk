@@ -12,6 +12,7 @@ from beirflow.experiment.checks import check_copies
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.wildcards import one_of
 from beirflow.files import layout
+from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
@@ -79,6 +80,10 @@ def named_by(pattern):
         return at(pattern).format(**dict(wildcards.items()) | own)
 
     return file
+
+
+def model_states(wildcards):
+    return [*map(file_state, experiment.model_files(wildcards.system))]
 
 
 def model_record(wildcards):
