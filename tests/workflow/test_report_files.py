@@ -86,7 +86,7 @@ def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow)
     statistics = pd.read_csv(finished_lexical.result("paper/table-1.csv")).set_index("dataset")
     assert statistics.loc["small", "documents"] == 30
     efficiency = pd.read_csv(finished_lexical.result("paper/efficiency.csv")).set_index("system")
-    assert 0 < efficiency.loc["tiny", "cpu_ms"] <= efficiency.loc["tiny", "cpu_p95_ms"]
+    assert efficiency.loc["tiny", "cpu_ms"] > 0
     assert (efficiency.loc["tiny", "documents"], efficiency.loc["tiny", "threads"]) == (30, 2)
     claims = pd.read_csv(finished_lexical.result("paper/claims.csv"))
     assert set(claims.query("source == 'here'")["verdict"]) == {"not enough systems", "not enough datasets"}
