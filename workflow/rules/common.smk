@@ -82,10 +82,6 @@ def named_by(pattern):
     return file
 
 
-def model_states(wildcards):
-    return [*map(file_state, experiment.model_files(wildcards.system))]
-
-
 def model_record(wildcards):
     return experiment.model_record(wildcards.system, wildcards.dataset)
 
