@@ -354,12 +354,6 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Forger) 
     assert {check.name for check in audited.failed()} == {"files for reading show the results"}
 
 
-def test_results_of_another_experiment_inside_the_folder_are_left_alone(audited: Forger) -> None:
-    shutil.copytree(audited.results, audited.results.parent / "copy")
-    (audited.results.parent / "copy").rename(audited.path("demo"))
-    assert audited.failed() == []
-
-
 def test_a_failure_is_written_down_and_then_raised_with_the_numbers_that_are_affected(audited: Forger) -> None:
     audited.path("runs/tiny/stack-tex.parquet").write_bytes(b"<script>alert(1)</script>")
     audited.path("<b>").write_text("")
