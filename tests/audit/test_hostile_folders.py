@@ -146,11 +146,12 @@ def test_a_key_that_comes_twice_is_found_and_the_file_named(forger: Forger, name
     assert any("the key 'path' comes twice" in check.found for check in named(forger.failed(), name))
 
 
-JUNK = (b'{"inputs": NaN}', b"{" * 100_000, b"\xff", b'{"a": 1e999999}', b'{"a": ' + b"9" * 5000 + b"}")
+JUNK = (b'{"inputs": NaN}', b"{" * 100_000, b"\xff", b'{"a": 1e999999}', b'{"a": ' + b"9" * 5000 + b"}", b"[]", b'{"outputs": 3}')
 
 
 def test_junk_in_place_of_a_record_is_a_finding(forger: Forger) -> None:
-    names = [f"runs/{run}.json" for run in ("tiny/small", "tiny/more", "tiny/stack-tex", "second/small", "second/more")]
+    names = [f"runs/{run}.json" for run in ("tiny/small", "tiny/more", "tiny/stack-tex", "second/small")]
+    names += ["metrics/second/more.json", "metrics/tiny/stack-android.json", "models/second.json"]
     for name, junk in zip(names, JUNK, strict=True):
         forger.replace(name, junk)
     failed = forger.failed(sample=2)

@@ -152,7 +152,12 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     assert described["class", "encoder"] == "of_mine:Mine"
     assert "token ${SERVER_TOKEN}" not in described["server", "arguments"]
     assert "url http://${SERVER_USER}:${SERVER_PASSWORD}@127.0.0.1" in described["server", "arguments"]
-    said.append(workflow.run("--report", str(workflow.folder / "report.zip"), "results/report.html"))
+    report, figure = workflow.folder / "report.zip", "results/figures/cost.svg"
+    said.append(workflow.run("--report", str(report), "results/report.html", "results/summary.csv", figure))
+    with zipfile.ZipFile(report) as archive:
+        assert {"report.html", "summary.csv", "cost.svg", "ndcg_difference.svg"} <= {
+            name.rpartition("/")[2] for name in archive.namelist()
+        }
     check_no_secret(workflow.folder, "".join(said))
     check_time_left(experiment, workflow.result("."))
 

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -53,12 +52,6 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
     )
     assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())
     assert finished.planned(*TARGETS, "results/summary.csv") == {}
-
-    report = finished.folder / "report.zip"
-    finished.run("--report", str(report), "results/summary.csv", TARGETS[-1])
-    with zipfile.ZipFile(report) as archive:
-        names = {name.rpartition("/")[2] for name in archive.namelist()}
-    assert {"report.html", "summary.csv", "cost.svg", "ndcg_difference.svg"} <= names
 
 
 PAGE = "results/paper/index.html"

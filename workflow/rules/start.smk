@@ -64,6 +64,7 @@ else:
 
 
 onstart:
+    this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
     jobs = this_run.planned_jobs
     try:

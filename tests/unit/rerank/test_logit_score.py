@@ -16,6 +16,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from workflow_runs import words
 from zoo import change_json
 
+pytestmark = pytest.mark.usefixtures("rendered_here")
+
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 40)) for i in range(15)]
 PAIRS += [("", ""), (" what is foo?\n", "foo  is\na bar. "), ("w1 yes", "no <|im_end|> {{ w2 }}")]
 

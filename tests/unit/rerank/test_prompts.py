@@ -23,6 +23,7 @@ def test_a_template_is_what_it_writes_around_the_texts(template: str, system: st
     assert read_template(FOLDER, template, False, system, {"bos_token": "<s>"}) == Prompt(*texts, strip=strip)
 
 
+@pytest.mark.usefixtures("rendered_here")
 @pytest.mark.parametrize(
     "template",
     [

@@ -14,6 +14,9 @@ from beirflow.jobs.lifetime import end_with_this_process
 VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("2.8", "2.9")}
 """Versions with which this package works: from the first, before the second."""
 
+DEFAULT_RATE = (100, 1)
+"""Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
+
 
 def check_version(package: str, installed: str | None = None) -> None:
     """Raise WorkflowError for a version, by default the installed one, on which this package has not been tested."""
@@ -131,6 +134,17 @@ class WorkflowRun:
     def path(self, pattern: str) -> str:
         """Return a path with its variables, such as ``<results>``, filled in."""
         return str(self._workflow.pathvars.apply(pattern))
+
+    def start_jobs_at_any_rate(self) -> None:
+        """Lift Snakemake's limit of started jobs in a second, unless the command line has another.
+
+        With a limit every look for jobs that can start, one whenever a job ends, repeats itself in each second that others wait:
+        after a thousand jobs Snakemake looks a thousand times a second. Upstream would have to keep one timer.
+        """
+        scheduler = self._workflow.scheduler
+        limit = scheduler.job_rate_limiter
+        if limit is not None and (limit.max_jobs, limit.timespan) == DEFAULT_RATE:
+            scheduler.job_rate_limiter = None
 
     def remove_temporary_inputs(self, rule: str, name: str) -> None:
         """Remove the temporary inputs, of a name, of finished jobs of a rule, which a killed run left behind."""

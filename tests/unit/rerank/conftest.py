@@ -1,0 +1,19 @@
+"""Chat templates without a process of their own."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from beirflow.rerank.scorers import prompts
+
+
+@pytest.fixture
+def rendered_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Render chat templates in this process, since another takes a second to start; what limits that is in test_prompts.py."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def render(_: Path, template: str, conversations: Sequence[Any], variables: Mapping[str, Any]) -> list[str]:
+        return render_jinja_template(conversations=conversations, chat_template=template, **variables)[0]
+
+    monkeypatch.setattr(prompts, "render", render)
