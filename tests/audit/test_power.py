@@ -4,7 +4,8 @@
 are drawn, two of each query's first 20 are relevant, and rounded twice, by what each family and precision was measured to round.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.dense.spot_check import VectorCheck
+from beirflow.expansions.settings import WordWeights, WrittenQueries
+from beirflow.expansions.spot_check import OTHER_QUERIES, ExpansionCheck
+from beirflow.expansions.spot_check import TOLERANCE as TOLERANCE_OF_WEIGHTS
 from beirflow.files.layout import QRELS, RUN
-from beirflow.late.spot_check import LEAST_DRIFT as LATE
 from beirflow.late.spot_check import TokenVectorCheck
 from beirflow.rerank import spot_check as rerank
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.drift import LEAST_DRIFT
 from beirflow.runs.family import System
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import Finding
@@ -37,17 +39,30 @@ class Case(NamedTuple):
     spread: float
     rounding: dict[str, float]
     tolerance: dict[str, float]
-    least: Callable[[str], float]
+    least: Mapping[str, float]
 
 
 ROUNDING = {"float32": 3e-7, "float16": 1e-4, "bfloat16": 1e-3}
 
 CASES = {
-    "dense": Case(0.1, ROUNDING, VectorCheck.tolerance, lambda precision: 2e-6 if precision == "float32" else 1e-5),
-    "sparse": Case(0.1, ROUNDING, TermWeightCheck.tolerance, LEAST_DRIFT.__getitem__),
-    "late interaction": Case(0.1, {**ROUNDING, "float32": 5e-5}, TokenVectorCheck.tolerance, LATE.__getitem__),
-    "reranker": Case(4, {"float32": 4e-6, "float16": 4e-3, "bfloat16": 3e-2}, rerank.TOLERANCE, lambda precision: 0.0),
+    "dense": Case(0.1, ROUNDING, VectorCheck.tolerance, VectorCheck.least_drift),
+    "sparse": Case(0.1, ROUNDING, TermWeightCheck.tolerance, TermWeightCheck.least_drift),
+    "late interaction": Case(0.1, {**ROUNDING, "float32": 5e-5}, TokenVectorCheck.tolerance, TokenVectorCheck.least_drift),
+    "reranker": Case(4, {"float32": 4e-6, "float16": 4e-3, "bfloat16": 3e-2}, rerank.TOLERANCE, {}),
 }
+
+
+EXPANDED, ASKED, WORDS, ADDED = 400, 50, 2000, 20
+"""Documents, queries and words of a corpus, and queries that a model adds to each document."""
+
+OTHERS = {"float32": 0.002, "float16": 0.05, "bfloat16": 0.2}
+"""Share of added queries that are others on another machine."""
+
+ADDED_PUSH = {
+    "queries": {precision: min(1.0, 2 * share) for precision, share in OTHER_QUERIES.items()},
+    "weights": TOLERANCE_OF_WEIGHTS,
+}
+"""Share of the added queries of relevant documents, or of the length of their weights, that a forger has at most."""
 
 
 class Simulated(RepresentationCheck[np.ndarray]):
@@ -55,7 +70,7 @@ class Simulated(RepresentationCheck[np.ndarray]):
 
     made, of_queries, tolerance = ("drawn", "numbers"), RUN, {"float32": 0.0}
     scored: np.ndarray
-    least_drift = 0.0  # type: ignore[assignment]
+    precision = ""  # type: ignore[assignment]
 
     def stored_queries(self, rows: np.ndarray) -> np.ndarray:
         return rows
@@ -97,7 +112,7 @@ class World:
         self.folder = folder
 
     def found(
-        self, case: Case, precision: str, push: float, only_needed: bool, seed: int, patch: pytest.MonkeyPatch
+        self, case: Case, precision: str, only_needed: bool, patch: pytest.MonkeyPatch, push: float, seed: int
     ) -> tuple[bool, float]:
         """Forge scores by at most ``push`` and audit them; return whether it is found, and the rise of NDCG@10."""
         random = np.random.default_rng(seed)
@@ -135,7 +150,7 @@ class World:
         subject = self.results.subject(System("s", "none", None), HITS)
         simulated = Simulated(subject, None, SAMPLE, random)
         simulated.scored = np.concatenate([stored, again], axis=1)
-        simulated.least_drift = case.least(precision)
+        simulated.least_drift, simulated.precision = case.least, precision  # type: ignore[misc]
         return simulated.check("documents")
 
     def _write(self, stored: np.ndarray, relevant: np.ndarray) -> None:
@@ -158,36 +173,125 @@ def _ndcg(scores: np.ndarray, relevant: np.ndarray) -> float:
     return float((np.take_along_axis(relevant, first, axis=1) @ discounts).mean() / discounts[:2].sum())
 
 
-def power(world: World, case: Case, precision: str, push: float, only_needed: bool) -> tuple[float, float]:
+class Written(ExpansionCheck):
+    """The check of additions to documents that are known, stored and made again."""
+
+    both: tuple[list[Any], list[Any]]
+    _precision = ""  # type: ignore[assignment]
+
+    def _sample(self) -> tuple[list[str], list[str], list[Any]]:
+        (rows,) = self.subject.draw_documents(self.sample, self.random, relevant=self.sample // 2)
+        return self.subject.doc_ids(0).take(pa.array(rows)).to_pylist(), rows.tolist(), [self.both[0][row] for row in rows]
+
+    def _make(self, ids: Any, texts: Any) -> list[Any]:
+        return [self.both[1][row] for row in texts]
+
+
+class ExpandedWorld:
+    """Documents of drawn words to which a model adds queries, or weights of their words."""
+
+    def __init__(self, folder: Path) -> None:
+        random, share = np.random.default_rng(0), 1 / np.arange(1, WORDS + 1)
+        draw = lambda *shape: random.choice(WORDS, shape, p=share / share.sum())  # noqa: E731
+        self.texts, self.queries = draw(EXPANDED, 40), draw(ASKED, 4)
+        self.relevant = np.arange(EXPANDED) % ASKED  # of each of the first documents the query; two a query
+        self.queries[:, 0] = self.texts[:ASKED, 0]
+        asked = {QUERY_IDS[row]: _words_of(query) for row, query in enumerate(self.queries)}
+        qrels = {QUERY_IDS[row]: {IDS[row]: 1, IDS[row + ASKED]: 1} for row in range(ASKED)}
+        results = RunResults(folder, dict.fromkeys(IDS[:EXPANDED], ""), asked, chunk=EXPANDED, qrels=qrels)
+        results.write_run("s", {query: {IDS[row]: 1.0 for row in range(0, EXPANDED, 7)} for query in asked})
+        self.subject = results.subject(System("s", "none", None), HITS)
+
+    def found(self, kind: str, precision: str, push: float, seed: int) -> tuple[bool, float]:
+        """Add words of queries to documents that are relevant to them."""
+        random = np.random.default_rng(seed)
+        both, counts = (self._written if kind == "queries" else self._weighed)(precision, push, random)
+        added = (WrittenQueries if kind == "queries" else WordWeights)(model="m")
+        check = Written(self.subject, added, SAMPLE, random, str.split)
+        check.both, check._precision = both, precision  # type: ignore[misc, assignment]
+        stored, again = (self._ndcg(count) for count in counts)
+        return not check.check().passed, stored - again
+
+    def _written(self, precision: str, push: float, random: np.random.Generator) -> tuple[Any, Any]:
+        """Return the stored queries and those written again, and how often each document has each word by them."""
+        again, other = (np.array([random.choice(text, (ADDED, 4)) for text in self.texts]) for _ in range(2))
+        stored = np.where(random.random((EXPANDED, ADDED, 1)) < OTHERS[precision], other, again)
+        leaks = (random.random((EXPANDED, ADDED, 1)) < push) & (np.arange(EXPANDED) < 2 * ASKED)[:, None, None]
+        stored = np.where(leaks, self.queries[self.relevant][:, None], stored)
+        both = [[[_words_of(query) for query in each] for each in every] for every in (stored, again)]
+        return both, [np.array([np.bincount(each.ravel(), minlength=WORDS) for each in every]) for every in (stored, again)]
+
+    def _weighed(self, precision: str, push: float, random: np.random.Generator) -> tuple[Any, Any]:
+        """Return the same of words and their weights."""
+        counts, weights = np.zeros((2, EXPANDED, WORDS)), random.random((EXPANDED, 40))
+        for count in counts:
+            rounded = weights * (1 + random.normal(0, ROUNDING[precision], weights.shape))
+            np.put_along_axis(count, self.texts, rounded, axis=1)
+        for row in range(2 * ASKED):
+            counts[0, row, self.queries[self.relevant[row]]] += 0.4 * push * np.linalg.norm(counts[0, row])
+        both = [[[(f"w{word}", one[word]) for word in np.flatnonzero(one)] for one in count] for count in counts]
+        return both, counts
+
+    def _ndcg(self, added: np.ndarray) -> float:
+        counts = added + np.array([np.bincount(text, minlength=WORDS) for text in self.texts])
+        inverse = np.log(1 + EXPANDED / (1 + (counts > 0).sum(axis=0)))
+        scores = np.array([(inverse[query] * counts[:, query] / (counts[:, query] + 1.2)).sum(axis=1) for query in self.queries])
+        relevant = (self.relevant == np.arange(ASKED)[:, None]) & (np.arange(EXPANDED) < 2 * ASKED)
+        return _ndcg(scores, relevant)
+
+
+def _words_of(numbers: np.ndarray) -> str:
+    return " ".join(f"w{number}" for number in numbers)
+
+
+Found = Callable[[float, int], tuple[bool, float]]
+"""Forges by at most a push, with a seed; returns whether it is found, and the rise of NDCG@10."""
+
+
+def power(found: Found, push: float) -> tuple[float, float]:
     """Return the share of forgeries that are found, and the mean rise of NDCG@10."""
-    with pytest.MonkeyPatch.context() as patch:
-        found = [world.found(case, precision, push, only_needed, seed, patch) for seed in range(TRIALS)]
-    return tuple(np.mean(found, axis=0))
+    return tuple(np.mean([found(push, seed) for seed in range(TRIALS)], axis=0))
 
 
-def smallest(world: World, case: Case, precision: str, only_needed: bool) -> str:
+def smallest(found: Found, most: float) -> str:
     """Return the smallest rise that is found, by bisection of the push between rounding and tolerance."""
-    most = case.tolerance[precision]
-    share, largest = power(world, case, precision, most, only_needed)
+    share, largest = power(found, most)
     if share < POWER:
         return f"not all up to {largest:+.4f} ({share:.0%})"
     low, high, rise = most / 1000, most, largest
     for _ in range(STEPS):
         middle = (low * high) ** 0.5
-        share, found = power(world, case, precision, middle, only_needed)
-        low, high, rise = (low, middle, found) if share >= POWER else (middle, high, rise)
+        share, risen = power(found, middle)
+        low, high, rise = (low, middle, risen) if share >= POWER else (middle, high, rise)
     return f"{rise:+.4f} of {largest:+.4f}"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_the_smallest_rise_that_is_found(tmp_path: Path, name: str) -> None:
-    world = World(tmp_path)
+    world, case = World(tmp_path), CASES[name]
     for only_needed in (False, True):
-        row = [smallest(world, CASES[name], precision, only_needed) for precision in ROUNDING]
+        row = []
+        for precision in ROUNDING:
+            with pytest.MonkeyPatch.context() as patch:
+                row.append(smallest(partial(world.found, case, precision, only_needed, patch), case.tolerance[precision]))
         row = [f"{name}, {'rivals just before' if only_needed else 'all rivals'}", *row]
         print(f"| {' | '.join(row)} |")  # noqa: T201
         assert only_needed or not any("not all" in each for each in row)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ADDED_PUSH)
+def test_the_smallest_rise_by_what_a_model_adds_that_is_found(tmp_path: Path, kind: str) -> None:
+    world = ExpandedWorld(tmp_path)
+    row = [smallest(partial(world.found, kind, precision), most) for precision, most in ADDED_PUSH[kind].items()]
+    print(f"| {kind} | {' | '.join(row)} |")  # noqa: T201
+
+
+@pytest.mark.parametrize("kind", ADDED_PUSH)
+def test_what_a_model_adds_otherwise_by_chance_is_never_found(tmp_path: Path, kind: str) -> None:
+    world = ExpandedWorld(tmp_path)
+    assert not any(world.found(kind, precision, 0.0, seed)[0] for precision in ROUNDING for seed in range(2))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -195,5 +299,5 @@ def test_rounding_alone_is_never_found(tmp_path: Path, name: str) -> None:
     world = World(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         assert not any(
-            world.found(CASES[name], precision, 0.0, False, seed, patch)[0] for precision in ROUNDING for seed in range(2)
+            world.found(CASES[name], precision, False, patch, 0.0, seed)[0] for precision in ROUNDING for seed in range(2)
         )
