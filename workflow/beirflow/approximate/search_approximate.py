@@ -17,14 +17,12 @@ from beirflow.dense.top_k import exact_of_pairs
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together
 from beirflow.files.verified import check_digest, checked_while_read, damaged
 from beirflow.runs.candidates import origin_of, totals
 from beirflow.runs.ranking import Cut, Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
 from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched
-
-RUN_ROWS = 1 << 20  # rows of a run that are written at once
 
 
 @dataclass(frozen=True)
@@ -82,18 +80,15 @@ def search_approximate(
     seconds = time.perf_counter() - start
     table = pa.table([query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), *hits[2:]], schema=RUN)
     with run_writer(run.run_path) as write:
-        for batch in table.to_batches(RUN_ROWS):
-            write(*batch.columns)
+        write(*table.columns)
     possible = np.minimum(len(doc_ids) - left_out, run.top_k)
     origin = origin_of(
         job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
     )
     records = list(origin.sources.values())
-    write_record(
-        run.record_path,
+    run.write_record(
         job,
-        inputs={job.results / path: digest for path, digest in origin.inputs.items()},
-        outputs={run.run_path: file_digest(run.run_path)},
+        {job.results / path: digest for path, digest in origin.inputs.items()},
         made=together(record["made"] for record in records),
         seconds={**totals(records, "seconds"), "search": seconds},
         sizes=totals(records, "bytes"),
@@ -103,9 +98,6 @@ def search_approximate(
             "incomplete_queries": int((np.bincount(hits[0], minlength=len(query_ids)) < possible).sum()),
             **count_exact(exact, table, run.top_k),
         },
-        system=run.system,
-        dataset=run.dataset,
-        top_k=run.top_k,
         reproducible=sources[paths.index_path]["reproducible"],
         jobs=sorted({record["job"] for record in records}),
     )

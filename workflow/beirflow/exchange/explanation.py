@@ -1,4 +1,4 @@
-"""Why a result differs from the published ones: what is known to move it, from records, and the cheap conventions measured.
+"""An explanation of how a result differs from the published ones: what may move it, by records, and by measured conventions.
 
 The same run is evaluated again under other conventions, one at a time: the table shows how far each alone moves the result, and
 whether that leads to the published one.

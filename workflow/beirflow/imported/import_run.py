@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.datasets.own_candidates import candidates_in
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, write_record
+from beirflow.files.records import Job
 from beirflow.files.verified import unchanged
 from beirflow.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.runs.ranking import rank_hits
@@ -54,11 +53,9 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
     more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
     with run_writer(run.run_path) as write:
         write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
-    write_record(
-        run.record_path,
+    run.write_record(
         job,
-        inputs={path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)},
-        outputs={run.run_path: file_digest(run.run_path)},
+        {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)},
         made={"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__},
         seconds={},  # what a run took that was made elsewhere is not known
         counts={
@@ -66,9 +63,6 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
             "rows_without_judged_query": unjudged,
             "queries_ranked_otherwise": otherwise,
         },
-        system=run.system,
-        dataset=run.dataset,
-        top_k=run.top_k,
         **more,
     )
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together
 from beirflow.runs.candidates import totals
 from beirflow.runs.run_file import NewRun, read_run
 
@@ -60,19 +60,14 @@ class FirstStages:
             parts |= record.get("parts", {record["system"]: own})
         parts[run.system] = {"seconds": dict(seconds), "bytes": dict(sizes or {})}
         made_from = {job for record in self._records for job in (record["job"], *record.get("jobs", ()))}
-        write_record(
-            run.record_path,
+        run.write_record(
             self._job,
-            inputs={self._job.results / path: digest for path, digest in (self.inputs | dict(read or {})).items()},
-            outputs={run.run_path: file_digest(run.run_path)},
+            {self._job.results / path: digest for path, digest in (self.inputs | dict(read or {})).items()},
             made=together([*(record["made"] for record in self._records), made]),
             seconds=totals(parts.values(), "seconds"),
             sizes=totals(parts.values(), "bytes"),
-            system=run.system,
             first_stages=self.systems,
             parts=parts,
             jobs=sorted(made_from | set(jobs)),
-            dataset=run.dataset,
-            top_k=run.top_k,
             **facts,
         )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, together, write_record
+from beirflow.files.records import Job, together
 from beirflow.files.verified import damaged
 from beirflow.runs.candidates import Candidates, Origin, read_candidates, totals
 from beirflow.runs.ranking import Hits, Ties, rank_hits
@@ -50,18 +50,13 @@ def merge_chunks(*, run: NewRun, candidate_paths: Sequence[str], corpus: Prepare
             write(query_ids.take(pa.array(query[part])), ids, score[part], ranks[part])
     sources = list(chunks.sources.values())
     seconds = {**totals(sources, "seconds"), "search": chunks.seconds}
-    write_record(
-        run.record_path,
+    run.write_record(
         job,
-        inputs={job.results / path: digest for path, digest in chunks.inputs.items()},
-        outputs={run.run_path: file_digest(run.run_path)},
+        {job.results / path: digest for path, digest in chunks.inputs.items()},
         made=together([*(each["made"] for each in sources if "made" in each), *chunks.made]),
         seconds=seconds | {"merge": time.perf_counter() - start},
         sizes=totals(sources, "bytes"),
         counts={**totals(sources, "counts"), "self_matches_dropped": chunks.self_matches},
-        system=run.system,
-        dataset=run.dataset,
-        top_k=run.top_k,
         ties=chunks.ties,
         jobs=sorted(chunks.jobs),
     )

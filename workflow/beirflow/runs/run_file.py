@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import read_table, recorded_digest
+from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import QUERIES
-from beirflow.files.records import check_inputs, output_digest, read_json
+from beirflow.files.records import Digests, Job, check_inputs, output_digest, read_json, write_record
 from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 from beirflow.runs.ranking import byte_order, rank
@@ -43,6 +45,19 @@ class NewRun:
     top_k: int  # documents to keep for each query
     run_path: str  # Parquet to write, with the columns of RUN
     record_path: str
+
+    def write_record(self, job: Job, inputs: Digests, **facts: Any) -> None:
+        """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
+        write_record(
+            self.record_path,
+            job,
+            inputs=inputs,
+            outputs={self.run_path: file_digest(self.run_path)},
+            system=self.system,
+            dataset=self.dataset,
+            top_k=self.top_k,
+            **facts,
+        )
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
