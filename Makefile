@@ -19,8 +19,8 @@ demo-families: .venv/ready
 	$(BIN)/snakemake --cores $(CORES) --configfile tests/data/demo.yaml tests/data/demo-families.yaml --quiet host reason -- \
 		results/demo-families/summary.csv
 
-# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. The longest files first; three processes,
-# because tests of clusters and of Snakemake mostly wait.
+# Everything that is checked: format, lint, types, tests, and the demo through Snakemake. Three processes, because tests of clusters and
+# of Snakemake mostly wait.
 test: .venv/ready-dev lint
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 

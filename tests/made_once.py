@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
+from warm_jobs import PROCESS
 
 if TYPE_CHECKING:
     from results_maker import Made
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder of that name, which is not to be changed."""
     here = factory.getbasetemp()
-    folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / f"once-{name}"
+    folder = (here.parent if PROCESS in os.environ else here) / f"once-{name}"
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / "made").exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from beirflow.analysis.matched_words import matched_words
-from beirflow.analysis.query_scores import query_scores
+from beirflow.analysis.inspection import matched_words
+from beirflow.analysis.shown_queries import query_scores
 from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
 from beirflow.files.records import Job, write_json, write_record

@@ -45,6 +45,9 @@ LIBRARIES = (
 MODELS = ("transformers.models.bert.modeling_bert", "transformers.models.auto.tokenization_auto")
 """What jobs import through ``load_lean``, and here too."""
 
+PROCESS = "PYTEST_XDIST_WORKER"
+"""Variable of the environment that processes of tests have, but for the one that hands tests out."""
+
 LONGEST_REQUEST = 1 << 20
 LOOK_SECONDS = 5
 """Between two looks for the process that everything is done for."""

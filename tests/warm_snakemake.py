@@ -21,7 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from warm_jobs import Request, forget_beirflow, fork_jobs, import_libraries, run_to_the_end, serve_forks
+from warm_jobs import PROCESS, Request, forget_beirflow, fork_jobs, import_libraries, run_to_the_end, serve_forks
 
 REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
@@ -53,7 +53,7 @@ def run_warm(
 
 def _connected() -> socket.socket:
     """Connect to the server that all processes of this run of pytest share; start it if there is none."""
-    owner = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    owner = os.getppid() if PROCESS in os.environ else os.getpid()
     address = f"\0warm-snakemake-{owner}"
     with socket.socket(socket.AF_UNIX) as listener, suppress(OSError):  # the address is taken if there is one
         listener.bind(address)

@@ -1,6 +1,6 @@
 // Two systems on the queries of a dataset: who is ahead where. Elements are made by tables.js, the dataset is chosen by report.js.
 
-const LISTED = 10; // as in beirflow/analysis/query_scores.py, which keeps the texts of so many
+const LISTED = 10; // as in beirflow/analysis/shown_queries.py, which keeps the texts of so many
 const SIDE = 320, EDGE = 44; // of the scatter, and what is around it for labels
 
 /** An element of a drawing; strings among the children become text. */

@@ -12,6 +12,7 @@ from beirflow.experiment.checks import check_copies
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.wildcards import one_of
 from beirflow.files import layout
+from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version

@@ -85,7 +85,9 @@ rule fetch_model:
         code=code_version("fetch_model"),
         system=lambda wildcards: experiment.model_settings(wildcards.system),
         said=lambda wildcards: experiment.said(wildcards.system),
-        model_states=lambda wildcards: experiment.model_states(wildcards.system),
+        model_states=lambda wildcards: [
+            *map(file_state, experiment.model_files(wildcards.system))
+        ],
     message:
         "find the model of {wildcards.system}"
     script:

@@ -17,6 +17,13 @@ STEPS
 expansions = experiment.expansions
 
 
+def given_file(wildcards):
+    """The file outside the results that holds a given expansion for a corpus."""
+    return expansions.file(
+        wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
+    )
+
+
 rule fetch_expansion_model:
     input:
         lambda wildcards: [*map(on_this_machine, expansions.files(wildcards.expansion))],
@@ -38,7 +45,9 @@ rule fetch_expansion_model:
         code=code_version("fetch_expansion_model"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        model_states=lambda wildcards: expansions.states(wildcards.expansion),
+        model_states=lambda wildcards: [
+            *map(file_state, expansions.files(wildcards.expansion))
+        ],
     message:
         "find the model of {wildcards.expansion}"
     script:
@@ -109,11 +118,7 @@ rule read_given:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        source=lambda wildcards: on_this_machine(
-            expansions.file(
-                wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
-            )
-        ),
+        source=lambda wildcards: on_this_machine(given_file(wildcards)),
     output:
         expansion=at(layout.EXPANSION),
         record=at(layout.EXPANSION_RECORD),
@@ -132,9 +137,7 @@ rule read_given:
         code=code_version("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        source_state=lambda wildcards: expansions.state(
-            wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
-        ),
+        source_state=lambda wildcards: file_state(given_file(wildcards)),
     message:
         "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
     script:

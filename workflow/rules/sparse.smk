@@ -45,7 +45,9 @@ rule fetch_sparse_model:
             *("query_prefix", "document_prefix", "quantize", "ties"),
             *("expansion", "text_length", "expansion_length"),
         ),
-        model_states=lambda wildcards: experiment.model_states(wildcards.system),
+        model_states=lambda wildcards: [
+            *map(file_state, experiment.model_files(wildcards.system))
+        ],
     message:
         "find the model of {wildcards.system}"
     script:

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_corpus_record, write_documents
-from beirflow.analysis import first_hits
-from beirflow.analysis.first_hits import read_first_hits
-from beirflow.analysis.inspection import DEPTH, JUDGED, inspect_dataset
-from beirflow.analysis.matched_words import WORD, matched_words
+from beirflow.analysis import inspection
+from beirflow.analysis.inspection import DEPTH, JUDGED, WORD, inspect_dataset, matched_words, read_first_hits
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
@@ -113,7 +111,7 @@ RANKED = {"q1": ["d3", "d1", "d2"], "q2": ["d1"], "q3": [f"d{number}" for number
 def test_first_ranks_are_of_all_queries_and_all_ranks_of_a_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(first_hits, "RUN_ROWS", rows)
+    monkeypatch.setattr(inspection, "RUN_ROWS", rows)
     digest = write_run(tmp_path / "run.parquet", RANKED)
     found = read_first_hits(str(tmp_path / "run.parquet"), digest, "means.json", 2, ["q3", "q9", "q2"])
     assert found.doc_ids.to_pylist() == ["d3", "d1", "d1", "d0", "d1"]

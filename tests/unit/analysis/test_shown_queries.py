@@ -3,8 +3,7 @@
 import re
 
 import numpy as np
-from beirflow.analysis.query_scores import LISTED, ahead, all_ahead, query_scores
-from beirflow.analysis.shown_queries import SHOWN, WORST, choose_queries
+from beirflow.analysis.shown_queries import LISTED, SHOWN, WORST, ahead, all_ahead, choose_queries, query_scores
 from beirflow.report.pages import TEMPLATES
 
 

@@ -97,19 +97,18 @@ def test_one_flipped_byte_in_any_file_is_found_and_the_file_named(audited: Forge
     assert missed == []
 
 
-@pytest.mark.parametrize("junk", [b"\xff\xfe", b"[]", b'{"outputs": 3, "inputs": []}', b"[" * 100_000])
-def test_a_record_that_holds_anything_is_a_failed_check_and_never_an_exception(audited: Forger, junk: bytes) -> None:
-    for name in (
-        "manifest.json",
-        "metrics/tiny/stack.json",
-        "metrics/tiny/small.json",
-        "runs/tiny/small.json",
-        "models/tiny.json",
-    ):
-        content = audited.path(name).read_bytes()
-        audited.path(name).write_bytes(junk)
-        assert any(name in check.files for check in audited.failed(sample=int(name.startswith("runs"))))
-        audited.path(name).write_bytes(content)
+def test_a_record_that_holds_anything_is_a_failed_check_and_never_an_exception(audited: Forger) -> None:
+    junk = (b"\xff\xfe", b"[]", b'{"outputs": 3, "inputs": []}', b"[" * 100_000)
+    names = ("metrics/tiny/stack.json", "metrics/second/more.json", "runs/second/small.json", "models/tiny.json")
+    for first in range(len(junk)):
+        for name, content in zip(names, junk[first:] + junk[:first], strict=True):
+            audited.path(name).write_bytes(content)
+        found = {name for check in audited.failed(sample=int(first == 0)) for name in check.files}
+        assert {*names} <= found
+        audited.path("manifest.json").rename(audited.path("manifest-of-test"))
+        audited.path("manifest.json").write_bytes(junk[first])
+        assert any("manifest.json" in check.files for check in audited.failed())
+        audited.path("manifest-of-test").rename(audited.path("manifest.json"))
 
 
 def test_a_manifest_that_lacks_something_fails(audited: Forger) -> None:
@@ -300,16 +299,15 @@ def put_the_best_last(run: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
+    ("name", "change", "problem"),
     [
-        (lambda run: run[run["rank"] <= 10], "has 10 documents, expected 20"),
-        (lambda run: run[run["query_id"] != "q2"], "query 'q2'"),
-        (put_the_best_last, "has 19 documents, expected 20"),
+        ("small", lambda run: run[run["rank"] <= 10], "has 10 documents, expected 20"),
+        ("small", lambda run: run[run["query_id"] != "q2"], "query 'q2'"),
+        ("stack-tex", put_the_best_last, "has 19 documents, expected 20"),
     ],
 )
-@pytest.mark.parametrize("name", ["small", "stack-tex"])
 def test_a_run_that_was_truncated_with_everything_made_again_from_it_is_found(
-    audited: Forger, change: Callable[[pd.DataFrame], pd.DataFrame], problem: str, name: str
+    audited: Forger, name: str, change: Callable[[pd.DataFrame], pd.DataFrame], problem: str
 ) -> None:
     audited.edit_table(f"runs/tiny/{name}.parquet", change)
     audited.evaluate_again("tiny", name)
@@ -338,23 +336,17 @@ def test_a_damaged_record_keeps_no_other_result_from_being_made_again(audited: F
     assert [sum(check.status == status for check in sections["sample"]) for status in (PASSED, NOT_CHECKED)] == [5 * 7 - 2, 2]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "runs/tiny/small.parquet",
-        "runs/tiny/small.json",
-        "corpora/small/corpus.json",
-        "metrics/tiny/stack-tex.parquet",
-        "summary.csv",
-    ],
-)
-def test_a_missing_file_is_named_with_what_depends_on_it(audited: Forger, name: str) -> None:
-    audited.path(name).unlink()
-    found = next(check for check in audited.failed() if check.name == "no file is missing" and name in check.files)
-    assert found.results
-    assert found.repair.startswith("snakemake --directory ")
-    assert f" {audited.results}/{name}" in found.repair
-    assert found.repair.endswith(f" {audited.results}/summary.csv")
+def test_missing_files_are_named_with_what_depends_on_them(audited: Forger) -> None:
+    names = ("runs/tiny/small.parquet", "runs/second/small.json", "corpora/more/corpus.json", "metrics/tiny/stack-tex.parquet")
+    for name in (*names, "summary.csv"):
+        audited.path(name).unlink()
+    failed = [check for check in audited.failed() if check.name == "no file is missing"]
+    for name in (*names, "summary.csv"):
+        found = next(check for check in failed if name in check.files)
+        assert found.results
+        assert found.repair.startswith("snakemake --directory ")
+        assert f" {audited.results}/{name}" in found.repair
+        assert found.repair.endswith(f" {audited.results}/summary.csv")
 
 
 def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Forger) -> None:

@@ -9,7 +9,7 @@ from beir_names import FIFTEEN, FORUMS
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import custom_dataset
-from beirflow.catalogue.schema import CATALOGUE, read_yaml
+from beirflow.catalogue.schema import CATALOGUE
 from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.errors import ConfigError
 
@@ -55,20 +55,6 @@ def test_models_of_a_hub_are_pinned_and_contriever_is_encoded_by_its_recipe() ->
     settings = dense["contriever"]
     assert (settings.pooling, settings.similarity, settings.normalize, settings.max_length) == ("mean", "dot", False, 512)
     assert (settings.query_prefix, settings.document_prefix) == ("", "")
-
-
-READ = ("MTEB 2.26", "Thakur et al. 2021, arXiv 2104.08663v4")  # the documents that were at hand
-
-
-def test_training_data_have_a_source_that_was_read_or_is_said_not_to_have_been() -> None:
-    entries = {name: entry.get("trained_on") for name, entry in read_yaml(CATALOGUE / "systems.yaml").items()}
-    named = {
-        name: entry["source"] for name, entry in entries.items() if entry and (entry.get("datasets") or name != "candidates")
-    }
-    assert len(named) > 40
-    assert [
-        name for name, source in named.items() if "(not at hand)" not in source and not any(each in source for each in READ)
-    ] == []
 
 
 def test_printed_values_have_a_place_and_the_version_that_was_read(known: Catalogue) -> None:

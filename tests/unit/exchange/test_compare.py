@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,33 +150,36 @@ def test_pipes_and_links_are_refused_unopened(two: tuple[Path, Path], side: int)
 
 def test_a_small_file_of_very_many_rows_is_refused_unread(two: tuple[Path, Path]) -> None:
     rows = 5_000_000
-    same = {name: pa.array(["q1"]).take(pa.array([0] * rows)).dictionary_encode() for name in ("query_id", "doc_id")}
-    numbers = {"score": pa.array([1.0] * rows, pa.float32()), "rank": pa.array([1] * rows, pa.int32())}
+    same = dict.fromkeys(("query_id", "doc_id"), pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["q1"]))
+    numbers = {"score": np.ones(rows, np.float32), "rank": np.ones(rows, np.int32)}
     pq.write_table(pa.table({**same, **numbers}), two[1] / "runs/tiny/small.parquet")
     with pytest.raises(DataError, match="would unpack to 5,000,000 rows"):
         compare(folder=str(two[0]), other=str(two[1]))
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({"query_id": lambda run: run["query_id"].to_numpy()[::-1]}, "the queries of the run are not sorted"),
-        ({"score": lambda run: run["score"].where(run["rank"] != 3, float("inf"))}, "a score of the run is not a finite number"),
-        ({"score": lambda run: run["score"].to_numpy()[::-1]}, "the scores of the run rise"),
-        ({"rank": lambda run: run["rank"] + 1}, "the ranks of the run do not count from 1"),
-        ({"doc_id": lambda run: run["doc_id"].mask(run["rank"] == 2, run["doc_id"].shift())}, "a document of the run is twice"),
-    ],
-    ids=["unsorted", "infinite", "rising", "ranks", "twice"],
-)
-def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path], columns: dict[str, Any], says: str) -> None:
-    forger(two[1]).edit_table(RUN, lambda run: run.assign(**columns))
-    words = compared(two)
+NO_RUNS: list[tuple[str, Callable[[pd.DataFrame], Any], str]] = [
+    ("query_id", lambda run: run["query_id"].to_numpy()[::-1], "the queries of the run are not sorted"),
+    ("score", lambda run: run["score"].where(run["rank"] != 3, float("inf")), "a score of the run is not a finite number"),
+    ("score", lambda run: run["score"].to_numpy()[::-1], "the scores of the run rise"),
+    ("rank", lambda run: run["rank"] + 1, "the ranks of the run do not count from 1"),
+    ("doc_id", lambda run: run["doc_id"].mask(run["rank"] == 2, run["doc_id"].shift()), "a document of the run is twice"),
+]
+
+
+def test_runs_that_are_none_are_named_and_not_compared(two: tuple[Path, Path]) -> None:
+    pairs = [("tiny", "small"), ("tiny", "more"), ("second", "small"), ("second", "more"), ("tiny", "stack-tex")]
+    for (system, dataset), (column, change, _) in zip(pairs, NO_RUNS, strict=True):
+        forger(two[1]).edit_table(f"runs/{system}/{dataset}.parquet", lambda run: run.assign(**{column: change}))  # noqa: B023
+    words, page = compared(two), (two[0] / "comparison.html").read_text()
     report = read_json(two[0] / "comparison.json")
-    assert any(doubt["found"].startswith(says) for doubt in report["doubts"]), report["doubts"]
-    assert {(doubt["folder"], doubt["file"]) for doubt in report["doubts"]} == {(str(two[1]), "runs/tiny/small.parquet")}
-    assert ("tiny", "small") not in {(row["system"], row["dataset"]) for row in report["rankings"]}
-    assert f"do not rely on {two[1]}/runs/tiny/small.parquet" in words
-    assert says in (two[0] / "comparison.html").read_text()
+    assert {doubt["folder"] for doubt in report["doubts"]} == {str(two[1])}
+    assert {doubt["file"] for doubt in report["doubts"]} == {f"runs/{system}/{dataset}.parquet" for system, dataset in pairs}
+    assert not {(row["system"], row["dataset"]) for row in report["rankings"]} & {*pairs}
+    for (system, dataset), (*_, says) in zip(pairs, NO_RUNS, strict=True):
+        name = f"runs/{system}/{dataset}.parquet"
+        assert [doubt for doubt in report["doubts"] if doubt["file"] == name and doubt["found"].startswith(says)], says
+        assert f"do not rely on {two[1]}/{name}" in words
+        assert says in page
 
 
 def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two: tuple[Path, Path]) -> None:
@@ -227,37 +232,38 @@ def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Pat
     assert row["er"] == pytest.approx((here - base) / (there - base), abs=1e-9)
 
 
-VALUES, MEANS = "metrics/second/small.parquet", "metrics/second/small.json"
-
-
-def raised(there: Forger) -> None:
+def raised(there: Forger, name: str) -> None:
     """Better values of every query, with the means of these."""
-    there.edit_table(VALUES, lambda values: values.assign(**{"NDCG@10": 1.0}))
-    there.edit(MEANS, put("measures", "NDCG@10", value=1.0))
+    there.edit_table(f"metrics/{name}.parquet", lambda values: values.assign(**{"NDCG@10": 1.0}))
+    there.edit(f"metrics/{name}.json", put("measures", "NDCG@10", value=1.0))
 
 
-def without_the_worst_query(there: Forger) -> None:
+def without_the_worst_query(there: Forger, name: str) -> None:
     """Values without a query, with the means of the rest."""
-    there.edit_table(VALUES, lambda values: values[1:])
-    there.edit(MEANS, measures=pd.read_parquet(there.path(VALUES)).drop(columns="query_id").mean().to_dict())
+    values = f"metrics/{name}.parquet"
+    there.edit_table(values, lambda rows: rows[1:])
+    means = pd.read_parquet(there.path(values)).drop(columns="query_id").mean().to_dict()
+    there.edit(f"metrics/{name}.json", measures=means)
 
 
-@pytest.mark.parametrize(
-    ("change", "doubt"),
-    [
-        (lambda there: there.path(VALUES).unlink(), "metrics/second/small.parquet, which is missing"),
-        (lambda there: there.path("runs/second/small.parquet").unlink(), "runs/second/small.parquet, which is missing"),
-        (raised, "but its run gives"),
-        (without_the_worst_query, "queries, but 4 are judged"),
-    ],
-)
-def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path], change: Any, doubt: str) -> None:
-    change(forger(two[1]))
+def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path]) -> None:
+    there = forger(two[1])
+    there.path("metrics/tiny/small.parquet").unlink()
+    there.path("runs/tiny/more.parquet").unlink()
+    raised(there, "second/more")
+    without_the_worst_query(there, "second/small")
     compared(two)
     doubts = read_json(two[0] / "comparison.json")["doubts"]
-    (found,) = {(each["folder"], each["file"]) for each in doubts}
-    assert found == (str(two[1]), "metrics/second/small.json")
-    assert any(doubt in each["found"] for each in doubts)
+    assert {doubt["folder"] for doubt in doubts} == {str(two[1])}
+    expected = {
+        "metrics/tiny/small.json": "metrics/tiny/small.parquet, which is missing",
+        "metrics/tiny/more.json": "runs/tiny/more.parquet, which is missing",
+        "metrics/second/more.json": "but its run gives",
+        "metrics/second/small.json": "queries, but 4 are judged",
+    }
+    assert {doubt["file"] for doubt in doubts} == {*expected}
+    for name, says in expected.items():
+        assert [doubt for doubt in doubts if doubt["file"] == name and says in doubt["found"]], name
 
 
 def test_a_system_that_one_folder_lacks_and_a_mean_that_differs_end_in_an_error(two: tuple[Path, Path]) -> None:

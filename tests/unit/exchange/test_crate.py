@@ -53,12 +53,17 @@ class ContextFromHere(HTTPAdapter):
         return self.build_response(request, raw)
 
 
-@pytest.fixture
-def exported(results_once: Made, tmp_path: Path) -> Path:
-    results = tmp_path / "results"
-    shutil.copytree(results_once.results, results)
+@pytest.fixture(scope="module")
+def exported_once(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Not to be changed."""
+    results = shutil.copytree(results_once.results, tmp_path_factory.mktemp("exported") / "results")
     export(results)
     return results
+
+
+@pytest.fixture
+def exported(exported_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(exported_once, tmp_path / "results")
 
 
 def export(results: Path) -> None:
@@ -145,20 +150,20 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
         assert crate[name]["sha256"] == file_digest(results / name)
 
 
-def test_every_file_of_the_chain_is_in_it_with_its_digest(exported: Path) -> None:
-    chain = Chain(exported, str(exported), read_record(exported / "manifest.json"))
+def test_every_file_of_the_chain_is_in_it_with_its_digest(exported_once: Path) -> None:
+    chain = Chain(exported_once, str(exported_once), read_record(exported_once / "manifest.json"))
     chain.follow()
-    crate = entities(exported)
+    crate = entities(exported_once)
     for path in chain.claims:
-        assert crate[path]["sha256"] == file_digest(exported / path)
-    assert (exported / crate["./"]["mainEntity"]["@id"]).read_text() == Path(__file__).parents[3].joinpath(
+        assert crate[path]["sha256"] == file_digest(exported_once / path)
+    assert (exported_once / crate["./"]["mainEntity"]["@id"]).read_text() == Path(__file__).parents[3].joinpath(
         "Snakefile"
     ).read_text()
 
 
-def test_it_says_what_the_results_were_made_from_and_with(exported: Path) -> None:
-    crate, manifest = entities(exported), read_record(exported / "manifest.json")
-    corpus, model = read_record(exported / "corpora/small/corpus.json"), read_record(exported / "models/tiny.json")
+def test_it_says_what_the_results_were_made_from_and_with(exported_once: Path) -> None:
+    crate, manifest = entities(exported_once), read_record(exported_once / "manifest.json")
+    corpus, model = read_record(exported_once / "corpora/small/corpus.json"), read_record(exported_once / "models/tiny.json")
     assert (
         values_of(crate, "corpora/small/corpus.json").items()
         >= {f"sha256 of {name}": digest for name, digest in corpus["source_sha256"].items()}.items()

@@ -112,6 +112,15 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert run.lines == ["the scheduler failed", "clock skew", "Job 4 has been submitted with SLURM jobid 8."]
 
 
+def test_a_mistake_of_the_configuration_that_a_rule_finds_is_told_without_places_in_rule_files() -> None:
+    run = Run()
+    message = (
+        "InputFunctionException in rule prepare_corpus in file corpus.smk:\nError:\n  ConfigError: bioasq has no copy\nTraceback:"
+    )
+    run.log(msg=message, levelno=logging.ERROR, event="error", exception="InputFunctionException")
+    assert run.lines == ["bioasq has no copy"]
+
+
 def test_a_second_run_is_told_of_the_first_one_and_never_to_unlock_while_that_lives() -> None:
     run = Run()
     locked = {"msg": "run with the --unlock argument", "levelno": logging.ERROR, "event": "error", "exception": "LockException"}

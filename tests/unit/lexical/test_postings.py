@@ -4,15 +4,16 @@ from collections import Counter
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import lucene_reference
 import numpy as np
 import pyarrow as pa
 import pytest
 from beirflow.files.errors import DataError
-from beirflow.lexical import indexing, postings
+from beirflow.lexical import indexing, postings, statistics
 from beirflow.lexical.indexing import index_texts
-from beirflow.lexical.postings import Postings, open_postings, places_in_order, read_postings, write_postings
+from beirflow.lexical.postings import Postings, open_postings, read_postings, write_postings
 from beirflow.runs.searched import places_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,4 +127,5 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: st
 def test_a_few_terms_are_found_where_all_are_looked_at(wanted: set[str], there: set[str]) -> None:
     terms = pa.array(sorted(wanted), pa.large_string())
     among = pa.array(sorted(there, key=str.encode), pa.large_string())
-    assert places_in_order(terms, among).tolist() == places_of(terms, among).tolist()
+    with patch.object(statistics, "BISECTED", 0):
+        assert statistics.places_in_order(terms, among).tolist() == places_of(terms, among).tolist()

@@ -17,7 +17,7 @@ from beirflow.lexical.postings import open_postings, write_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import CorpusStatistics, add_up, frequencies_of
+from beirflow.lexical.statistics import CorpusStatistics, Frequencies, add_up
 from beirflow.postings import search as lists_search
 from beirflow.postings.languages import ENGLISH
 from beirflow.runs.ranking import Cut, Ties, byte_order, merge_hits
@@ -62,7 +62,7 @@ def searched(
         paths, counted = analyzed(corpus, Path(folder), chunk)
         asked = analyze_queries(pa.array(queries, pa.string()), system)
         table = Path(folder) / "terms.parquet"
-        fields = weigh(asked, system, counted, {name: frequencies_of(table, asked.terms, name) for name in system.fields})
+        fields = weigh(asked, system, counted, Frequencies(table, [*system.fields]).of(asked.terms))
         for i, path in enumerate(paths):
             in_chunk = ids[i * chunk : (i + 1) * chunk]
             places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}

@@ -1,5 +1,6 @@
 """Documents that queries exclude are left out of every ranking, before the cut."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from beirflow.datasets.own_candidates import candidates_in
 from beirflow.datasets.prepare import excluded_rows_of
 from beirflow.files.errors import DataError
 from beirflow.runs import searched
-from beirflow.runs.searched import Ids, excluded_rows, rows_of_pairs
+from beirflow.runs.searched import Ids, excluded_rows, read_every_id, rows_of_pairs
+from run_results import RunResults
 
 DOCUMENTS = pa.array(["a", "b", "q1", "c", "d"])
 EXCLUDED = pa.array([["c", "b", "nowhere"], ["q1", "a"], []])
@@ -69,6 +71,15 @@ def test_more_excluded_documents_than_memory_holds_are_refused(monkeypatch: pyte
         DataError, match="3 queries for one of which 2 documents of a chunk may be left out, more than 5 together"
     ):
         excluded_rows(QUERIES, DOCUMENTS, drop_self_matches=False)
+
+
+def test_more_ids_than_an_array_of_arrow_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = RunResults(tmp_path, {"d1": "text", "d10": "other"}, {"q": "?"}, qrels={"q": {"d1": 1}})
+    monkeypatch.setattr(searched, "MOST_ID_BYTES", 5)
+    assert read_every_id(made.documents_path)[0].to_pylist() == ["d1", "d10"]
+    monkeypatch.setattr(searched, "MOST_ID_BYTES", 4)
+    with pytest.raises(DataError, match="the ids of its 2 documents have 5 bytes, more than the 4 that can be looked up at once"):
+        read_every_id(made.documents_path)
 
 
 def test_an_audit_notices_an_excluded_document_and_a_run_that_is_too_short_for_them() -> None:

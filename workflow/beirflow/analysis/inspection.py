@@ -3,39 +3,43 @@
 ``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` of
 the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
 ``how``); ``queries``, the worst first; ``texts``, by id ``title`` and beginning of the ``text`` of every document that is named
-(a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.query_scores`);
+(a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.shown_queries`);
 ``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0),
 ``values`` of the measure by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with ``doc_id``,
 ``grade``, and ``ranks`` by system, null where it is not in the run), ``hits`` by system in the order of the ranks (``doc_id``,
 ``score``, and ``grade``, null where it is not judged), and ``words``, those of its documents that have a term of it
-(:mod:`beirflow.analysis.matched_words`). ``lengths`` has, with their ``unit``, histograms
+(:func:`matched_words`). ``lengths`` has, with their ``unit``, histograms
 (:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
 ``retrieved`` by each system (one count a hit in the first ranks of any query).
 
 Memory holds one number a document, the ids of what is counted or shown, and some rows of the corpus; never all of its texts.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import regex
 
 from beirflow.analysis.document_scan import scan_documents
-from beirflow.analysis.first_hits import FirstHits, read_first_hits
-from beirflow.analysis.matched_words import matched_words
-from beirflow.analysis.query_scores import query_scores
-from beirflow.analysis.shown_queries import choose_queries
+from beirflow.analysis.shown_queries import choose_queries, query_scores
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.records import Job, read_json, write_record
+from beirflow.files.verified import check_digest
+from beirflow.postings.analyzer import analyze, analyze_all
+from beirflow.postings.languages import ENGLISH
 from beirflow.sources.query_lists import for_reading
 
 DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
 JUDGED = 20  # judged documents of a query that are shown
+RUN_ROWS = 1 << 18  # rows of a run in memory at once
+WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # letters with their marks, and digits, which a page may mark
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,15 @@ class EvaluatedRuns:
     run_paths: Sequence[str]
     means_paths: Sequence[str]
     per_query_paths: Sequence[str]
+
+
+@dataclass(frozen=True)
+class FirstHits:
+    """The analysed part of a run."""
+
+    doc_ids: pa.ChunkedArray  # documents in the first ranks of all queries, one a hit
+    # by query of the sample, by document in the order of the ranks, its rank and score
+    ranked: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
 
 
 def inspect_dataset(
@@ -160,3 +173,36 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> set[str]:
     """Return the ids of all documents that are shown."""
     judged = {document["doc_id"] for entry in entries for document in entry["judged"]}
     return judged.union(hit["doc_id"] for entry in entries for hits in entry["hits"].values() for hit in hits)
+
+
+def read_first_hits(run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]) -> FirstHits:
+    """Read the first ``depth`` ranks of all queries and all ranks of a sample of queries, some rows at a time.
+
+    Raise DataError if the digest of the run is not the expected one, which ``source`` recorded.
+    """
+    check_digest(run_path, expected, source)
+    wanted = pa.array(sample, pa.string())
+    first: list[pa.Array] = []
+    ranked: dict[str, dict[str, tuple[int, float]]] = {query_id: {} for query_id in sample}
+    with pq.ParquetFile(run_path) as run:
+        for batch in run.iter_batches(RUN_ROWS):
+            first.append(batch["doc_id"].filter(pc.less_equal(batch["rank"], depth)))
+            rows = batch.filter(pc.is_in(batch["query_id"], value_set=wanted)).to_pydict()
+            for query_id, doc_id, score, rank in zip(*(rows[name] for name in run.schema_arrow.names), strict=True):
+                ranked[query_id][doc_id] = (rank, score)
+    return FirstHits(pa.chunked_array(first, pa.string()), ranked)
+
+
+def matched_words(query: str, texts: Iterable[str], analyzers: Sequence[str] = (ENGLISH,)) -> list[str]:
+    """Return the words of some texts that have a term of a query for one of the analyzers, in lower case, each once, in order.
+
+    They have the same stem as a word of the query, and are no stop words.
+    """
+    words = sorted({word for text in texts for word in WORD.findall(text)})
+    found = set()
+    for analyzer in analyzers:
+        terms = set(analyze(query, analyzer))
+        of_words = zip(words, analyze_all(words, analyzer), strict=True)
+        # In lower case afterwards, since not every analyzer ignores case.
+        found |= {word.lower() for word, of_word in of_words if terms.intersection(of_word)}
+    return sorted(found)

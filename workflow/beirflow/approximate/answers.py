@@ -40,8 +40,8 @@ def open_answers(asked: Asked) -> Opened:
         vectors = encode(queries)
         neighbours = find_neighbours(index, vectors, candidates, settings, cosine=cosine, threads=threads)
         excluded = nothing_excluded(queries)
-        numbers, found = pairs_of(neighbours, excluded, candidates)
-        rows, row = np.unique(found, return_inverse=True)
+        numbers, neighbour = pairs_of(neighbours, excluded, candidates)
+        rows, row = np.unique(neighbour, return_inverse=True)
         parts = [
             chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)
         ]

@@ -93,11 +93,8 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
     """Return the datasets of the catalogue that have all the properties asked for."""
     problems_before = len(problems.lines)
-    rows, of = (
-        catalogue.known_datasets,
-        [wanted["collection"]] if isinstance(wanted.get("collection"), str) else wanted.get("collection"),
-    )
-    collections = catalogue.newer.collections
+    rows, collections, of = catalogue.known_datasets, catalogue.newer.collections, wanted.get("collection")
+    of = [of] if isinstance(of, str) else of
     for name in (name for name in of or () if name not in collections):
         problems.add("datasets.collection", name, f"allowed are {', '.join(collections)}{nearest(name, collections)}")
     among = list(catalogue.datasets)

@@ -26,6 +26,9 @@ LAST_NUMBER = re.compile(r"\.\d+$")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
 
+FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C where PyYAML has it: every job of a cluster reads all files of the catalogue."""
+
 MISSING = object()  # in place of the value of a key that is not there
 NO_SUCH_KEY = "no such key here"  # which says all of a key
 MOST_NAMES = 12  # most names in a message; of more, it has the first, behind the nearest
@@ -226,8 +229,8 @@ def _expected(error: ValidationError, schema: Any) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a file that the project ships, with the parser in C where PyYAML has it: every job of a cluster reads them all."""
-    return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    """Read a file that the project ships."""
+    return yaml.load(path.read_bytes(), Loader=FAST_LOADER)  # noqa: S506 - both are safe
 
 
 def read_catalogue(path: Path, schema: str) -> Any:

@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class NotFiniteError(ModelError):
-    """An encoder computed infinity or not-a-number for the text with index ``row``."""
+    """A model computed infinity or not-a-number for the text with index ``row``."""
 
     def __init__(self, row: int) -> None:
-        super().__init__(f"the vector of text {row} is not finite")
+        super().__init__(f"what the model computes for text {row} is not finite; use precision float32, or look at its text")
         self.row = row
 
 

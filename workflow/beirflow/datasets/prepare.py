@@ -74,18 +74,10 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     source = open_source(source_path, settings.forum, form_of(settings.form))
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
-    part: dict[str, Any] = {"part_of": settings.part_of} if settings.part_of else {}
     with _scratch_folder(Path(corpus.documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"], expected.get("most"))
-        if document_sample := settings.document_sample:
-            part["document_sample"] = {**document_sample, "of": len(scan.ids)}
-            rows = drawn(scan.ids.to_pylist(), wanted=document_sample["documents"], seed=document_sample["seed"])
-            scan = taken(scan, rows, spill_path(scratch))
-            queries, qrels = judged_among(queries, qrels, scan.ids)
-        if sample := settings.sample:
-            part["sample"] = {**sample, "of": queries.num_rows}
-            queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
+        scan, queries, qrels, part = _part_of(settings, scan, queries, qrels, spill_path(scratch))
         # What the scan no longer needs is room for the chunks.
         pa.default_memory_pool().release_unused()
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
@@ -102,8 +94,11 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     if missing.num_rows:
         where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
         logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    differs = _compare(source, expected, judged, None if settings.sample else excluded) is False
-    official = False if differs or settings.part_of else True if expected["files"] else None
+    differences = _differences(source, expected, judged, None if settings.sample else excluded)
+    for difference in differences:
+        logger.warning("this is not the official data, so no published score is comparable: %s", difference)
+    # None for a dataset outside the catalogue, of which nobody knows the official data.
+    official = False if differences or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
     notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
     notes |= {RELEVANT_FROM: settings.relevant_from} if settings.relevant_from else {}
@@ -186,6 +181,22 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, mo
         )
 
 
+def _part_of(
+    settings: Preparation, scan: Scan, queries: pa.Table, qrels: pa.Table, spill: Path
+) -> tuple[Scan, pa.Table, pa.Table, dict[str, Any]]:
+    """Draw the samples that are asked for, and return with them what the record says of a dataset that is part of another."""
+    part: dict[str, Any] = {"part_of": settings.part_of} if settings.part_of else {}
+    if documents := settings.document_sample:
+        part["document_sample"] = {**documents, "of": len(scan.ids)}
+        rows = drawn(scan.ids.to_pylist(), wanted=documents["documents"], seed=documents["seed"])
+        scan = taken(scan, rows, spill)
+        queries, qrels = judged_among(queries, qrels, scan.ids)
+    if sample := settings.sample:
+        part["sample"] = {**sample, "of": queries.num_rows}
+        queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
+    return scan, queries, qrels, part
+
+
 def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     """Return the judgements whose document is not in the corpus."""
     judged = pc.unique(qrels["doc_id"])
@@ -224,8 +235,10 @@ def excluded_rows_of(lists: pa.Array, doc_ids: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(np.searchsorted(query, np.arange(len(lists) + 1)).astype(np.int32), row.astype(np.int32))
 
 
-def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None) -> bool | None:
-    """Test for official data: None for a dataset outside the catalogue, False with a warning if the data differ."""
+def _differences(
+    source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None
+) -> list[str]:
+    """Say how the data differ from those that the catalogue expects."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"
         for name, digest in expected["files"].items()
@@ -235,11 +248,7 @@ def _compare(source: DatasetSource, expected: Mapping[str, Any], queries: int, e
         differences.append(f"{queries} judged queries, expected {expected['queries']}")
     if excluded is not None and (pairs := expected.get(EXCLUDED_PAIRS)) and excluded.get(EXCLUDED_PAIRS, 0) != pairs:
         differences.append(f"queries exclude {excluded.get(EXCLUDED_PAIRS, 0):,} documents, expected {pairs:,}")
-    for difference in differences:
-        logger.warning("this is not the official data, so no published score is comparable: %s", difference)
-    if differences:
-        return False
-    return True if expected["files"] else None
+    return differences
 
 
 def length_statistics(lengths: np.ndarray) -> dict[str, float]:

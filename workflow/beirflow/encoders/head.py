@@ -10,7 +10,7 @@ from beirflow.computing.loading import read_tensors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.card_modules import MODEL_CONFIG
-from beirflow.models.model_json import read_object
+from beirflow.models.model_json import read_optional
 from beirflow.models.model_layout import module_weights
 
 
@@ -71,7 +71,7 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
 
 def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Refuse weights that are not those of the layer that ``config.json`` describes."""
-    said = read_object(here / MODEL_CONFIG) if (here / MODEL_CONFIG).is_file() else {}
+    said = read_optional(here / MODEL_CONFIG)
     shape = tensors["linear.weight"].shape if "linear.weight" in tensors else (None, None)
     actual = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
     if wrong := [key for key, value in actual.items() if said.get(key, value) != value]:

@@ -11,13 +11,15 @@ from typing import Any
 
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
+from beirflow.models.model_json import TASKS
 
 ENCODE = "encode"  # the one method of the contract
 METADATA = "task_metadata"  # the keyword that only an ``encode`` of version 2 takes
 
-PROMPT_TYPES: dict[Kind, str] = {"queries": "query", "documents": "document"}
-
-BEFORE: dict[Kind, str] = {"queries": "query", "documents": "passage"}  # the same in early versions, up to 1.38.0 at least
+BEFORE: dict[Kind, str] = {
+    "queries": "query",
+    "documents": "passage",
+}  # the values of ``TASKS`` in early versions, up to 1.38.0 at least
 PLACES_OF_PROMPT_TYPE = ("mteb.types", "mteb.encoder_interface")  # modules of MTEB 2 and 1 that define its class
 
 
@@ -63,7 +65,7 @@ def loader_of(kind: Kind, texts: Sequence[str], parts: Sequence[tuple[str, str]]
 
 def prompt_type(method: Callable[..., Any], kind: Kind) -> str:
     """Return MTEB's own value, which is also a text, if the class has imported MTEB; else the word in its module."""
-    names = (PROMPT_TYPES[kind], BEFORE[kind])
+    names = (TASKS[kind], BEFORE[kind])
     for place in PLACES_OF_PROMPT_TYPE:
         members: dict[str, str] = getattr(getattr(sys.modules.get(place), "PromptType", None), "__members__", {})
         if known := [members[name] for name in names if name in members]:

@@ -14,9 +14,8 @@ from beirflow.encoders.head import module_tensors
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.model_json import read_object
+from beirflow.models.model_layout import WHITESPACE
 from beirflow.models.settings import ONNX
-
-WHITESPACE = "whitespacetokenizer_config.json"
 
 
 class WordVectors:

@@ -1,11 +1,18 @@
-"""The end of an experiment: the summary, and the manifest, which is its record."""
+"""The end of an experiment: the summary, and the manifest, the root of the digests of every file that a result depends on.
+
+``manifest.json`` is the record of ``summary.csv``, made from every record of metrics; these name runs, judgements and corpora;
+runs name what their family stored, and so on down to the models. It also says what no other file does: the configuration, the
+commit of the code, and the environment.
+"""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from beirflow.evaluation.manifest import write_manifest
 from beirflow.evaluation.summary import TrainedOn, summarize
-from beirflow.files.records import Job
+from beirflow.files.digests import file_digest
+from beirflow.files.records import Job, write_record
+from beirflow.jobs.provenance import code_state, environment, run_of_this_job
 
 
 def conclude(
@@ -19,14 +26,21 @@ def conclude(
     manifest_path: str,
     job: Job,
 ) -> str:
-    """Write the summary and the manifest; return the summary as a table for the terminal."""
+    """Write the summary and the manifest; return the summary as a table for the terminal.
+
+    ``configured`` is what ``Experiment.configured`` states.
+    """
     table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure, trained_on=trained_on)
-    write_manifest(
-        means_paths=means_paths,
-        summary_path=summary_path,
-        published_path=published_path,
-        configured=configured,
-        manifest_path=manifest_path,
-        job=job,
+    write_record(
+        manifest_path,
+        job,
+        inputs={path: file_digest(path) for path in means_paths},
+        outputs={summary_path: file_digest(summary_path)},
+        written=datetime.now(UTC).isoformat(timespec="seconds"),
+        **configured,
+        published_sha256=file_digest(published_path),
+        repository=code_state(),
+        environment=environment(),
+        made_by=run_of_this_job(),
     )
     return f"\n{table}\n\nThe same in full precision: {summary_path}\n"

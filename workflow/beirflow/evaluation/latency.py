@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from beirflow.datasets.corpus_files import Documents, read_table, recorded_digest
+from beirflow.datasets.corpus_files import read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import DOCUMENTS, QUERIES, RUN_RECORD
 from beirflow.files.progress import silence
@@ -34,6 +34,7 @@ from beirflow.jobs.hardware import ModelHardware
 from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Asked, NoAnswerError, Open, Opened
 from beirflow.runs.family import System, system_of
+from beirflow.runs.searched import read_every_id
 
 MOST_QUERIES = 200  # drawn from all queries
 SEED = 0  # of that draw
@@ -169,9 +170,7 @@ class Asking:
         self.systems: dict[str, System] = {name: system_of(name, entry) for name, entry in systems.items()}
         documents, queries = (str(job.results / pattern(dataset=dataset)) for pattern in (DOCUMENTS, QUERIES))
         self.read = job.digests({path: recorded_digest(path) for path in (documents, queries)})
-        with Documents(documents) as file:
-            self._sizes = file.sizes
-            self.doc_ids = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks()
+        self.doc_ids, self._sizes = read_every_id(documents)
         table = read_table(queries)
         self.of_queries = table.num_rows
         drawn = np.random.default_rng(SEED).permutation(table.num_rows)

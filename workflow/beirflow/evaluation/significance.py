@@ -155,9 +155,9 @@ def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: i
         p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
     means = {system: sum(part * float(values[system, corpus].mean()) for corpus, part in shares.items()) for system in systems}
     for number, (a, b) in enumerate(pairs):
+        detectable = detectable_difference(differences[number], weights=parts)
         # Differences without spread say nothing of that of other queries.
-        spread = np.ptp(flat[:, number]) > 0
-        low, high = confidence_interval(differences[number], weights=parts) if spread else (np.nan, np.nan)
+        low, high = (np.nan, np.nan) if np.isnan(detectable) else confidence_interval(differences[number], weights=parts)
         yield {
             "dataset": name,
             "system_a": a,
@@ -170,5 +170,5 @@ def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: i
             "high": high,
             "p": p_values[number],
             "effect_size": effect_size(flat[:, number], weights),
-            "detectable": detectable_difference(differences[number], weights=parts),
+            "detectable": detectable,
         }

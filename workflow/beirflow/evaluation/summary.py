@@ -246,7 +246,7 @@ def _fitting(text: pd.DataFrame) -> list[str]:
     """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
     main = next((name for name in text.columns if "@" in name), "")
     exact = [name for name in text.columns if name.startswith("exact@")]
-    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", f"dev {main}", PRECISION, *exact, "Recall@100"]
+    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", f"dev {main}", PRECISION, "Recall@100", *exact]
     last = ["split", "publ Recall@100", "diff Recall@100"]
     others = [name for name in text.columns if name not in (*first, *last)]
     shown, left = set[str](), WIDTH

@@ -7,7 +7,8 @@ from typing import Any
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
 from beirflow.audit.chain.reading import part, read_record
-from beirflow.exchange.compared_results import MAIN, compare_rankings, compare_scores
+from beirflow.evaluation.main_measure import MAIN_MEASURE
+from beirflow.exchange.compared_results import compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
@@ -22,7 +23,7 @@ from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 
-REPRODUCED = [MAIN, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
+REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
 UNSEEN = 0.00005  # difference between means that four decimals do not show
 SHOWN = 10  # reasons on the terminal; the JSON has all
 
@@ -45,7 +46,8 @@ def compare(*, folder: str, other: str | None) -> str:
         _refuse_odd(side)
     manifests = [_manifest(side) for side in sides]
     try:
-        pairs, runs = _common(manifests), _common_runs(sides)
+        means = [layout.METRICS.pairs_in(part(manifest, "inputs", kind=dict)) for manifest in manifests]
+        pairs, runs = [pair for pair in means[0] if pair in means[1]], _common_runs(sides)
         scored = [pair for pair in runs if _has_scores(sides, *pair)]
         doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
         report = {
@@ -57,7 +59,7 @@ def compare(*, folder: str, other: str | None) -> str:
                 "environment": _differences(*(manifest.get("environment", {}) for manifest in manifests)),
                 "data": _data_differences(sides),
             },
-            "only in one": [sorted(set(_names(manifest)) - set(pairs)) for manifest in manifests],
+            "only in one": [sorted(set(each) - set(pairs)) for each in means],
             "doubts": doubts,
             "scores": [compare_scores(sides, *pair) for pair in pairs],
             "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, layout.RUN, pair)],
@@ -172,23 +174,11 @@ def _manifest(folder: Path) -> Any:
         raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 
-def _names(manifest: Any) -> list[tuple[str, str]]:
-    """Return the systems and datasets that a summary has, in its order."""
-    matches = (layout.METRICS.names_in(path) for path in part(manifest, "inputs", kind=dict))
-    return [(names["system"], names["dataset"]) for names in matches if names]
-
-
-def _common(manifests: list[Any]) -> list[tuple[str, str]]:
-    other = _names(manifests[1])
-    return [pair for pair in _names(manifests[0]) if pair in other]
-
-
 def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
     """Return the systems and corpora that both folders have runs of."""
     pattern = layout.RUN(system="*", dataset="*")
     names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
-    matches = (layout.RUN.names_in(path) for path in sorted(names[0] & names[1]))
-    return [(run["system"], run["dataset"]) for run in matches if run]
+    return layout.RUN.pairs_in(sorted(names[0] & names[1]))
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
@@ -220,8 +210,10 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     lines += [f"  {name}: {len(each)} differences" for name, each in report["differences"].items()]
     rankings = {(each["system"], each["dataset"]): each for each in report["rankings"]}
     width = max([len(f"{each['system']} on {each['dataset']}") for each in [*report["scores"], *report["rankings"]]] or [0])
-    lines.append(f"{'':{width}}  {MAIN:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}")
-    shown = {(each["system"], each["dataset"]): each["measures"].get(MAIN) for each in report["scores"]}
+    lines.append(
+        f"{'':{width}}  {MAIN_MEASURE:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}"
+    )
+    shown = {(each["system"], each["dataset"]): each["measures"].get(MAIN_MEASURE) for each in report["scores"]}
     for pair in [*shown, *(pair for pair in rankings if pair not in shown)]:
         score, ranks = shown.get(pair), rankings.get(pair)
         numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+8.4f}" if score else " " * 27
@@ -232,13 +224,13 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     if not shown and not rankings:
         lines.append("  they have no system on a dataset in common")
     for row in report["reproduction"]:
-        if row["measure"] == MAIN:
+        if row["measure"] == MAIN_MEASURE:
             words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
             shown_words = [f"{name} {value:.4f}" for name, value in words.items() if value is not None]
             if row["reproduced"] is not None:
                 verdict = "reproduced" if row["reproduced"] else "not shown to be reproduced"
                 shown_words.append(f"{verdict} within {row['margin']:g} (90 % interval {row['low']:+.4f} to {row['high']:+.4f})")
-            lines.append(f"  {row['system']} on {row['dataset']}, {MAIN}: {', '.join(shown_words)}")
+            lines.append(f"  {row['system']} on {row['dataset']}, {MAIN_MEASURE}: {', '.join(shown_words)}")
     said = report["disagreements"]
     lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
     lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.reading import part, read_record
+from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
 from beirflow.exchange.reproducibility import kendall_tau_union, rank_biased_overlap_to_depth
 from beirflow.exchange.soundness import is_finite, per_query
@@ -20,7 +21,6 @@ AGREEMENT = ("tau", "ktu", "rbo0.95")
 
 CHANGED_MOST = 10  # queries of each system and corpus that are shown
 
-MAIN = "NDCG@10"
 
 Rankings = Iterator[tuple[str, list[str]]]
 
@@ -38,7 +38,9 @@ def compare_scores(sides: list[Path], system: str, dataset: str) -> dict[str, An
 
 def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:
     """Return the mean agreement of the rankings of a system on a corpus, and the queries that changed most."""
-    measured = [per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN]).get(MAIN, {}) for side in sides]
+    measured = [
+        per_query(side / PER_QUERY(system=system, dataset=dataset), [MAIN_MEASURE]).get(MAIN_MEASURE, {}) for side in sides
+    ]
     queries: list[dict[str, Any]] = []
     for query, here, there in _both([_read_rankings(side / RUN(system=system, dataset=dataset)) for side in sides]):
         scores = [value if is_finite(value) else None for value in (table.get(query) for table in measured)]
@@ -51,7 +53,7 @@ def compare_rankings(sides: list[Path], system: str, dataset: str) -> dict[str, 
                 "overlap@10": overlap_at(here, there),
                 "ktu": kendall_tau_union(there, here),
                 "rbo0.95": rank_biased_overlap_to_depth(there, here),
-                MAIN: scores,
+                MAIN_MEASURE: scores,
                 "difference": None if scores[0] is None or scores[1] is None else scores[0] - scores[1],
             }
         )

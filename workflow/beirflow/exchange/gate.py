@@ -22,7 +22,7 @@ from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
-from beirflow.exchange.gate_files import write_comment, write_junit
+from beirflow.exchange.gate_files import LOST, NOT_COMPARABLE, PASSED, WORSE, write_comment, write_junit
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError
@@ -30,10 +30,6 @@ from beirflow.files.records import read_json, write_json
 from beirflow.sources.query_lists import for_reading
 
 ALPHA = 0.05
-
-LOST = 10  # queries that lost most, over all comparisons
-
-PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
 
 
 @dataclass(frozen=True)
@@ -80,16 +76,17 @@ class Side(NamedTuple):
 
     def rows(self, system: str) -> dict[str, list[str]]:
         """Return, by dataset of which there is a mean of a system, the names of its corpora."""
-        named = [layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict)]
-        mine = [names["dataset"] for names in named if names and names["system"] == system]
         datasets = part(self.manifest, "datasets", kind=dict)
-        return {row: [corpus["name"] for corpus in datasets.get(row, ())] for row in mine}
+        return {row: [corpus["name"] for corpus in datasets.get(row, ())] for each, row in self._means() if each == system}
 
     @property
     def systems(self) -> list[str]:
         """Systems that have a mean."""
-        named = (layout.METRICS.names_in(path) for path in part(self.manifest, "inputs", kind=dict))
-        return list(dict.fromkeys(names["system"] for names in named if names))
+        return list(dict(self._means()))
+
+    def _means(self) -> list[tuple[str, str]]:
+        """Return the systems and datasets that have a mean."""
+        return layout.METRICS.pairs_in(part(self.manifest, "inputs", kind=dict))
 
     def values(self, system: str, row: str, corpus: str, measure: str) -> pa.Table:
         """Return the values of every query on a corpus, ``query_id`` and ``value``, if they are those of the manifest."""

@@ -15,13 +15,15 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 NOT_IN_A_CELL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
-LOST = 10
+LOST = 10  # queries that lost most, over all comparisons
+
+PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
 
 
 def write_junit(path: Path, report: Mapping[str, Any]) -> None:
     """Write a gate as a test suite: a case a comparison, a failure where it is worse, an error where it is not comparable."""
     comparisons = report["comparisons"]
-    kinds = {"worse": "failure", "not comparable": "error"}
+    kinds = {WORSE: "failure", NOT_COMPARABLE: "error"}
     counts = {f"{kind}s": str(sum(each["status"] == status for each in comparisons)) for status, kind in kinds.items()}
     attributes = {"name": f"{report['measure']} gate", "tests": str(len(comparisons)), **counts}
     suite = ElementTree.Element("testsuite", attributes)
@@ -87,7 +89,7 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
 def _row(each: Mapping[str, Any]) -> str:
     names = f"| {_cell(each['system'])} | {_cell(each['dataset'])} |"
     if each["mean"] is None:
-        return f"{names} | | | | | not comparable: {_cell(each['reason'])} |"
+        return f"{names} | | | | | {NOT_COMPARABLE}: {_cell(each['reason'])} |"
     interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
     detectable = "" if each["detectable"] is None else f"{each['detectable']:.4f}"
     numbers = f"{each['mean']:.4f} | {each['baseline_mean']:.4f} | {each['difference']:+.4f}{interval} | {each['p_holm']:.2g}"

@@ -59,9 +59,10 @@ def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> 
         names = [name for name in file.schema_arrow.names if name != "query_id"]
     queries, run = per_query(values_path, names), _columns(run_path, ["query_id", "doc_id", "score"])
     qrels = _columns(qrels_path, None)
-    again, doubts = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})), []
+    again = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})).set_index("query_id")
+    doubts = []
     for name, values in queries.items():
-        expected = again.set_index("query_id")[name].dropna().to_dict()
+        expected = again[name].dropna().to_dict()
         if expected.keys() != values.keys():
             doubts.append(f"{name} has {len(values)} queries, but {len(expected)} are judged")
         elif wrong := next((query for query, value in values.items() if not abs(value - expected[query]) <= TOLERANCE), None):

@@ -3,7 +3,7 @@
 import argparse
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,43 +97,38 @@ def key_places(paths: Iterable[str]) -> dict[str, str]:
     """
     places: dict[str, str] = {}
     for path in paths:
-        seen = set[int]()  # an alias may lead to a node above it
         text = Path(path).read_text(encoding="utf-8")
-        nodes = [] if _is_json(text) else [("", yaml.compose(text, Loader=FAST_LOADER))]
-        while nodes:
-            above, node = nodes.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if isinstance(node, yaml.MappingNode):
-                inner = [(str(key.value), key, value) for key, value in node.value]
-            elif isinstance(node, yaml.SequenceNode):
-                inner = [(str(number), value, value) for number, value in enumerate(node.value)]
-            else:
-                continue
-            for name, key, value in inner:
-                places[f"{above}{name}"] = f"{path}:{key.start_mark.line + 1}"
-                nodes.append((f"{above}{name}.", value))
+        for above, entries in [] if _is_json(text) else _entries(text):
+            places |= {f"{above}{name}": f"{path}:{key.start_mark.line + 1}" for name, key, _ in entries}
     return places
 
 
 def repeated_keys(path: Path, text: str) -> list[str]:
     """Return a sentence, with its lines, for each repeated key of a YAML file, of which every reader drops one."""
-    repeated, nodes, seen = list[str](), [yaml.compose(text, Loader=FAST_LOADER)], set[int]()
+    repeated = list[str]()
+    for _, entries in _entries(text):
+        lines: dict[str, int] = {}
+        for name, key, _ in entries:
+            line, column = key.start_mark.line + 1, key.start_mark.column + 1
+            if name in lines:
+                repeated.append(f"{path}:{line}:{column}: the key {name!r} stands in line {lines[name]} already; remove one")
+            lines.setdefault(name, line)
+    return sorted(repeated)
+
+
+def _entries(text: str) -> Iterator[tuple[str, list[tuple[str, Any, Any]]]]:
+    """Yield every mapping and list of a YAML text: the path before its entries, and of each its name or place, key and value."""
+    nodes, seen = [("", yaml.compose(text, Loader=FAST_LOADER))], set[int]()
     while nodes:
-        node = nodes.pop()
+        above, node = nodes.pop()
         if id(node) in seen:  # an alias may lead to a node above it
             continue
         seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
-        elif isinstance(node, yaml.MappingNode):
-            nodes += [value for _, value in node.value]
-            lines: dict[str, int] = {}
-            for key, _ in node.value:
-                line, column = key.start_mark.line + 1, key.start_mark.column + 1
-                if str(key.value) in lines:
-                    earlier = f"stands in line {lines[str(key.value)]} already; remove one"
-                    repeated.append(f"{path}:{line}:{column}: the key {key.value!r} {earlier}")
-                lines.setdefault(str(key.value), line)
-    return sorted(repeated)
+        if isinstance(node, yaml.MappingNode):
+            entries = [(str(key.value), key, value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            entries = [(str(number), value, value) for number, value in enumerate(node.value)]
+        else:
+            continue
+        yield above, entries
+        nodes += [(f"{above}{name}.", value) for name, _, value in entries]

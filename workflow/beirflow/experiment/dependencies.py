@@ -99,7 +99,7 @@ def runs_needed(pairs: Iterable[Run], systems: Mapping[str, System], rows: Rows)
     runs = list(pairs)
     seen = {(name, corpus.name) for name, corpus in runs}
     for name, corpus in runs:  # which grows meanwhile
-        how, first_stages = _tuned_on(systems[name]), FAMILIES[systems[name].family].reads(systems[name].settings).systems
+        how, first_stages = _tuned_on(systems[name]), _reads(systems[name]).systems
         corpora = filter(None, (corpus, how and tuning_corpus(how, corpus, rows)))
         for other, on in product(dict.fromkeys(first_stages.values()), list(corpora)):
             if other in systems and (other, on.name) not in seen:

@@ -195,11 +195,12 @@ def _measured(
     unknown = dict.fromkeys(part.system for part in parts if part.seconds is None)
     if unknown:
         smallest = min(sizes.values(), key=lambda size: size.documents * size.words).name
-        targets = " ".join(f"{results}/{METRICS(system=system, dataset=smallest)}" for system in unknown)
+        names = ",".join(unknown) if len(unknown) == 1 else f"{{{','.join(unknown)}}}"  # which a shell writes out
+        target = f"{results}/{METRICS(system=names, dataset=smallest)}"
         assumed = dict.fromkeys(FAMILIES[experiment.systems[system].family].assumed_size for system in unknown)
         if any(assumed):
             lines.append(f"Assumes {' and '.join(filter(None, assumed))} for systems that have not run here.")
-        lines.append(f"To measure them on the smallest dataset (its results stay): {command} -- {targets}")
+        lines.append(f"To measure them on the smallest dataset (its results stay): {command} -- {target}")
     return lines
 
 

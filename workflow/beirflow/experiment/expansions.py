@@ -7,7 +7,6 @@ from typing import Any
 from beirflow.expansions.models import expansion_files
 from beirflow.expansions.settings import Expansion
 from beirflow.experiment.families import FAMILIES
-from beirflow.files.digests import file_state
 from beirflow.runs.family import System
 
 GIVEN = "given"  # in place of a kind: read from files
@@ -57,14 +56,6 @@ class Expansions:
         """Return the files of the model of an expansion that need no hub."""
         return [str(path) for path in expansion_files(self._all[name])]
 
-    def states(self, name: str) -> list[str]:
-        """Return the present states of these files."""
-        return [file_state(path) for path in self.files(name)]
-
     def file(self, name: str, dataset: str) -> str:
         """Return the file that holds an expansion for a corpus."""
         return str(self._all[name].file(dataset))
-
-    def state(self, name: str, dataset: str) -> str:
-        """Return the present state of that file."""
-        return file_state(self.file(name, dataset))

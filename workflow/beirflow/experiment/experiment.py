@@ -18,7 +18,6 @@ from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.experiment.training_data import independent, trained_on, trained_rows
 from beirflow.files.addresses import shown
-from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.postings.languages import ENGLISH
@@ -346,11 +345,6 @@ class Experiment(Datasets):
         path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
 
-    def run_state(self, system: str, dataset: str) -> str | None:
-        """Return the present state of that file."""
-        path = self.run_file(system, dataset)
-        return None if path is None else file_state(path)
-
     def model_settings(self, system: str) -> dict[str, Any]:
         """Return the place of a system's model: fields of :class:`~beirflow.models.settings.ModelSettings`."""
         settings = self.settings(system)
@@ -368,10 +362,6 @@ class Experiment(Datasets):
     def model_files(self, system: str) -> list[str]:
         """Return the files of a system's model that need no hub."""
         return [str(path) for path in self._family(system).model_files(self.systems[system].settings)]
-
-    def model_states(self, system: str) -> list[str]:
-        """Return the present states of these files."""
-        return [file_state(path) for path in self.model_files(system)]
 
     def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
         """Return threads and ``gpu`` that a job requests from Snakemake to compute on a GPU.

@@ -25,7 +25,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
         "report": f"tables, figures, significance: {results / REPORT}",
         "paper": f"the BEIR paper's tables: {results / PAPER}",
         "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
-        "audit": "checks of results; also gate, explain, compare, leaderboard, and each file of docs/targets.md",
+        "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
     }
     width = max(map(len, targets))
     return "\n".join(

@@ -4,6 +4,7 @@ A path is a pattern with names in braces, which rules use as it is and Python fi
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,10 @@ class Pattern(str):
         """Return the values of the names in a path below the results; None if the path is not of this kind."""
         match = _expression(self).fullmatch(path)
         return match.groupdict() if match else None
+
+    def pairs_in(self, paths: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the system and the dataset in each path that is of this kind."""
+        return [(names["system"], names["dataset"]) for path in paths if (names := self.names_in(path))]
 
     def folder(self, **names: str) -> str:
         """Return the folder below the results, with a slash at its end, up to the first name that is not given."""

@@ -15,9 +15,9 @@ from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.late.settings import LateSettings
 from beirflow.models.card import Step
-from beirflow.models.card_files import LIBRARY_CONFIG, read_prompts
+from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import LATE, MODEL_CONFIG, dense_step, other_family, transformer_config, transformer_step
-from beirflow.models.model_json import COLBERT, MODULES, below, listed_modules, read_object
+from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, TASKS, below, listed_modules, read_object, read_optional
 
 COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
@@ -156,7 +156,7 @@ def _of_colbert(folder: Path) -> TokenCard:
 
 def _of_modules(folder: Path) -> TokenCard:
     """Read the card of a folder in the layout of PyLate or of sentence-transformers."""
-    library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
+    library = read_optional(folder / LIBRARY_CONFIG)
     places = {each["type"]: below(folder, each["path"]) for each in listed_modules(folder)}
     names = {module.rpartition(".")[2]: place for module, place in places.items()}
     pylate = library.get("model_type") == "ColBERT" or any(key in library for key in OF_PYLATE)
@@ -208,7 +208,7 @@ def _steps(folder: Path, kind: Kind) -> tuple[Step, ...]:
         if known and name == "Transformer":
             steps += (transformer_step(folder, place, kind, LATE),)
         elif known and name in ("Dense", "Normalize"):
-            config = read_object(path) if path.is_file() else {}
+            config = read_optional(path)
             names = {config.get(f"module_{end}_name") or TOKENS for end in ("input", "output")}
             if names != {TOKENS}:
                 raise ModelError(f"{folder / place}: works on {', '.join(sorted(names))}; expected vectors of tokens, {TOKENS}")
@@ -234,13 +234,12 @@ def _skipped(folder: Path, mask: str | None, library: Mapping[str, Any]) -> tupl
         words = library.get("skiplist_words")
         return _words(folder / LIBRARY_CONFIG, PUNCTUATION if words is None else words), ("documents",)
     path = folder / mask / MODEL_CONFIG
-    config = read_object(path) if path.is_file() else {}
+    config = read_optional(path)
     if config.get("keep_only_token_ids"):
         raise ModelError(f"{path} has keep_only_token_ids, which models of images have; only texts are read here")
     tasks = config.get("skiplist_tasks") or ["document"]
     tasks = [tasks] if isinstance(tasks, str) else tasks
-    kinds: dict[Kind, str] = {"queries": "query", "documents": "document"}
-    return _words(path, config.get("skiplist_words") or ()), tuple(kind for kind, task in kinds.items() if task in tasks)
+    return _words(path, config.get("skiplist_words") or ()), tuple(kind for kind, task in TASKS.items() if task in tasks)
 
 
 def _words(path: Path, words: Any) -> tuple[str, ...]:

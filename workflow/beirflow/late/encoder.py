@@ -26,6 +26,7 @@ from beirflow.late.card import Reading, read_token_card, with_lengths
 from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import LOSSY, pooled
 from beirflow.late.vectors import TokenVectors
+from beirflow.models.model_json import TASKS
 from beirflow.runs.matches import readable
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
 TOKENIZER_THREADS = 1
-OPEN: dict[Kind, str] = {"queries": "query", "documents": "document"}  # prefixes of the settings about one kind of text
 PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 
@@ -74,7 +74,7 @@ class TokenEncoder:
         self.tokens = self.truncated = 0
         try:
             self.card = with_lengths(read_token_card(folder), system)
-            own = {key: why for key, why in self.card.open.items() if key.startswith(OPEN[kind])}
+            own = {key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])}
             if problem := replace(self.card, open=own).problem():
                 raise ModelError(problem)
             self.reading = self.card.of(kind)

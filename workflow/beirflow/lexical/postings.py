@@ -6,12 +6,10 @@ as differences, which compress to little more than a byte.
 """
 
 import platform
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,19 +79,6 @@ class PostingsFile:
         return range(len(self.part_starts) - 1)
 
 
-def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
-    """Find the places of a few terms among many others in byte order, as :func:`~beirflow.runs.searched.places_of` returns them.
-
-    Only some of the many are looked at.
-    """
-    found = np.full(len(terms), -1, np.int64)
-    for number, term in enumerate(terms.to_pylist()):  # whose order is that of the bytes of UTF-8
-        place = bisect_left(among, term, key=methodcaller("as_py"))
-        if place < len(among) and among[place].as_py() == term:
-            found[number] = place
-    return found
-
-
 def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
     """Write the postings of a chunk, whose terms come from the analyzer of this name."""
     part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
@@ -126,11 +111,11 @@ def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> Pos
     def part(number: int) -> Part:
         with reading(path, "postings"):
             (lists,) = read_columns(path, _metadata(analyzer), POSTING_COLUMNS, batch=1 + number)
-        found = Part(*(lists[name].to_numpy() for name in POSTING_COLUMNS))
-        found = found._replace(rows=np.cumsum(found.rows, dtype=np.int32))
-        if problem := _problem_of_part(found, part_starts[number + 1] - part_starts[number], len(head.text_lengths)):
+        stored = Part(*(lists[name].to_numpy() for name in POSTING_COLUMNS))
+        read = stored._replace(rows=np.cumsum(stored.rows, dtype=np.int32))
+        if problem := _problem_of_part(read, part_starts[number + 1] - part_starts[number], len(head.text_lengths)):
             raise damaged(path, problem)
-        return found
+        return read
 
     postings = PostingsFile(head, part_starts, part)
     return replace(postings, part=[part(number) for number in postings.parts].__getitem__) if keep else postings

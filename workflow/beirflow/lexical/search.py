@@ -12,11 +12,11 @@ import numpy as np
 
 from beirflow.files.background import map_ahead
 from beirflow.lexical.bm25 import length_codes, scores
-from beirflow.lexical.postings import Part, Postings, PostingsFile, places_in_order
+from beirflow.lexical.postings import Part, Postings, PostingsFile
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
+from beirflow.lexical.statistics import places_in_order
 from beirflow.postings.search import Lists, WantedLists, ranked, search_lists, slices_of
 from beirflow.runs.ranking import Cut, Hits, no_hits
-from beirflow.runs.searched import places_of
 
 BLOCK_POSTINGS = 1 << 25  # number of postings that are scored for a block of queries and kept until it is done, 12 bytes each
 SLICE_POSTINGS = 1 << 16  # number of postings of a part that are scored at a time
@@ -42,14 +42,13 @@ def search_postings(
         postings: The chunk.
         cut: Which documents are kept.
         threads: Threads to compute with.
-        inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again for a few terms.
+        inverse_norms: Those of :func:`inverse_norms_of`, where the same postings are searched again and again.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the
         order of ties; and how many documents have a term of the query, but were left out.
     """
-    find = places_in_order if inverse_norms else places_of
-    places = find(queries.terms, postings.head.terms)[queries.pair_terms]
+    places = places_in_order(queries.terms, postings.head.terms)[queries.pair_terms]
     chunk = _Chunk(queries, fields, postings, places, inverse_norms or inverse_norms_of(fields, postings.head))
     parts = [no_hits()]
     self_matches = 0

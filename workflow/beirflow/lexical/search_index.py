@@ -9,7 +9,7 @@ from beirflow.lexical.postings import open_postings
 from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.postings.search import import_scipy
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.runs.ranking import Hits
@@ -51,7 +51,8 @@ def search_index(
                 cut = background.submit(ids.cut, request.top_k, settings.ties)
                 analyzed = analyze_queries(read_table(corpus.queries_path, ["text"])["text"], settings)
                 statistics = CorpusStatistics.of_record(records[statistics_path]["statistics"])
-                frequencies = {field: frequencies_of(statistics_path, analyzed.terms, field) for field in settings.searched}
+                # Not kept in a variable: the table would stay in memory during the search.
+                frequencies = Frequencies(statistics_path, settings.searched).of(analyzed.terms)
                 fields = weigh(analyzed, settings, statistics, frequencies)
                 return search_postings(analyzed, fields, opening.result(), cut.result(), threads=threads)
 

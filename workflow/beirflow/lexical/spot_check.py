@@ -22,7 +22,7 @@ from beirflow.lexical.indexing import index_texts
 from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, frequencies_of
+from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
 from beirflow.postings.analyzer import analyze
 from beirflow.runs.compared_ranks import Scores, SearchCheck, compare_ranks
 from beirflow.runs.spot_check import BLOCK_ROWS, Finding, NotHereError, SpotCheck, Subject
@@ -68,8 +68,8 @@ class PostingsCheck(SearchCheck):
                 list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True)),
             )
             documents = self._documents(chunk, rows)
-            for (doc_id, title, text, more), found, has in zip(documents, stored, filled, strict=True):
-                if found != self._terms(title, text, more) or has != self._filled(title, text, more, found):
+            for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
+                if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         number = sum(map(len, drawn))
@@ -145,10 +145,10 @@ class PostingsCheck(SearchCheck):
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
 
-    def _filled(self, title: str, text: str, added: list[Any], found: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
+    def _filled(self, title: str, text: str, added: list[Any], counts: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
         """Test whether the two fields of a document have more than white space; of words with weights, whether any has one."""
         if self.settings.weights:
-            return False, bool(found[1]) or any(weight and _is_filled(word) for word, weight in added)
+            return False, bool(counts[1]) or any(weight and _is_filled(word) for word, weight in added)
         in_title, in_text = self._texts(title, text, added)
         return _is_filled(in_title), _is_filled(in_text)
 
@@ -160,10 +160,10 @@ class PostingsCheck(SearchCheck):
     def _scores(self, queries: pa.Table, parts: Iterable[tuple[pa.Array, Postings]]) -> Scores:
         """Score the documents of some postings."""
         analyzed = analyze_queries(queries["text"], self.settings)
-        statistics = self._path(STATISTICS(**self.names))
+        frequencies = Frequencies(self._path(STATISTICS(**self.names)), self.settings.searched)
         record = read_json(self._path(STATISTICS_RECORD(**self.names)))
-        frequencies = {field: frequencies_of(statistics, analyzed.terms, field) for field in self.settings.searched}
-        fields = weigh(analyzed, self.settings, CorpusStatistics.of_record(record["statistics"]), frequencies)
+        statistics = CorpusStatistics.of_record(record["statistics"])
+        fields = weigh(analyzed, self.settings, statistics, frequencies.of(analyzed.terms))
         blocks = (block for doc_ids, postings in parts for block in _blocks(doc_ids, postings, analyzed, fields))
         return Scores(blocks, ties=self.settings.ties)
 
@@ -197,15 +197,15 @@ def _is_filled(text: str) -> bool:
 
 def _stored(postings: Postings, rows: np.ndarray) -> list[tuple[Counter[str], Counter[str]]]:
     """Return the counts of terms in titles and texts of some documents, from the postings."""
-    found: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
+    of_rows: list[tuple[Counter[str], Counter[str]]] = [(Counter(), Counter()) for _ in rows]
     here = np.flatnonzero(np.isin(postings.rows, rows))
     terms = postings.terms.take(np.searchsorted(postings.starts, here, side="right") - 1).to_pylist()
     places = np.searchsorted(rows, postings.rows[here]).tolist()
     for posting, term, place in zip(here.tolist(), terms, places, strict=True):
-        for counts, column in zip(found[place], (postings.title_counts, postings.text_counts), strict=True):
+        for counts, column in zip(of_rows[place], (postings.title_counts, postings.text_counts), strict=True):
             if count := int(column[posting]):
                 counts[term] = count
-    return found
+    return of_rows
 
 
 def _score_term(

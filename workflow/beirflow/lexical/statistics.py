@@ -4,7 +4,9 @@ They are a sum over the chunks. Memory is bounded by the terms of the corpus and
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -19,8 +21,10 @@ from beirflow.files.verified import check_digest
 from beirflow.files.writing import atomic_path
 from beirflow.lexical.bm25 import FieldStatistics
 from beirflow.lexical.index import Index
-from beirflow.lexical.postings import Postings, made_with, open_postings, places_in_order
+from beirflow.lexical.postings import Postings, made_with, open_postings
 from beirflow.runs.searched import places_of
+
+BISECTED = 1000  # terms that are all looked at in the time in which one is found by bisection
 
 PENDING_TERMS = 1 << 22  # number of terms of chunks that wait to be added up: some 40 bytes each
 
@@ -119,27 +123,28 @@ def _sum(tables: list[pa.Table]) -> pa.Table:
     return whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE)
 
 
-def frequencies_of(table_path: str | Path, terms: pa.Array, field: str) -> np.ndarray:
-    """Return in how many documents a field has terms, 0 for unknown ones, int64, from the table of :func:`add_up`."""
-    table = _read(table_path, [field])
-    places = places_of(terms, table["term"].combine_chunks())
-    return np.append(table[field].to_numpy(), 0)[places]  # the last for -1
-
-
 class Frequencies:
-    """The table of :func:`add_up` in memory, for repeated requests of some fields."""
+    """In how many documents fields have terms, from the table of :func:`add_up`, in memory."""
 
     def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
-        table = _read(table_path, fields)
+        # ``pq.read_table`` would import all of Arrow's datasets.
+        table = pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])
         self._terms = table["term"].combine_chunks()
         self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
 
     def of(self, terms: pa.Array) -> dict[str, np.ndarray]:
-        """Return by field what :func:`frequencies_of` returns, for a few terms."""
+        """Return by field in how many documents it has terms, 0 for unknown ones, int64."""
         places = places_in_order(terms, self._terms)
         return {field: counts[places] for field, counts in self._counts.items()}
 
 
-def _read(table_path: str | Path, fields: Sequence[str]) -> pa.Table:
-    """Read the terms and some fields of the table; ``pq.read_table`` would import all of Arrow's datasets."""
-    return pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])
+def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
+    """Find the places of terms among others in byte order, as :func:`~beirflow.runs.searched.places_of` returns them."""
+    if len(among) < BISECTED * len(terms):
+        return places_of(terms, among)
+    places = np.full(len(terms), -1, np.int64)
+    for number, term in enumerate(terms.to_pylist()):  # whose order is that of the bytes of UTF-8
+        place = bisect_left(among, term, key=methodcaller("as_py"))
+        if place < len(among) and among[place].as_py() == term:
+            places[number] = place
+    return places

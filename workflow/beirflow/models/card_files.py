@@ -11,9 +11,7 @@ from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Card, Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
-from beirflow.models.model_json import COLBERT, MODULES, Module, modules_of, read_object
-
-LIBRARY_CONFIG = "config_sentence_transformers.json"
+from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, Module, modules_of, read_optional
 
 ROLES: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
     "queries": ("query", ("query",)),
@@ -31,8 +29,7 @@ def read_card(folder: Path) -> Card:
     """
     if (folder / MODULES).is_file():
         return _of_modules(folder)
-    if (folder / LIBRARY_CONFIG).is_file():
-        refuse_other_libraries(read_object(folder / LIBRARY_CONFIG))
+    refuse_other_libraries(read_optional(folder / LIBRARY_CONFIG))
     if (folder / COLBERT).is_file():
         raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
@@ -43,7 +40,7 @@ def read_card(folder: Path) -> Card:
 
 def _of_modules(folder: Path) -> Card:
     """Read the card of a folder in the layout of sentence-transformers."""
-    library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
+    library = read_optional(folder / LIBRARY_CONFIG)
     refuse_other_libraries(library)
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
     for kind in KINDS:
@@ -113,8 +110,7 @@ def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
             f"{folder / MODULES} asks for {module.type}, which beirflow does not know{other}; known are Transformer,"
             f" CLIPModel, Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
         )
-    config = folder / module.place / MODEL_CONFIG
-    return (read(module.place, read_object(config) if config.is_file() else {}),)
+    return (read(module.place, read_optional(folder / module.place / MODEL_CONFIG)),)
 
 
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card import POOLING_MODES, Step
-from beirflow.models.model_json import MODULES, read_object
+from beirflow.models.model_json import MODULES, read_object, read_optional
 
 MODEL_CONFIG = "config.json"
 TRANSFORMER_CONFIGS = tuple(
@@ -141,7 +141,7 @@ def refuse_what_is_not_hashed(here: Path) -> None:
     """
     config = read_object(here / MODEL_CONFIG)
     tokenizer = here / "tokenizer_config.json"
-    tokenizer_config = read_object(tokenizer) if tokenizer.is_file() else {}
+    tokenizer_config = read_optional(tokenizer)
     for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):
         if held.get("auto_map"):
             raise ModelError(

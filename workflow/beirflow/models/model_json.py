@@ -9,6 +9,7 @@ from beirflow.files.errors import ModelError
 from beirflow.files.outside_json import parse_json
 
 MODULES = "modules.json"
+LIBRARY_CONFIG = "config_sentence_transformers.json"
 COLBERT = "artifact.metadata"  # JSON file that ColBERT writes beside its models
 
 ROUTER_CONFIGS = ("router_config.json", "config.json")
@@ -16,7 +17,7 @@ ROUTER_CONFIGS = ("router_config.json", "config.json")
 
 LARGEST_JSON = 64 << 20  # maximum size of a configuration, in bytes
 LIBRARY = "sentence_transformers."  # start of the names of its classes; another class of the same name is code of the model's own
-TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library
+TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library, and in MTEB
 
 
 def listed_modules(folder: Path) -> list[dict[str, str]]:
@@ -45,6 +46,11 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ModelError(f"{path} holds no JSON object")
     return content
+
+
+def read_optional(path: Path) -> dict[str, Any]:
+    """Read a JSON object of a model; empty without the file."""
+    return read_object(path) if path.is_file() else {}
 
 
 def read_json_file(path: Path) -> Any:

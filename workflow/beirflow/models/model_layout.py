@@ -6,14 +6,14 @@ from pathlib import Path
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import RUN_THE_LIBRARY
-from beirflow.models.model_json import COLBERT, MODULES, ROUTER_CONFIGS, below, listed_modules, read_object
+from beirflow.models.model_json import COLBERT, MODULES, ROUTER_CONFIGS, below, listed_modules, read_object, read_optional
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import ONNX, ModelSettings
 
-WORDS = "whitespacetokenizer_config.json"
+WHITESPACE = "whitespacetokenizer_config.json"
 TOKENIZER_FILES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
-    WORDS,
+    WHITESPACE,
 )
 OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
@@ -112,8 +112,7 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
 
 def _has_tokenizer(folder: Path) -> bool:
     """Test whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
-    config = folder / "tokenizer_config.json"
-    kind = read_object(config).get("tokenizer_class") if config.is_file() else None
+    kind = read_optional(folder / "tokenizer_config.json").get("tokenizer_class")
     return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
 
 

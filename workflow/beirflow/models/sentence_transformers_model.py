@@ -19,9 +19,9 @@ import numpy as np
 
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.models.card_files import LIBRARY_CONFIG, read_prompts, refuse_other_libraries
+from beirflow.models.card_files import read_prompts, refuse_other_libraries
 from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
-from beirflow.models.model_json import MODULES, read_object
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
 
 LIBRARY = "sentence-transformers"
@@ -119,7 +119,7 @@ def check_folder(*, model: str, query_prefix: str | None = None, document_prefix
     folder = Path(str(model)).expanduser()
     if not folder.is_absolute() or not (folder / MODULES).is_file():
         raise ModelError(f"arguments.model is {model!r}; expected the absolute path of a folder with {MODULES}")
-    library = read_object(folder / LIBRARY_CONFIG) if (folder / LIBRARY_CONFIG).is_file() else {}
+    library = read_optional(folder / LIBRARY_CONFIG)
     refuse_other_libraries(library)
     _, open_prompts = read_prompts(library)
     given = {"query_prefix": query_prefix, "document_prefix": document_prefix}

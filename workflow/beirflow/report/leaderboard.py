@@ -103,7 +103,7 @@ def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return, for systems with datasets of which they did not read all documents to the end, how large a share these are."""
     found = summary[summary[TRUNCATED] >= LEAST_CUT] if TRUNCATED in summary else summary[:0]
-    return {(str(row["system"]), str(row["dataset"])): f"{CUT}{row[TRUNCATED]:.0%}" for row in found.to_dict("records")}
+    return {(str(row["system"]), str(row["dataset"])): f" {CUT}{row[TRUNCATED]:.0%}" for row in found.to_dict("records")}
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
@@ -232,7 +232,8 @@ def notes(
         sentences.append("Bold: the best of a column. Shade: how near to the best of its column.")
     if marked:
         tested = (
-            f"paired randomisation test, p < {SIGNIFICANT} after Holm's correction for all comparisons with it on the measure"
+            f"paired randomisation test, of a mean the t-test; p < {SIGNIFICANT} after Holm's correction for all comparisons"
+            " with it on the measure, of a mean for those there"
         )
         sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
     means = _names(summary[summary["split"].isna()])

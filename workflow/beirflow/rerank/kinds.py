@@ -6,10 +6,8 @@ from typing import Any, Literal
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import MODEL_CONFIG, other_family
-from beirflow.models.model_json import MODULES, below, listed_modules, read_object
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, below, listed_modules, read_object, read_optional
 from beirflow.rerank.settings import RerankSettings
-
-SAVED = "config_sentence_transformers.json"
 
 INCREASING = ("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus", "ELU", "SELU", "CELU", "LeakyReLU")
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
@@ -42,11 +40,13 @@ def default_prompt(folder: Path) -> str:
 
     Raises ModelError if the folder has no prompt of that name.
     """
-    saved = read_optional(folder / SAVED)
+    saved = read_optional(folder / LIBRARY_CONFIG)
     name, prompts = saved.get("default_prompt_name"), saved.get("prompts") or {}
     prompt = "" if name is None else prompts.get(name) if isinstance(prompts, dict) else None
     if not isinstance(prompt, str):
-        raise ModelError(f"{folder / SAVED} names {name!r} as its default prompt, which it does not have; add or remove it")
+        raise ModelError(
+            f"{folder / LIBRARY_CONFIG} names {name!r} as its default prompt, which it does not have; add or remove it"
+        )
     return prompt
 
 
@@ -73,8 +73,8 @@ def _activations(folder: Path) -> Iterator[tuple[Path, Any]]:
         nested.get("activation_fn") if isinstance(nested, dict) else None,
     )
     yield from ((folder / MODEL_CONFIG, name) for name in of_config if name is not None)
-    if (name := read_optional(folder / SAVED).get("activation_fn")) is not None:
-        yield folder / SAVED, name
+    if (name := read_optional(folder / LIBRARY_CONFIG).get("activation_fn")) is not None:
+        yield folder / LIBRARY_CONFIG, name
 
 
 def saved_modules(folder: Path) -> list[dict[str, str]]:
@@ -88,11 +88,6 @@ def saved_modules(folder: Path) -> list[dict[str, str]]:
     if below(folder, own["path"]):
         raise ModelError(f"{folder / MODULES} has the model in {own['path']}, and not beside it, where rerankers are read")
     return others
-
-
-def read_optional(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a model's folder; empty without the file."""
-    return read_object(path) if path.is_file() else {}
 
 
 def kind_of(folder: Path, settings: RerankSettings) -> Kind:

@@ -21,6 +21,8 @@ from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
 MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
+MOST_ID_BYTES = (1 << 31) - 1  # of an array of Arrow's strings, whose offsets are int32
+
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
 
@@ -46,9 +48,20 @@ class Ids(NamedTuple):
 
 
 def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
-    """Read the ids of all documents of a corpus, chunk after chunk, and the number of documents of each chunk."""
+    """Read the ids of all documents of a corpus, chunk after chunk, and the number of documents of each chunk.
+
+    Raises DataError if they are more than an array of Arrow can hold.
+    """
     with Documents(documents_path) as file:
-        return file.read(range(len(file.sizes)), ["doc_id"])["doc_id"].combine_chunks(), file.sizes
+        doc_ids, sizes = file.read(range(len(file.sizes)), ["doc_id"])["doc_id"], file.sizes
+    length = pc.sum(pc.binary_length(doc_ids).cast(pa.int64())).as_py() or 0
+    if length > MOST_ID_BYTES:
+        raise DataError(
+            f"{documents_path}: the ids of its {len(doc_ids):,} documents have {length:,} bytes, more than the {MOST_ID_BYTES:,} "
+            "that can be looked up at once; imported runs, given expansions, approximate indexes and latencies need all of them, "
+            "so use other systems, or shorter ids"
+        )
+    return doc_ids.combine_chunks(), sizes
 
 
 def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, with_candidates: bool = True) -> Ids:
@@ -77,12 +90,11 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
     ids = queries["query_id"].combine_chunks()
     # Left out before the cut at k: behind it, a query would have a document less than the others.
     own = places_of(ids, documents) if drop_self_matches else np.full(len(ids), -1)
-    parts = [np.stack([np.arange(len(ids)), own])]
+    parts = [(np.arange(len(ids)), own)]
     if EXCLUDED_ROWS in queries.column_names:
         lists = queries[EXCLUDED_ROWS].combine_chunks()
         row = lists.flatten().to_numpy().astype(np.int64) - first
-        here = (row >= 0) & (row < len(documents))
-        parts.append(np.stack([np.arange(len(ids)).repeat(lists.value_lengths().to_numpy()), row])[:, here])
+        parts.append((np.arange(len(ids)).repeat(lists.value_lengths().to_numpy()), row))
     candidates = candidates_in(queries)
     if candidates is not None:
         _check_width(len(ids), len(documents))
@@ -90,20 +102,37 @@ def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: 
         row = pc.fill_null(pc.index_in(candidates["doc_id"].combine_chunks(), value_set=documents), -1).to_numpy()
         is_candidate = np.zeros((len(ids), len(documents)), bool)
         is_candidate[query[row >= 0], row[row >= 0]] = True
-        parts.append(np.stack(np.nonzero(~is_candidate)))
+        asking, other = np.nonzero(~is_candidate)
+        parts.append((asking, other))
     if len(parts) == 1:
         return own[:, None]
-    query, row = np.concatenate([part for part in parts if (part[1] >= 0).any()] or parts[:1], axis=1)
-    numbers = (query * len(documents) + row)[row >= 0]
-    if (numbers[1:] < numbers[:-1]).any():  # those of one part ascend
-        numbers = np.sort(numbers)  # np.unique takes many times as long
-    pairs = np.stack(np.divmod(numbers[np.append(True, numbers[1:] > numbers[:-1])[: len(numbers)]], max(1, len(documents))))
-    counts = np.bincount(pairs[0], minlength=len(ids))
+    query, row = _first_of_each(*map(np.concatenate, zip(*(_inside(*part, len(documents)) for part in parts), strict=True)))
+    counts = np.bincount(query, minlength=len(ids))
     width = max(1, int(counts.max(initial=0)))
     _check_width(len(ids), width)
     excluded = np.full((len(ids), width), -1)
-    excluded[pairs[0], np.arange(pairs.shape[1]) - (np.cumsum(counts) - counts)[pairs[0]]] = pairs[1]
+    excluded[np.arange(width) < counts[:, None]] = row
     return excluded
+
+
+def _inside(query: np.ndarray, row: np.ndarray, documents: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs whose row is that of one of some documents."""
+    inside = (row >= 0) & (row < documents)
+    return (query, row) if inside.all() else (query[inside], row[inside])
+
+
+def _first_of_each(query: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return different pairs of a query and a row, ascending."""
+
+    def ascend() -> np.ndarray:
+        return (query[1:] > query[:-1]) | ((query[1:] == query[:-1]) & (row[1:] > row[:-1]))
+
+    if not ascend().all():  # those of one part do
+        order = np.lexsort((row, query))
+        query, row = query[order], row[order]
+        different = np.append(True, ascend())
+        query, row = query[different], row[different]
+    return query, row
 
 
 def _check_rows(columns: Sequence[str]) -> None:

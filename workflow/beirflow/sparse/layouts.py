@@ -12,12 +12,11 @@ from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
-from beirflow.models.model_json import MODULES, Module, modules_of, read_json_file
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
 from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-ENCODER = "config_sentence_transformers.json"
 SPARTA_TERMS = 2000
 
 AROUND = 3  # special tokens of a document with an expansion: before the text, behind it, and at the end
@@ -84,12 +83,12 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
 
     Raises ModelError if the folder is not complete, or asks for something that is not supported.
     """
-    described = read_json_file(folder / ENCODER) if (folder / ENCODER).is_file() else {}
+    described = read_optional(folder / LIBRARY_CONFIG)
     if described.get("model_type", "SparseEncoder") != "SparseEncoder":
-        raise ModelError(f"{folder / ENCODER} says that this is a {described['model_type']}, no SparseEncoder")
+        raise ModelError(f"{folder / LIBRARY_CONFIG} says that this is a {described['model_type']}, no SparseEncoder")
     similarity = described.get("similarity_fn_name")
     if similarity not in (None, "dot", "dot_product"):
-        raise ModelError(f"{folder / ENCODER} compares texts by {similarity!r}; sparse systems have dot products")
+        raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
     prompts, open_prompts = read_prompts(described)
     for key, why in open_prompts.items():
         if getattr(settings, key) is None:
@@ -98,7 +97,7 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
     parts = (_of_modules(list(modules_of(folder, kind)), folder, weights, kind) for kind in kinds)
     most = described.get("max_active_dims")
     if most is not None and (type(most) is not int or most < 1):
-        raise ModelError(f"{folder / ENCODER}: max_active_dims is {most!r}, which is not a number of terms")
+        raise ModelError(f"{folder / LIBRARY_CONFIG}: max_active_dims is {most!r}, which is not a number of terms")
     return Parts(*(replace(part, prefix=prompts[kind], most_terms=most) for part, kind in zip(parts, kinds, strict=True)))
 
 
@@ -141,7 +140,7 @@ def _allowed(folder: Path, key: str, value: Any, allowed: Sequence[str]) -> str:
 def _table_in(folder: Path, root: Path, weights: str) -> Path:
     """Return the file of a table of weights: tensors, or a JSON of weights by token."""
     check_tokenizer(folder)
-    described = read_json_file(folder / "config.json") if (folder / "config.json").is_file() else {}
+    described = read_optional(folder / "config.json")
     named = described.get("path")
     if named is None:
         return weights_in(folder, weights)[0]

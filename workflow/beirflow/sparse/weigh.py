@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.arrival import NotFiniteError
 from beirflow.computing.loading import load_tokenizer
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
@@ -21,7 +22,7 @@ from beirflow.sparse.files import Rows, SegmentWriter, in_rows, quantized, write
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.sparse.settings import INJECT, SparseSettings
-from beirflow.sparse.weigher import NotFiniteError, Weigher
+from beirflow.sparse.weigher import Weigher
 
 ADDED = "added"  # the column of what is added to documents
 BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.computing.arrival import Arrival, finish_behind, send
+from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
@@ -206,15 +206,7 @@ class Weigher:
 
     def _check_finite(self, finite: np.ndarray, window: Tokens, rows: np.ndarray) -> None:
         if not finite.all():
-            raise NotFiniteError(self.name, window.start + int(rows[np.argmin(finite)]))
-
-
-class NotFiniteError(ModelError):
-    """A model computed infinity or not-a-number for the text of this row."""
-
-    def __init__(self, name: str, row: int) -> None:
-        super().__init__(f"system {name}: the weights of text {row} are not finite; use precision float32, or look at its text")
-        self.row = row
+            raise NotFiniteError(window.start + int(rows[np.argmin(finite)]))
 
 
 def _moved(loaded: Loaded, device: torch.device) -> Loaded:

@@ -49,6 +49,8 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
+OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
+
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
@@ -177,6 +179,9 @@ class Terminal(logging.Handler):
             return True
         if exception == LOCKED and (other := self.living()):  # Snakemake would advise to unlock the folder under that run
             self._write(other)
+            return True
+        if wrong := OURS.search(message):
+            self._write(wrong[1])
             return True
         return self.interrupted or (exception in OF_FAILED_JOBS and "script" in message)
 

@@ -15,8 +15,8 @@ from beirflow.encoders.head import load_head
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, dense_step, refuse_type, transformer_step
-from beirflow.models.model_json import MODULES, below
-from beirflow.rerank.kinds import check_activation, read_optional, saved_modules
+from beirflow.models.model_json import MODULES, below, read_optional
+from beirflow.rerank.kinds import check_activation, saved_modules
 from beirflow.rerank.scorers.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
 
 OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive": "negative", "related": "unrelated"}

@@ -9,8 +9,8 @@ import numpy as np
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import HARMLESS, MODEL_CONFIG, transformer_config
-from beirflow.models.model_json import below
-from beirflow.rerank.kinds import check_activation, read_optional, saved_modules
+from beirflow.models.model_json import below, read_optional
+from beirflow.rerank.kinds import check_activation, saved_modules
 from beirflow.rerank.scorers.language_models import Decoder
 from beirflow.rerank.scorers.prompts import Prompt, read_template
 

@@ -2,26 +2,30 @@
 
 from pathlib import Path
 
+from beirflow.evaluation.conclusion import conclude
 from beirflow.evaluation.main_measure import cutoff_of, main_measure
-from beirflow.evaluation.manifest import write_manifest
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json
+from results_writer import write_metrics
 
 
 def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwords(tmp_path: Path) -> None:
-    for name in ("metrics/contriever/scifact.json", "summary.csv", "published.yaml"):
-        write_json(tmp_path / name, {"name": name})
+    write_json(tmp_path / "published.yaml", {})
+    means_path, _ = write_metrics(tmp_path, "contriever", "scifact", {"NDCG@10": [0.25]}, official_data=None)
     mirrors = ["http://me:se@cret@host/beir?token=secret"]
     config = {"systems": ["contriever"], "datasets": ["scifact", "cqadupstack"], "mirrors": mirrors}
-    write_manifest(
-        means_paths=[str(tmp_path / "metrics/contriever/scifact.json")],
+    said = conclude(
+        means_paths=[means_path],
         summary_path=str(tmp_path / "summary.csv"),
         published_path=str(tmp_path / "published.yaml"),
         configured=load_experiment(config).configured,
+        main_measure="NDCG@10",
+        trained_on={"contriever": {}},
         manifest_path=str(tmp_path / "manifest.json"),
         job=Job(tmp_path, "summarize", "abc"),
     )
+    assert "contriever scifact" in " ".join(said.split())
     manifest = read_json(tmp_path / "manifest.json")
     metrics = "metrics/contriever/scifact.json"
     assert manifest["inputs"] == {metrics: file_digest(tmp_path / metrics)}
