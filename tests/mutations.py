@@ -31,7 +31,7 @@ BREAKS = [
         "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
     ),
     Break("merge", "(places + sum(map(len, ids)))", "(places + sum(map(len, ids[1:])))", "unit/runs"),
-    Break("exclusion", "return rows, asking[order]", "return rows - 1, asking[order]", "unit/dense"),
+    Break("exclusion", "rows = left_out[:, first:last] - start", "rows = left_out[:, first:last] - start - 1", "unit/dense"),
     Break(
         "exclusion in lists",
         "own = np.atleast_1d(cut.excluded[query])",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from beirflow.files.digests import file_digest
+from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
 from workflow_runs import Workflow
 
 TARGETS = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
@@ -78,7 +79,7 @@ def test_a_part_is_a_target_of_its_own_and_nothing_before_it_is_made_again(finis
 def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow) -> None:
     finished_lexical.run(PAGE)
     recorded = finished_lexical.read("paper/index.json")["outputs"]
-    assert len(recorded) == 12 + 2 * 5 + 2 + 1 + 1
+    assert len(recorded) == len(PAPER_TABLES) + 2 * len(PAPER_FIGURES) + 2 + 1 + 1
     assert all(file_digest(finished_lexical.result(name)) == digest for name, digest in recorded.items())
     table = pd.read_csv(finished_lexical.result("paper/table-2.csv")).set_index("dataset")
     means = finished_lexical.read("metrics/tiny/small.json")["measures"]
@@ -86,7 +87,7 @@ def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow)
     statistics = pd.read_csv(finished_lexical.result("paper/table-1.csv")).set_index("dataset")
     assert statistics.loc["small", "documents"] == 30
     efficiency = pd.read_csv(finished_lexical.result("paper/efficiency.csv")).set_index("system")
-    assert 0 < efficiency.loc["tiny", "cpu_ms"] <= efficiency.loc["tiny", "cpu_p95_ms"]
+    assert efficiency.loc["tiny", "cpu_ms"] > 0
     assert (efficiency.loc["tiny", "documents"], efficiency.loc["tiny", "threads"]) == (30, 2)
     claims = pd.read_csv(finished_lexical.result("paper/claims.csv"))
     assert set(claims.query("source == 'here'")["verdict"]) == {"not enough systems", "not enough datasets"}

@@ -8,7 +8,6 @@ import sys
 sys.path.insert(0, f"{HERE}/workflow")
 
 
-from beirflow.experiment.checks import check_copies
 from beirflow.experiment.load import load_experiment
 from beirflow.experiment.wildcards import one_of
 from beirflow.files import layout
@@ -22,9 +21,7 @@ this_run = WorkflowRun(workflow)
 try:
     # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
     stated, files = globals().get("stated_experiment"), this_run.configfiles
-    experiment = stated or load_experiment(config, files)
-    if this_run.is_main and not stated:
-        check_copies(experiment, set(sys.argv))
+    experiment = stated or load_experiment(config, files, this_run.command)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 

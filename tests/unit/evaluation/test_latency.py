@@ -58,7 +58,8 @@ def test_a_slow_answer_shows_in_the_95th_percentile_and_not_in_the_median() -> N
     expected = {"p50_ms": 10, "p50_low_ms": 10, "p50_high_ms": 10, "p95_ms": 1000, "mean_ms": 109}
     assert found == {name: pytest.approx(value) for name, value in expected.items()}
     assert clock.asked == ["100", "101", *queries * 3]  # further queries are answered once before
-    assert milliseconds(np.array([[0.001, 0.002]]))["p50_ms"] == pytest.approx(1.5)
+    few = milliseconds(np.array([[0.001, 0.002]]))
+    assert (few["p50_ms"], few["p95_ms"]) == (pytest.approx(1.5), None)  # no query is beyond the 95th percentile
     assert milliseconds(np.arange(1, 101)[None])["p95_ms"] == pytest.approx(95_050)
 
 
@@ -132,7 +133,7 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     monkeypatch.setattr(module, "MOST_QUERIES", 5)
     record = measured(made, threads=2)
     cpu = record["devices"]["cpu"]
-    assert 0 < cpu["p50_ms"] <= cpu["p95_ms"]
+    assert cpu["p50_ms"] > 0
     assert cpu["p50_low_ms"] <= cpu["p50_ms"] <= cpu["p50_high_ms"]
     assert 0 < cpu["encode_p50_ms"] < cpu["p50_ms"]
     assert (cpu["queries"], cpu["repetitions"], cpu["where"]) == (5, 3, {"postings": "cpu"})

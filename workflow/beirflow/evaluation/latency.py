@@ -44,7 +44,7 @@ RESAMPLES = 1000  # of the queries, for the interval of the median
 MOST_SECONDS = {"warm up": 30.0, "measure": 300.0}  # after which no further query begins
 LEAST_QUERIES = 5  # measured regardless of the time limit
 
-PERCENTILES = (50, 95)
+FEWEST_OF_P95 = 20  # queries of which one is beyond the 95th percentile
 
 
 def measure_latency(
@@ -104,20 +104,22 @@ def measure_latency(
     )
 
 
-def milliseconds(seconds: np.ndarray) -> dict[str, float]:
+def milliseconds(seconds: np.ndarray) -> dict[str, float | None]:
     """Return percentiles, linearly interpolated, the 95 % bootstrap interval of the median over queries, and the mean.
 
     Args:
         seconds: Times in seconds of shape (repetitions, queries), not-a-number where a query was not repeated.
 
     Returns:
-        ``p50_ms``, ``p50_low_ms``, ``p50_high_ms``, ``p95_ms`` and ``mean_ms`` of the medians of the repetitions.
+        ``p50_ms``, ``p50_low_ms``, ``p50_high_ms``, ``p95_ms``, None for fewer than 20 queries, and ``mean_ms`` of the medians of
+            the repetitions.
     """
     times = 1000 * np.nanmedian(seconds, axis=0)
     drawn = np.random.default_rng(SEED).integers(0, len(times), (RESAMPLES, len(times)))
     low, high = np.percentile(np.median(times[drawn], axis=1), [2.5, 97.5])
-    percentiles = {f"p{each}_ms": float(np.percentile(times, each)) for each in PERCENTILES}
-    return percentiles | {"p50_low_ms": float(low), "p50_high_ms": float(high), "mean_ms": float(times.mean())}
+    p95 = float(np.percentile(times, 95)) if len(times) >= FEWEST_OF_P95 else None
+    of_median = {"p50_ms": float(np.median(times)), "p50_low_ms": float(low), "p50_high_ms": float(high)}
+    return {**of_median, "p95_ms": p95, "mean_ms": float(times.mean())}
 
 
 def time_answers(

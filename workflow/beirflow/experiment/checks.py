@@ -13,7 +13,6 @@ from beirflow.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.catalogue.own_datasets import names_in, place_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
-from beirflow.experiment.config_files import CONFIGURATION
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -217,19 +216,17 @@ def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
-def check_copies(experiment: Experiment, command: Set[str]) -> None:
+def check_copies(experiment: Experiment, command: Set[str], problems: Problems) -> None:
     """Check that there is a copy of each dataset that the user alone can have, unless the words of a command ask for no dataset.
 
     These words, since Snakemake reads its rules before its targets. Afterwards it would take a summary of other datasets, from
     an earlier run, for finished: a file whose rule fails for lack of a copy counts as an input.
     """
-    problems = Problems()
     for dataset in dict.fromkeys(dataset for _, dataset in experiment.needed_runs) if not command & WITHOUT_DATASETS else ():
         try:
             experiment.source_files(dataset)
         except ConfigError as error:
             problems.add("datasets", experiment.datasets[dataset].row, str(error))
-    problems.raise_if_any(CONFIGURATION)
 
 
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:

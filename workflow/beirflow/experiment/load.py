@@ -4,7 +4,7 @@ Every check adds its problems to one list and goes on with the rest, so that a p
 depends on something wrong is left out too, so that one mistake has one message.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
@@ -12,7 +12,7 @@ from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset, folders_of
 from beirflow.catalogue.schema import Problems, defaults, problems_with, with_types
 from beirflow.evaluation.main_measure import cutoff_of
-from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
+from beirflow.experiment.checks import check_baseline, check_combinations, check_copies, check_names, check_secrets
 from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
@@ -21,13 +21,15 @@ from beirflow.experiment.systems import catalogue_systems, make_systems, split_e
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""
 
+NO_WORDS: Set[str] = frozenset()
+
 Entries = Mapping[str, Mapping[str, Any]]
 
 
-def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ()) -> Experiment:
+def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = (), command: Set[str] = NO_WORDS) -> Experiment:
     """Check the configuration and join it with the catalogue; nothing is read but the catalogue and the presence of files.
 
-    ``config_files`` are the files from which Snakemake read it.
+    ``config_files`` are the files from which Snakemake read it, ``command`` the words of the command that plans a run of it.
 
     Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
     every problem with the key's path, what was found, what is allowed and the nearest name.
@@ -78,6 +80,8 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = ())
         datasets={dataset.name: dataset for datasets in all_rows.values() for dataset in datasets},
     )
     check_combinations(experiment, problems)
+    if command and not problems.lines:
+        check_copies(experiment, command, problems)
     problems.raise_if_any(CONFIGURATION, key_places(config_files) if problems.lines else None)
     return experiment
 

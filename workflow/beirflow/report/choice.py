@@ -173,7 +173,9 @@ def _latencies(files: ChoiceFiles) -> dict[str, dict[str, Any]]:
         times = {}
         for column, key in (("milliseconds", "p50_ms"), ("p95_milliseconds", "p95_ms")):
             rows = [
-                np.mean([records[system, corpus]["devices"][device][key] if device else np.nan for corpus in names])
+                np.mean(
+                    np.array([records[system, corpus]["devices"][device][key] if device else None for corpus in names], float)
+                )
                 for names in files.rows.values()
             ]
             times[column] = float(np.mean(rows))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +50,11 @@ class WorkflowRun:
     def is_main(self) -> bool:
         """Test whether this process plans the run, and does not run one of its jobs."""
         return bool(self._workflow.is_main_process)
+
+    @property
+    def command(self) -> set[str]:
+        """Return the words of the command that plans the run; none in one of its jobs."""
+        return {*sys.argv} if self.is_main else set()
 
     @property
     def is_dry(self) -> bool:
