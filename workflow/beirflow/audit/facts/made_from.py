@@ -30,8 +30,6 @@ ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)
 """Of systems that add something to documents."""
 
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
-OF_AN_AVERAGE = ("seconds", "counts", "system", "dataset", "split", "measures", "forums")
-
 OF_A_CORPUS = ("counts", "split", "chunks", "official", "characters", "source_sha256")
 OF_A_RUN = ("made", "seconds", "counts", "system", "dataset", "top_k")
 OF_SOME_RUNS = ("bytes", "jobs", "ties", "first_stages", "parts", "tuned", "below", "depth", "source_sha256", "reproducible")
@@ -62,6 +60,9 @@ RECORDS = (
 )
 """Records that no family states."""
 
+AVERAGE = Record(layout.METRICS, (), (), (*OF_METRICS, "split", "forums"), ("assumed", "official_data", "precisions"))
+"""The record of the metrics of a dataset of forums."""
+
 OF_THE_MANIFEST = (
     "configuration",
     "systems",
@@ -78,9 +79,7 @@ OF_THE_MANIFEST = (
 def check_made_from(chain: Chain) -> list[Check]:
     """Look for files that records should name, and for facts that they should state."""
     facts, expected = Comparison(chain, "records leave nothing out"), _Expected(chain)
-    averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
-    facts.each([path for path, record in chain.records.items() if record is not None and path not in averages], expected.compare)
-    facts.each([path for path in sorted(averages) if chain.records.get(path) is not None], _check_average)
+    facts.each([path for path, record in chain.records.items() if record is not None], expected.compare)
     facts.each([layout.MANIFEST], _check_manifest)
     return facts.finished()
 
@@ -99,12 +98,6 @@ def _name_further(facts: Comparison, path: str, record: Mapping[str, Any], known
     """Name the keys that no such record has: nothing says whether they are true."""
     if further := sorted(record.keys() - {*OF_EVERY_RECORD, *known}):
         facts.not_compared(f"{path}: {', '.join(further)}, which beirflow does not write and nothing confirms")
-
-
-def _check_average(facts: Comparison, path: str) -> None:
-    """Look for what the record of an average leaves out."""
-    _check_keys(facts, path, OF_AN_AVERAGE)
-    _name_further(facts, path, facts.chain.record(path), (*OF_AN_AVERAGE, "assumed", "official_data", "precisions"))
 
 
 def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
@@ -141,6 +134,7 @@ class _Expected:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self._owners: dict[str | None, list[_Owner]] = {}
+        self._averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
 
     def owners(self, dataset: str | None) -> list[_Owner]:
         """Return the systems of known families, with their settings as they are for a corpus."""
@@ -170,6 +164,7 @@ class _Expected:
         """Look for what a record leaves out."""
         record = self.chain.record(path)
         kinds = [kind for kind in self.records if kind.pattern.names_in(path) is not None]
+        kinds = [AVERAGE] if path in self._averages else kinds
         if kinds:
             _name_further(facts, path, record, [key for kind in kinds for key in (*kind.keys, *kind.optional)])
         for kind in kinds:

@@ -256,9 +256,9 @@ def _of_arrays(place: Place, key: str, found: Any) -> Iterator[Expected]:
 
 
 def _added(place: Place) -> Any:
-    """Return the expansion that a system adds to the documents of a chunk; None for none."""
-    is_here = place.names["chunk"] and place.system in place.chain.manifest["systems"]
-    return added_by(place.chain, place.system) if is_here else SKIPPED
+    """Return the expansion that a system adds to the documents of a chunk that is weighed; None for none."""
+    is_weighed = "weighed" in place.record and place.names["chunk"] and place.system in place.chain.manifest["systems"]
+    return added_by(place.chain, place.system) if is_weighed else SKIPPED
 
 
 def _name_added(place: Place) -> Any:
@@ -379,12 +379,9 @@ OF_TEXTS = (
     Row("rows", computed(_rows, "the corpus"), IF_THERE),
     Row("dim", _of_arrays, IF_THERE, "shape and type by"),
     Row("weighed/added", computed(_name_added), IF_THERE),
-)
-"""Of representations of chunks and queries."""
-
-OF_WEIGHTS = (
     Row("inputs", computed(_files_added, said=lambda place, found: sorted(place.named(*ADDED))), what="expansions among its"),
 )
+"""Of representations of chunks and queries."""
 
 OF_SEARCHES = (
     Row(f"counts/{SELF_MATCHES}", computed(_kept_self_matches, f"{MANIFEST}, which keeps them")),
@@ -467,9 +464,7 @@ def check_record(facts: Comparison, path: str) -> None:
     for kind in of_table:
         compare(place, TABLE[kind])
     if path.startswith(layout.REPRESENTATIONS):
-        compare(place, OF_STORED)
-        compare(place, OF_TEXTS if stored else ())
-        compare(place, OF_WEIGHTS if stored and "weighed" in place.record else ())
+        compare(place, (*OF_STORED, *(OF_TEXTS if stored else ())))
     if layout.RUN_RECORD in of_table:
         _check_run(place)
 

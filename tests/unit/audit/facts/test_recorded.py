@@ -1,4 +1,4 @@
-"""What records say of tuning is compared with the settings."""
+"""The table of facts has facts that records state; what they say of tuning is compared with the settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +8,21 @@ import pytest
 from beirflow.audit.chain.chain import Chain, Claim
 from beirflow.audit.chain.checks import FAILED, PASSED
 from beirflow.audit.chain.facts import Comparison
-from beirflow.audit.facts.recorded import OF_TUNED
+from beirflow.audit.facts.made_from import RECORDS
+from beirflow.audit.facts.recorded import (
+    OF_AVERAGES,
+    OF_RERANKERS,
+    OF_RUNS_OF_RUNS,
+    OF_SEARCHES,
+    OF_STORED,
+    OF_TEXTS,
+    OF_TUNED,
+    TABLE,
+)
 from beirflow.audit.facts.relations import Place, compare
+from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import RUN
+from beirflow.files.layout import METRICS, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
 
@@ -35,6 +46,25 @@ def checked(change: Callable[[dict[str, Any]], Any] = dict, **tune: str) -> list
     facts, path = Comparison(chain, "records say the same"), "runs/f/x.json"
     facts.each([path], lambda facts, path: compare(Place(facts, path, {"system": "f", "dataset": "x"}, record), OF_TUNED))
     return [(check.status, check.found) for check in facts.finished()]
+
+
+def stated() -> dict[Pattern, set[str]]:
+    """By kind of record, the keys that it may have."""
+    found: dict[Pattern, set[str]] = {}
+    for record in (*RECORDS, *(record for family in FAMILIES.values() for record in family.records)):
+        found.setdefault(record.pattern, {"inputs"}).update(record.keys, record.optional)
+    return found
+
+
+def test_every_fact_of_the_table_is_one_that_records_state() -> None:
+    """Another would be looked for in vain, and never be compared."""
+    kinds = stated()
+    of_stored = {key for pattern, keys in kinds.items() if pattern.startswith(REPRESENTATIONS) for key in keys}
+    of_runs = (*OF_SEARCHES, *OF_RUNS_OF_RUNS, *OF_RERANKERS, *OF_TUNED)
+    rows = [(kinds[pattern], row) for pattern, rows in TABLE.items() for row in rows]
+    rows += [(kinds[METRICS], row) for row in OF_AVERAGES] + [(kinds[RUN_RECORD], row) for row in of_runs]
+    rows += [(of_stored, row) for row in (*OF_STORED, *OF_TEXTS)]
+    assert [row.key for keys, row in rows if row.key.partition("/")[0] not in keys] == []
 
 
 def test_tuning_on_another_split_or_dataset_passes() -> None:
