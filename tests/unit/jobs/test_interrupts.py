@@ -19,9 +19,11 @@ def ignored(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[type[BaseException
     """Types of the exceptions that Python ignores and nothing repeats."""
     types: list[type[BaseException]] = []
     limit, (seconds, _) = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 0)  # of pytest-timeout
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     monkeypatch.setattr(sys, "unraisablehook", lambda each: types.append(each.exc_type))
     repeat_swallowed_interrupts()
     yield types
+    signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGALRM, limit)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
