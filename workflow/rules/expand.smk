@@ -17,13 +17,6 @@ STEPS
 expansions = experiment.expansions
 
 
-def given_file(wildcards):
-    """The file outside the results that holds a given expansion for a corpus."""
-    return expansions.file(
-        wildcards.expansion, experiment.datasets[wildcards.dataset].whole_name
-    )
-
-
 rule fetch_expansion_model:
     input:
         lambda wildcards: [*map(on_this_machine, expansions.files(wildcards.expansion))],
@@ -118,7 +111,9 @@ rule read_given:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        source=lambda wildcards: on_this_machine(given_file(wildcards)),
+        source=lambda wildcards: on_this_machine(
+            experiment.given_file(wildcards.expansion, wildcards.dataset)
+        ),
     output:
         expansion=at(layout.EXPANSION),
         record=at(layout.EXPANSION_RECORD),
@@ -137,7 +132,9 @@ rule read_given:
         code=code_version("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        source_state=lambda wildcards: file_state(given_file(wildcards)),
+        source_state=lambda wildcards: file_state(
+            experiment.given_file(wildcards.expansion, wildcards.dataset)
+        ),
     message:
         "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
     script:

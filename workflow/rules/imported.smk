@@ -13,12 +13,6 @@ STEPS
 """
 
 
-def run_state(wildcards):
-    """The present state of the run's file; None where its rows are candidates of the dataset."""
-    path = experiment.run_file(wildcards.system, wildcards.dataset)
-    return path and file_state(path)
-
-
 rule import_run:
     input:
         source=lambda wildcards: on_this_machine(
@@ -44,7 +38,9 @@ rule import_run:
         entrance="beirflow.imported.import_run:import_run",
         code=code_version("import_run"),
         retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
-        run_state=run_state,
+        run_state=lambda wildcards: experiment.run_state(
+            wildcards.system, wildcards.dataset
+        ),
     message:
         "read the run of {wildcards.system} on {wildcards.dataset}"
     script:

@@ -18,6 +18,7 @@ from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.experiment.training_data import independent, trained_on, trained_rows
 from beirflow.files.addresses import shown
+from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import EncoderSettings, ModelSettings
 from beirflow.postings.languages import ENGLISH
@@ -344,6 +345,15 @@ class Experiment(Datasets):
         """Return the file outside the results with the run of a system on a corpus; None if the run is made here."""
         path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
+
+    def run_state(self, system: str, dataset: str) -> str | None:
+        """Return the present state of that file."""
+        path = self.run_file(system, dataset)
+        return None if path is None else file_state(path)
+
+    def given_file(self, expansion: str, dataset: str) -> str:
+        """Return the file outside the results that holds a given expansion for a corpus."""
+        return self.expansions.file(expansion, self.datasets[dataset].whole_name)
 
     def model_settings(self, system: str) -> dict[str, Any]:
         """Return the place of a system's model: fields of :class:`~beirflow.models.settings.ModelSettings`."""
