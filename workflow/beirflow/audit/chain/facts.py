@@ -80,7 +80,7 @@ def agree(found: Any, expected: Any) -> bool:
 
 
 def _without_equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not the same on the other side."""
+    """Return the parts that are not the same on the other side."""
     return {key: value for key, value in found.items() if key not in expected or not agree(value, expected[key])}
 
 

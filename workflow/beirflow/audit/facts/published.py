@@ -74,7 +74,7 @@ def _compare(chain: Chain, setup: Setup, record: Mapping[str, Any], result: Resu
 
 
 def _reason(chain: Chain, setup: Setup, record: Mapping[str, Any], dataset: str) -> str:
-    """Why no score of a dataset may be compared; empty if it may."""
+    """Return the reason why no score of a dataset may be compared; empty if it may."""
     known = setup.catalogue.known_datasets.get(dataset)
     if known is None:
         return f"{dataset} is no dataset of the catalogue"

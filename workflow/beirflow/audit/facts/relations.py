@@ -20,7 +20,7 @@ SKIPPED = object()
 
 
 class Expected(NamedTuple):
-    """What a fact should be."""
+    """Value that a fact should have."""
 
     found: Any  # the fact, or the part of it that is compared
     value: Any  # what it should be
@@ -39,7 +39,7 @@ class Place:
 
     @property
     def chain(self) -> Chain:
-        """What all records say."""
+        """Return all records."""
         return self.facts.chain
 
     @property
@@ -154,7 +154,7 @@ def total(of: Records, own: Callable[[Place, str], bool] = lambda place, name: F
 
 
 def merged(of: Records) -> Relation:
-    """What some records say by the same key: by name the value where all agree, else all values; a record may say more."""
+    """Merge what some records say by the same key: by name the value where all agree, else all values; a record may say more."""
 
     def follows(place: Place, key: str, found: Mapping[str, Any]) -> Iterator[Expected]:
         if records := of(place):
