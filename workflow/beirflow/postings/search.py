@@ -81,42 +81,35 @@ def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
 
 
 def search_lists(
-    lists: Lists, wanted: WantedLists, queries: Sequence[int], cut: Cut, least: Sequence[np.float32] | None = None
+    lists: Lists, first: int, wanted: WantedLists, queries: Sequence[int], cut: Cut, best: Sequence[Best]
 ) -> tuple[list[Best], int]:
-    """Return the best documents of some queries among those that are in one of their lists, and count those that were left out.
+    """Find the best documents of some queries, and count those in one of their lists that were left out.
 
-    ``least`` is for each query a score that k other documents reach, or minus infinity.
+    ``first`` is the number of the first document of the lists in the order of the cut; ``best`` are for each query the best of
+    the documents before it. Returns for each query the best of these and of those that are in one of its lists.
 
     The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
     order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two
     columns of the query is one that reaches from the end of the first to the beginning of the second. Since the lists lie
     in memory from the last to the first, that column ends before it begins: it is empty.
     """
-    add_columns, left_out, best = sums_of_scipy().csc_matvec, 0, []
+    add_columns, left_out, better = sums_of_scipy().csc_matvec, 0, []
     bounds = wanted.spans.astype(np.int32 if len(lists.rows) < 1 << 31 else np.int64)
     sums = np.empty(lists.documents)
-    for query in queries:
+    for query, before in zip(queries, best, strict=True):
         own = slice(wanted.starts[query], wanted.starts[query + 1])
         factors = np.zeros(2 * (own.stop - own.start))
         factors[::2] = wanted.factors[own]
         sums.fill(0)
         if len(factors):
             add_columns(lists.documents, len(factors) - 1, bounds[own].ravel(), lists.rows, lists.values, factors, sums)
-        excluded = np.atleast_1d(cut.excluded[query])
-        excluded = excluded[excluded >= 0]
+        excluded = np.atleast_1d(cut.excluded[query]) - first
+        excluded = excluded[(excluded >= 0) & (excluded < lists.documents)]
         if len(excluded):
             left_out += int(np.count_nonzero(sums[excluded]))
             sums[excluded] = 0
-        best.append(_best_of(sums, cut, least[query] if least is not None else -np.inf))
-    return best, left_out
-
-
-def better_of(first: Best, second: Best, k: int) -> Best:
-    """Return the best k of two parts of the documents."""
-    if not (len(first.rows) and len(second.rows)):
-        return first if len(first.rows) else second
-    rows, ranks = (np.concatenate(columns) for columns in zip(first, second, strict=True))
-    return _ranked(rows, ranks, k)
+        better.append(_best_of(sums, first, cut, before))
+    return better, left_out
 
 
 def hits_of(queries: Sequence[int], best: Sequence[Best]) -> Hits:
@@ -126,21 +119,20 @@ def hits_of(queries: Sequence[int], best: Sequence[Best]) -> Hits:
     return numbers, together.rows, together.scores
 
 
-def _best_of(sums: np.ndarray, cut: Cut, least: np.float32) -> Best:
-    """Return the best among the documents that have a sum and reach a score."""
-    known = least > 0
-    rows = _reaching(sums, least if known else _guess(sums, cut.k))
+def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
+    """Return the best of the documents before and of those that have a sum."""
+    known = len(before.rows) == cut.k  # a document needs the k-th score of those before
+    rows = _reaching(sums, before.scores[-1] if known else _guess(sums, cut.k))
     if len(rows) < cut.k and not known:
         rows = np.flatnonzero(sums)
     ranks = sums[rows].astype(np.float32).view(np.uint32).astype(np.uint64)
     ranks <<= HALF
+    rows += first
     ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
-    return _ranked(rows.astype(np.int32), ~ranks, cut.k)
-
-
-def _ranked(rows: np.ndarray, ranks: np.ndarray, k: int) -> Best:
-    order = np.argsort(ranks)[:k]
-    return Best(rows[order], ranks[order])
+    if len(before.rows):
+        rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
+    order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
+    return Best(rows[order].astype(np.int32), ranks[order])
 
 
 def _guess(sums: np.ndarray, k: int) -> np.float32:

@@ -12,7 +12,7 @@ import numpy as np
 
 from beirflow.files.background import map_ahead, read_ahead
 from beirflow.files.records import Job
-from beirflow.postings.search import NO_HIT, Best, Lists, WantedLists, better_of, hits_of, search_lists, slices_of
+from beirflow.postings.search import NO_HIT, Lists, WantedLists, hits_of, search_lists, slices_of
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.runs.ranking import Cut, Hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, read_expansion, read_searched
@@ -78,22 +78,16 @@ def search_segments(
     """
     slices = slices_of(range(len(queries.counts)))
     best = [NO_HIT] * len(queries.counts)
-    least = np.full(len(queries.counts), -np.inf, np.float32)
     first = self_matches = 0
 
     def search(some: Sequence[int]) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        hits, left_out = search_lists(segment.lists, wanted, some, of_segment, least)
-        for query, (rows, ranks) in zip(some, hits, strict=True):
-            best[query] = better_of(best[query], Best(rows + first, ranks), cut.k)
-            if len(best[query].rows) == cut.k:  # a later segment needs more than the k-th score
-                least[query] = best[query].scores[-1]
+        own = slice(some[0], some[-1] + 1)
+        best[own], left_out = search_lists(segment.lists, first, wanted, some, cut, best[own])
         return left_out
 
     for segment in segments:
-        rows = slice(first, first + segment.lists.documents)
-        here = np.where((cut.excluded >= rows.start) & (cut.excluded < rows.stop), cut.excluded - first, -1)
-        wanted, of_segment = lists_of(queries, segment), Cut(cut.k, cut.id_order[rows], here)
+        wanted = lists_of(queries, segment)
         self_matches += sum(map_ahead(search, slices, threads))
         first += segment.lists.documents
     return hits_of(range(len(best)), best), self_matches
