@@ -29,7 +29,7 @@ LINKS = (".partial-audit.json", ".partial-audit.html", "audit.json", "audit.html
 
 
 def audited(forger: Forger) -> str:
-    """What the terminal shows of an audit that fails."""
+    """Give the output of an audit that fails."""
     with pytest.raises(DataError) as caught:
         audit(folder=str(forger.results), experiment=forger.experiment)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""Where and with what the figures were found: the settings of a run, and the machine."""
+"""The settings of a run and the machine that its figures are of."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def ask(settings: Settings, python: str, packages: Sequence[str] = ()) -> dict[s
 
 
 def computes_in_bfloat16(settings: Settings) -> bool:
-    """Whether the precision ``auto`` is bfloat16 here."""
+    """Tell if the precision ``auto`` is bfloat16 here."""
     found = ask(settings, settings.own_python)
     return bool(found["gpu"]) or bool(BFLOAT16 & set(found["instructions"]))
 

@@ -106,7 +106,7 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
 
 
 def _missing(need: str | None, settings: Settings) -> str:
-    """Why a side that needs something is not run; empty if it is."""
+    """Give the reason why a side that needs something is not run; empty if it is."""
     if need == "full" and settings.quick:
         return "full form only"
     if need == "bfloat16" and not computes_in_bfloat16(settings):

@@ -1,4 +1,4 @@
-"""How much of the time the device is busy while a corpus is encoded, and with what."""
+"""The share of the time that the device is busy while a corpus is encoded, by kernel."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def busy_share(setting: Setting) -> Figures:
 
 
 def device_events(profiler: Any) -> list[dict[str, Any]]:
-    """What ran on the device, from the trace."""
+    """Give the events of the trace that ran on the device."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))

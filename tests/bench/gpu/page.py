@@ -1,4 +1,4 @@
-"""What was found, as a Markdown page."""
+"""The figures as a Markdown page."""
 
 import math
 from functools import reduce
