@@ -63,12 +63,12 @@ def logged(workflow: Workflow) -> str:
 
 
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[bytes] | None = None, seconds: float = 300) -> bool:
-    """Wait, looking every millisecond; False if the process ended, or the time, before it happened."""
+    """Wait, looking many times a second; False if the process ended, or the time, before it happened."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline or (process and process.poll() is not None):
             return False
-        time.sleep(0.001)
+        time.sleep(0.004)
     return True
 
 

@@ -71,7 +71,7 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
     """
     told = next(stages[name] for stages in TABLE.values() if name in stages)
     if "{nfcorpus}" in told["inputs"] and not (settings.nfcorpus and settings.nfcorpus.is_file()):
-        raise CannotRunError("no nfcorpus.zip; name it with --nfcorpus, or its folder in BEIRFLOW_ARCHIVES")
+        raise CannotRunError("no nfcorpus.zip in a folder that BEIRFLOW_ARCHIVES names")
     chosen = {**told["quick" if settings.quick else "full"], **sizes}
     rounds = settings.repeats or chosen.pop("rounds")
     values = {
