@@ -53,27 +53,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--documents", type=int, metavar="N", help="at most so many, in stages that are run with several numbers")
     parser.add_argument("--repeats", type=int, metavar="N", help="rounds of every stage")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "tests/bench/results", help="folder for the results")
-    parser.add_argument("--nfcorpus", type=Path, help="nfcorpus.zip; else that of the folder BEIRFLOW_ARCHIVES")
-    parser.add_argument(
-        "--own-python",
-        type=lambda path: Path(path).absolute(),
-        help="interpreter of beirflow's environment; else .venv/bin/python, else this one",
-    )
-    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="cpu hides GPUs from all sides")
     return parser
 
 
 def _settings(options: argparse.Namespace) -> Settings:
     archives, own = os.environ.get("BEIRFLOW_ARCHIVES"), REPOSITORY / ".venv/bin/python"
-    nfcorpus = options.nfcorpus or (Path(archives) / "nfcorpus.zip" if archives else None)
     return Settings(
         quick=options.quick,
         repeats=options.repeats,
-        own_python=str(options.own_python or (own if own.exists() else sys.executable)),
+        own_python=str(own if own.exists() else sys.executable),
         peer_python=sys.executable,
-        nfcorpus=nfcorpus and nfcorpus.absolute(),
+        nfcorpus=Path(archives, "nfcorpus.zip").absolute() if archives else None,
         cores=machine.available_cores(),
-        device=options.device,
     )
 
 

@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a stage."""
+    """The figures or the failure of a stage."""
 
     name: str  # name of the stage
     stage: Stage | None = None  # the stage; None if it was not run

@@ -78,7 +78,7 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
     """
     told = _told(name)
     if "{nfcorpus}" in told["inputs"] and not (settings.nfcorpus and settings.nfcorpus.is_file()):
-        raise CannotRunError("no nfcorpus.zip; name it with --nfcorpus, or its folder in BEIRFLOW_ARCHIVES")
+        raise CannotRunError("no nfcorpus.zip in a folder that BEIRFLOW_ARCHIVES names")
     chosen = {**told["quick" if settings.quick else "full"], **sizes}
     rounds = settings.repeats or chosen.pop("rounds")
     if "chunk_documents" in chosen and "documents" in chosen:
@@ -123,7 +123,7 @@ def _told(name: str) -> Mapping[str, Any]:
 
 
 def _missing(need: str | None, settings: Settings) -> str:
-    """Why a side that needs something is not run; empty if it is."""
+    """Give the reason why a side that needs something is not run; empty if it is."""
     if need == "full" and settings.quick:
         return "full form only"
     if need == "bfloat16" and not computes_in_bfloat16(settings):

@@ -18,9 +18,7 @@ from bench.machine import REPOSITORY, Settings, slug
 from bench.runner import ChildFailedError, Measurement, Outcome, growths, make_row, measure, paired_ratios, run_stage
 from bench.stage import TABLE, CannotRunError, Side, Stage, Target, read_stage, sizes_of
 
-SETTINGS = Settings(
-    quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
-)
+SETTINGS = Settings(quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1)
 MACHINE: dict[str, Any] = {
     "device": "Some (R) CPU",
     "processor": "Some (R) CPU",

@@ -162,7 +162,7 @@ OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runp
 
 
 def other_imports(source: str) -> set[str]:
-    """Which of the other ways a source names; ``model.eval()`` is none."""
+    """Find the other ways of importing that a source names; ``model.eval()`` is none."""
     nodes = list(ast.walk(ast.parse(source)))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
