@@ -73,7 +73,7 @@ class Sampler:
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> "Sampler":
-        command = [*self.COMMAND, f"--id={torch.cuda.current_device()}"]
+        command = [*self.COMMAND, f"--id=GPU-{torch.cuda.get_device_properties(0).uuid}"]
         try:
             self._child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             time.sleep(1)

@@ -96,7 +96,7 @@ class QueryWriter(TextReader):
         next_tokens = torch.full(numbers.shape, -1, device=self.device)
         written = self.decoder.begin(ids, mask, numbers.shape[1])
         place = _Places(len(rows), numbers.shape[1], self.device)
-        tokens: torch.Tensor | None = torch.full_like(place.texts, self._first)
+        tokens = torch.full_like(place.texts, self._first)
         ends = torch.tensor(self._ends, device=self.device)
         finite = torch.ones(len(rows), dtype=torch.bool, device=self.device)
         for step in range(numbers.shape[2]):
@@ -106,9 +106,10 @@ class QueryWriter(TextReader):
             tokens = pick(logits, chosen[where], self.settings.top_k, self.settings.top_p)
             next_tokens[where] = torch.where(place.going_on, tokens, next_tokens[where])
             place.going_on &= ~torch.isin(tokens, ends)
-            tokens = place.leave(written, tokens)
-            if tokens is None:
+            left = place.leave(written, tokens)
+            if left is None:
                 break
+            tokens = left
         if not finite.all():
             name = doc_ids[int(finite.int().argmin())]
             todo = "use precision float32, or look at its text"
