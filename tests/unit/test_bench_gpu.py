@@ -9,7 +9,7 @@ import pytest
 import torch
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
-from bench.gpu import encoding, job, jobs, workload
+from bench.gpu import encoding, job, jobs, models, workload
 from bench.gpu.busy import largest
 from bench.gpu.command_line import PARTS, main
 from bench.gpu.encoding import agree, nearest_is_own, padding, relative_errors
@@ -110,8 +110,8 @@ def test_kernels_are_listed_by_their_share_of_the_time() -> None:
 
 
 def run(output: Path, *arguments: str) -> tuple[int, dict[str, object], str]:
-    sizes = "--device cpu --documents 60 --seconds 0.05 --passes 1 --layers 1 --dim 32 --heads 2 --vocabulary 400 --positions 64 --matrix 64"
-    status = main([*sizes.split(), "--queries", "5", "--output", str(output), *arguments])
+    sizes = "--layers 1 --dim 32 --heads 2 --vocabulary 400 --positions 64 --matrix 64 --documents 60 --queries 5"
+    status = main([*sizes.split(), "--device", "cpu", "--seconds", "0.05", "--passes", "1", "--output", str(output), *arguments])
     (found,) = output.glob("*.json")
     return status, json.loads(found.read_text()), found.with_suffix(".md").read_text()
 
@@ -119,6 +119,7 @@ def run(output: Path, *arguments: str) -> tuple[int, dict[str, object], str]:
 def test_all_of_it_runs_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAYON_NUM_THREADS", "1")
     monkeypatch.setattr(job, "THREADS", 1)
+    monkeypatch.setattr(models, "OF_A_DOCUMENT", 2)
     monkeypatch.setattr("beirflow.jobs.job.surroundings", lambda _: nullcontext())
 
     def in_this_process(setting: Setting, folder: Path, what: str, count: int) -> float:
