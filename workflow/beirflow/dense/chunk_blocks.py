@@ -14,6 +14,7 @@ from beirflow.dense.compression import CompressedFile
 from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
 from beirflow.jobs.threads import Threads
+from beirflow.runs.excluded_pairs import ExcludedPairs
 
 Vectors = np.ndarray | VectorFile | CompressedFile  # float32 of shape (documents, dim), read in slices
 
@@ -89,7 +90,7 @@ class Chunk:
 
     queries: torch.Tensor  # float32 of shape (queries, dim), on the device
     documents: Vectors | InMemoryChunk  # float32 of shape (documents, dim)
-    excluded: torch.Tensor  # for each query rows that are left out, or -1; int64 of shape (queries, n)
+    excluded: ExcludedPairs
     similarity: str  # ``dot`` or ``cosine``
     threads: Threads  # share the queries
     # type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held
@@ -102,13 +103,6 @@ class Chunk:
         """Queries in the type of fast scores."""
         return self.queries.to(self.dtype)
 
-    @cached_property
-    def left_out(self) -> torch.Tensor:
-        """Rows that are left out for each query, ascending, so that those of a block lie together; behind the last for none."""
-        rows = torch.where(self.excluded < 0, len(self.documents), self.excluded)
-        # Mostly they ascend already, and sorting takes many times as long as a look.
-        return rows if (rows[:, 1:] >= rows[:, :-1]).all() else rows.sort(dim=1).values
-
     @property
     def sizes(self) -> Blocks:
         """Return the sizes of the blocks on this device."""
@@ -120,7 +114,7 @@ class Chunk:
 
     def of_queries(self, queries: torch.Tensor) -> "Chunk":
         """Return the chunk with some of the queries, given by their numbers."""
-        return replace(self, queries=self.queries[queries], excluded=self.excluded[queries])
+        return replace(self, queries=self.queries[queries], excluded=self.excluded.of_queries(queries))
 
     @property
     def starts(self) -> list[int]:
@@ -158,15 +152,7 @@ class Chunk:
         infinity.
         """
         scores = (self.fast[queries] @ block.T).float()
-        left_out = self.left_out[queries]
-        bounds = torch.tensor([start, start + len(block)], device=left_out.device).repeat(len(left_out), 1)
-        places = torch.searchsorted(left_out, bounds)
-        first, last = torch.stack([places[:, 0].min(), places[:, 1].max()]).tolist()
-        if first < last:
-            rows = left_out[:, first:last] - start
-            columns = rows.clamp(0, len(block) - 1)
-            least = torch.where(rows == columns, -torch.inf, torch.inf)  # the latter for rows of other blocks changes no score
-            scores.scatter_reduce_(1, columns, least, "amin")
+        self.excluded.leave_out(scores, queries, torch.arange(start, start + len(block), device=scores.device))
         return scores
 
 
