@@ -9,11 +9,9 @@ from beirflow.dense import chunk_blocks
 from beirflow.dense import exact_scores as module
 from beirflow.dense.chunk_blocks import Blocks, Chunk
 from beirflow.jobs.threads import Threads
-from beirflow.runs.excluded_pairs import ExcludedPairs
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CPU = torch.device("cpu")
-NOTHING_EXCLUDED = ExcludedPairs.of(np.array([-1]), CPU)
 
 
 class Summed(TorchDispatchMode):
@@ -34,7 +32,7 @@ def scores_of(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
     matrix, block = torch.from_numpy(queries), torch.from_numpy(documents)
     query, row = (torch.from_numpy(part) for part in np.divmod(np.arange(len(queries) * len(documents)), len(documents)))
     with Threads(CPU) as threads:
-        chunk = Chunk(matrix, documents, NOTHING_EXCLUDED, "dot", threads)
+        chunk = Chunk(matrix, documents, torch.full((len(queries), 1), -1), "dot", threads)
         return module.exact_scores(chunk, block, block.norm(dim=1), query, row).reshape(len(queries), -1).numpy()
 
 

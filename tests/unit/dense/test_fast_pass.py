@@ -8,11 +8,9 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense.chunk_blocks import Blocks, Chunk
 from beirflow.jobs.threads import Threads
-from beirflow.runs.excluded_pairs import ExcludedPairs
 from pairs import pairs
 
 CPU = torch.device("cpu")
-NOTHING_EXCLUDED = ExcludedPairs.of(np.array([-1]), CPU)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +30,7 @@ def unit_vectors(count: int, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def chunk_of(queries: np.ndarray, documents: np.ndarray, threads: Threads, dtype: torch.dtype = torch.float32) -> Chunk:
-    return Chunk(torch.from_numpy(queries), documents, NOTHING_EXCLUDED, "dot", threads, dtype)
+    return Chunk(torch.from_numpy(queries), documents, torch.full((len(queries), 1), -1), "dot", threads, dtype)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import torch
 
 from beirflow.computing.arrival import send
 from beirflow.dense.compression import CompressedFile
+from beirflow.dense.excluded_pairs import ExcludedPairs
 from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
 from beirflow.jobs.threads import Threads
-from beirflow.runs.excluded_pairs import ExcludedPairs
 
 Vectors = np.ndarray | VectorFile | CompressedFile  # float32 of shape (documents, dim), read in slices
 
@@ -90,13 +90,15 @@ class Chunk:
 
     queries: torch.Tensor  # float32 of shape (queries, dim), on the device
     documents: Vectors | InMemoryChunk  # float32 of shape (documents, dim)
-    excluded: ExcludedPairs
+    excluded: torch.Tensor  # for each query rows that are left out, or -1; int64 of shape (queries, n)
     similarity: str  # ``dot`` or ``cosine``
     threads: Threads  # share the queries
     # type of the vectors in products for fast scores: float32, or bfloat16 for documents that are not held
     dtype: torch.dtype = torch.float32
     halvings: int = 0  # halvings of the blocks, because memory ran out
     kept: list[Block] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
+    # of each slice of queries, since every block is compared with the same ones
+    pairs: dict[tuple[int, int], ExcludedPairs] = field(default_factory=dict)
 
     @cached_property
     def fast(self) -> torch.Tensor:
@@ -114,7 +116,7 @@ class Chunk:
 
     def of_queries(self, queries: torch.Tensor) -> "Chunk":
         """Return the chunk with some of the queries, given by their numbers."""
-        return replace(self, queries=self.queries[queries], excluded=self.excluded.of_queries(queries))
+        return replace(self, queries=self.queries[queries], excluded=self.excluded[queries], pairs={})
 
     @property
     def starts(self) -> list[int]:
@@ -145,6 +147,14 @@ class Chunk:
         vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
         return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
+    def _excluded_pairs(self, queries: slice | torch.Tensor) -> ExcludedPairs:
+        if isinstance(queries, torch.Tensor):
+            return ExcludedPairs.of(self.excluded[queries])
+        bounds = queries.start, queries.stop
+        if bounds not in self.pairs:
+            self.pairs[bounds] = ExcludedPairs.of(self.excluded[queries])
+        return self.pairs[bounds]
+
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Compute fast scores of queries with neighbouring documents, float32 of shape (queries, documents).
 
@@ -152,7 +162,7 @@ class Chunk:
         infinity.
         """
         scores = (self.fast[queries] @ block.T).float()
-        self.excluded.leave_out(scores, queries, torch.arange(start, start + len(block), device=scores.device))
+        self._excluded_pairs(queries).leave_out(scores, start)
         return scores
 
 

@@ -21,7 +21,6 @@ from beirflow.dense.fast_pass import find_candidates
 from beirflow.files.errors import DataError
 from beirflow.jobs.devices import require_exact_products, within_memory
 from beirflow.jobs.threads import Threads
-from beirflow.runs.excluded_pairs import ExcludedPairs
 from beirflow.runs.ranking import Cut, Hits, no_hits
 
 MERGED_QUERIES = 64  # queries whose hits are sorted at once: a cache holds them
@@ -63,7 +62,8 @@ def exact_top_k(
         return no_hits()
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
-        whole = Chunk(matrix, documents, ExcludedPairs.of(cut.excluded, device), similarity, threads)
+        excluded = torch.from_numpy(cut.excluded.astype(np.int64).reshape(len(queries), -1)).to(device)
+        whole = Chunk(matrix, documents, excluded, similarity, threads)
 
         def search(halvings: int) -> Hits:
             chunk = replace(whole, halvings=halvings, kept=[])
@@ -93,7 +93,7 @@ def exact_of_pairs(
     if not len(pairs[0]):
         return no_hits()
     with Threads(device) as threads:
-        nothing = ExcludedPairs.of(np.full(len(queries), -1), device)
+        nothing = torch.full((len(queries), 1), -1, device=device)
         chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
         query, row = (torch.from_numpy(each).to(device) for each in pairs)
         hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), query, row), device)

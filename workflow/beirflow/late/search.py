@@ -24,7 +24,6 @@ from beirflow.jobs.threads import Threads
 from beirflow.late.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
 from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows, read_segments
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
-from beirflow.runs.excluded_pairs import ExcludedPairs
 from beirflow.runs.ranking import Cut, Hits, no_hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
 from beirflow.runs.shortlist import Candidates, Shortlist
@@ -49,7 +48,7 @@ class Chunk:
     queries: Queries  # the queries, longest first
     segments: Callable[[], Iterable[Segment | Part]]  # gives the documents, again with each call
     documents: int  # their number
-    excluded: ExcludedPairs
+    excluded: np.ndarray  # for each query rows that are left out, ascending but for -1; int64 of shape (queries, n)
     threads: Threads  # share the queries
     halvings: int = 0  # halvings of the blocks, because memory ran out
 
@@ -74,7 +73,15 @@ class Chunk:
         """Compute fast scores, float32 of shape (queries, documents); minus infinity for a document that is left out."""
         of_texts = fast_scores(self.queries.some(which), part.blocks)
         scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
-        self.excluded.leave_out(scores, which, torch.from_numpy(part.rows).to(self.device))
+        excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
+        if not len(part.rows) or not (excluded >= 0).any():
+            return scores
+        # Rows of a segment need not ascend.
+        order = np.argsort(part.rows)
+        place = np.minimum(np.searchsorted(part.rows, excluded, sorter=order), len(order) - 1)
+        numbers, column = np.nonzero(part.rows[order[place]] == excluded)
+        query, document = (torch.from_numpy(each).to(self.device) for each in (numbers, order[place[numbers, column]]))
+        scores[query, document] = -torch.inf  # sorts last, and no document has it otherwise
         return scores
 
 
@@ -112,8 +119,9 @@ def exact_top_k(
         return no_hits()
     order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
     with Threads(device, alone=len(queries.counts) == 1) as threads:
-        excluded = ExcludedPairs.of(cut.excluded[order], device)
-        whole = Chunk(Queries.of(queries.take(order), device), segments, documents, excluded, threads)
+        whole = Chunk(
+            Queries.of(queries.take(order), device), segments, documents, cut.excluded[order].reshape(len(order), -1), threads
+        )
 
         def search(halvings: int) -> list[Hits]:
             chunk = replace(whole, halvings=halvings)
@@ -141,7 +149,7 @@ def exact_of_pairs(
     query, row = pairs
     require_exact_products(device)  # the bound of what can be a token's best match supposes it
     with Threads(device) as threads:
-        nothing = ExcludedPairs.of(np.full(len(queries.counts), -1), device)
+        nothing = np.full(len(queries.counts), -1)
         whole = Chunk(Queries.of(queries, device), segments, len(cut.id_order), nothing, threads)
 
         def score(halvings: int) -> list[Hits]:
