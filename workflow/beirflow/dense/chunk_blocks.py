@@ -4,14 +4,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from beirflow.computing.arrival import send
+from beirflow.dense.block_pairs import ExcludedPairs
 from beirflow.dense.compression import CompressedFile
-from beirflow.dense.excluded_pairs import ExcludedPairs
 from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
 from beirflow.jobs.threads import Threads
@@ -98,7 +99,7 @@ class Chunk:
     halvings: int = 0  # halvings of the blocks, because memory ran out
     kept: list[Block] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
     # of each slice of queries, since every block is compared with the same ones
-    pairs: dict[tuple[int, int], ExcludedPairs] = field(default_factory=dict)
+    pairs: dict[tuple[int, int] | None, ExcludedPairs] = field(default_factory=dict)
 
     @cached_property
     def fast(self) -> torch.Tensor:
@@ -148,12 +149,15 @@ class Chunk:
         return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
     def _excluded_pairs(self, queries: slice | torch.Tensor) -> ExcludedPairs:
-        if isinstance(queries, torch.Tensor):
-            return ExcludedPairs.of(self.excluded[queries])
-        bounds = queries.start, queries.stop
-        if bounds not in self.pairs:
-            self.pairs[bounds] = ExcludedPairs.of(self.excluded[queries])
-        return self.pairs[bounds]
+        bounds = (queries.start, queries.stop) if isinstance(queries, slice) else None
+        if bounds in self.pairs:
+            return self.pairs[bounds]
+        ends = [*self.starts[1:], len(self.documents)]
+        products = [range(*block, self.sizes.at_once) for block in zip(self.starts, ends, strict=True)]
+        pairs = ExcludedPairs.of(self.excluded[queries], list(chain.from_iterable(products)))
+        if bounds:
+            self.pairs[bounds] = pairs
+        return pairs
 
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Compute fast scores of queries with neighbouring documents, float32 of shape (queries, documents).
