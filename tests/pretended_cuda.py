@@ -221,7 +221,7 @@ def _pin(self: torch.Tensor, *_: Any) -> torch.Tensor:
 
 
 class _Event:
-    """What a stream has done so far; the CPU has done everything."""
+    """A place in a stream; the CPU has done everything before it."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

@@ -100,7 +100,7 @@ def padding(setting: Setting) -> Figures:
 
 
 def agree(found: np.ndarray, expected: np.ndarray, precision: str) -> Figures:
-    """How near vectors, float32 of shape (n, dim), are to those of the same texts by another way in the same precision.
+    """Measure how near vectors, float32 of shape (n, dim), are to those of the same texts by another way in the same precision.
 
     Raises:
         AssertionError: A vector is further away than the precision explains.

@@ -63,7 +63,7 @@ def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subjec
 
 
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
-    """What the checks of documents and of ranks find."""
+    """Give the findings of the checks of documents and of ranks."""
     documents, statistics, ranks = spot_checks(subject, sample, np.random.default_rng(1))
     folder = f"postings/{ENGLISH}/{DATASET}"
     paths = [folder, f"{folder}/statistics.parquet", f"runs/{subject.system.name}/{DATASET}.parquet"]
