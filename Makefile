@@ -34,9 +34,9 @@ pictures: .venv/ready
 bench: .venv/ready-bench
 	.venv/bench/bin/python tests/bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-# MS MARCO's 8.8 million passages, 50,000 documents a chunk, 9 million candidates, BM25; all simulated: make bench-scale QUICK=1.
+# How cost grows from 0.1 to 1 and 9 million documents, and the size of the largest datasets; all simulated: make bench-scale QUICK=1.
 bench-scale: .venv/ready
-	$(BIN)/python tests/bench --scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python tests/bench --scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCUMENTS),--documents $(DOCUMENTS))
 
 # How fast a GPU encodes and searches, with random weights and no hub: make bench-gpu, make bench-gpu ONLY="throughput busy".
 bench-gpu: .venv/ready-bench
