@@ -45,7 +45,7 @@ def write_given(folder: Path, name: str, documents: int, queries: int) -> None:
 
 def config_with_dev(folder: Path, own: Mapping[str, Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
     """Configuration of systems on ``small`` in chunks, some of which ``dev`` decides."""
-    config = config_of(own, folder / "small", chunk_documents=25, top_k=40, **changes)
+    config = config_of(own, folder / "small", **{"chunk_documents": 25, "top_k": 40, **changes})
     config["custom"]["datasets"]["dev"] = {"path": str(folder / "dev")}
     return config
 
