@@ -23,8 +23,11 @@ from torch.utils._pytree import tree_leaves, tree_map
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 MEMORY = 80 << 30
 
-WAITING = {"_local_scalar_dense", "bincount", "equal", "masked_select", "nonzero", "unique_consecutive", "unique_dim", "_unique2"}
-"""Operations whose result the host must know to continue."""
+WAITING = {
+    *("_local_scalar_dense", "bincount", "equal", "masked_select", "nonzero", "unique_consecutive", "unique_dim", "_unique2"),
+    *("is_nonzero", "item"),
+}
+"""Operations whose result the host must know to continue; the last are made of others, except in inference mode."""
 
 MASKED = {"index", "index_put", "index_put_", "_index_put_impl_"}
 """Operations with indices: a mask among them is first converted to numbers, whose count the host must know."""
@@ -84,6 +87,9 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
         goes_there = any(held) if wanted is None else torch.device(wanted).type == "cuda"
         if name == "_flash_attention_forward":
             return tree_map(_mark, _attend(*args, **kwargs))
+        if name == "mm" and "out_dtype" in str(func._schema):
+            self._check(func, name, tensors, held)
+            return _multiply(*args, **kwargs)
         if name == "copy_":
             return self._copy(func, held, *args, **kwargs)
         if any(held):
@@ -115,8 +121,9 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
             others = [tensor for tensor in others if tensor is not _mark(gradient)]
         if others and not (name in MASKED and held[0]):
             raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices ({func})")
-        indices = tensors[1:] if name in MASKED else []
-        is_filled = name.startswith("index_put") and tensors[-1].dim() == 0  # a mask and a number are filled in one kernel
+        puts = "put" in name
+        indices = tensors[1 : -1 if puts else None] if name in MASKED else []
+        is_filled = puts and tensors[-1].dim() == 0  # a mask and a number are filled in one kernel
         if name in WAITING or others or (any(each.dtype is torch.bool for each in indices) and not is_filled):
             _wait(str(func))
 
@@ -156,6 +163,15 @@ def _attend(
         attended[start:end] = text.transpose(0, 1)
     nothing = (torch.zeros(size) for size in (1, 2, 2, 0))
     return attended, *nothing
+
+
+def _multiply(one: torch.Tensor, other: torch.Tensor, out_dtype: torch.dtype, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Multiply in half precision as tensor cores do: sums in float32, of which they cut off the last digits."""
+    assert one.dtype == other.dtype == torch.float16
+    assert out_dtype == torch.float32
+    counts["kernels"] += 1
+    products = torch.mm(one.float(), other.float()).mul_(2.0**18).trunc_().mul_(2.0**-18)
+    return _mark(products) if out is None else out.copy_(products)
 
 
 def _plain(tensor: torch.Tensor) -> list[Any]:
@@ -205,7 +221,7 @@ def _pin(self: torch.Tensor, *_: Any) -> torch.Tensor:
 
 
 class _Event:
-    """What a stream has done so far; the CPU has done everything."""
+    """A place in a stream; the CPU has done everything before it."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

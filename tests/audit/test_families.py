@@ -33,7 +33,7 @@ def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
 
 
 class Relevant:
-    """What is relevant, by rows of the queries and of the documents of each chunk."""
+    """Relevant documents, by rows of the queries and of the documents of each chunk."""
 
     def __init__(self, forger: Forger) -> None:
         corpus = forger.path("corpora/small")

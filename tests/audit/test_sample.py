@@ -68,7 +68,7 @@ def automatic(forger: Forger) -> Experiment:
 
 
 def of_documents(forger: Forger) -> list[str]:
-    """What the sample finds wrong with the documents of the forged corpus."""
+    """List the faults that the sample finds in the documents of the forged corpus."""
     name = "documents encoded again have the stored vectors"
     found = [check for check in forger.checks(sample=30) if check.name == name and ("tiny", "small") in check.results]
     return [check.found for check in found if check.status == FAILED]

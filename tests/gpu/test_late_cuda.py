@@ -45,9 +45,9 @@ def test_the_search_is_that_of_the_cpu(
         monkeypatch.setitem(max_sim.SIZES, "cuda", sizes)
     rng = np.random.default_rng(0)
     queries = random_vectors(rng, rng.integers(1, 33, size=40), dim=128, tokens=tokens)
-    path = written(random_vectors(rng, rng.integers(1, 60, size=500), dim=128, tokens=tokens), range(500), tmp_path / "v.arrow")
-    order = byte_order(pa.array([f"d{number}" for number in range(500)]))
-    cut = Cut(30, order, rng.integers(-1, 500, size=40))
+    path = written(random_vectors(rng, rng.integers(1, 60, size=200), dim=128, tokens=tokens), range(200), tmp_path / "v.arrow")
+    order = byte_order(pa.array([f"d{number}" for number in range(200)]))
+    cut = Cut(30, order, rng.integers(-1, 200, size=40))
     search = partial(exact_top_k, queries, partial(read_segments, path), cut)
     for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
         np.testing.assert_array_equal(found, expected)

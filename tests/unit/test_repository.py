@@ -77,7 +77,7 @@ def test_every_rule_but_the_download_depends_on_its_code() -> None:
 
 
 def shell_commands(text: str) -> list[str]:
-    """What Snakemake would hand to a shell."""
+    """List the commands that Snakemake would hand to a shell."""
     return re.findall(r"^\s*(shell\s*[:(].*)", text, re.MULTILINE)
 
 
@@ -98,7 +98,7 @@ def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None
 
 
 def commands_of(target: str) -> list[str]:
-    """What make runs for a target, were nothing there."""
+    """List the commands that make runs for a target, were nothing there."""
     asked = ["make", "--no-print-directory", "--dry-run", "--always-make", target, "PYTHON=python3"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # where make runs the tests
     said = subprocess.run(asked, cwd=REPOSITORY, env=alone, capture_output=True, text=True, check=True)
@@ -246,7 +246,7 @@ SPELLED = sorted(
     | {pattern.rpartition("/")[2] for pattern in PATTERNS.values() if "{" not in pattern.rpartition("/")[2]} - {CRATE_CODE}
     | {f"{CRATE_CODE}/"}
 )
-"""How a path below the results begins, or ends."""
+"""First or last parts of paths below the results."""
 
 A_PATH = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, SPELLED))})(?!\.?\w)")
 
@@ -277,7 +277,7 @@ def test_no_path_below_the_results_is_spelled_outside_the_layout() -> None:
 
 
 TRACES = re.compile(r"^    (?:log|benchmark):\n        .*\n", re.MULTILINE)
-"""What says where log and benchmark are."""
+"""Words for the places of log and benchmark."""
 
 
 def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
-FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 
 FLOORS = (
@@ -76,19 +75,6 @@ def test_every_room_has_a_floor_and_says_what_it_is_for() -> None:
 def test_a_room_imports_only_rooms_below_it() -> None:
     above = {(room, path.name): imported_rooms(path) - below(room) for room in ROOMS for path in (PACKAGE / room).rglob("*.py")}
     assert {place: rooms for place, rooms in above.items() if rooms} == {}
-
-
-def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """The names of the parameters of a function, keyword-only ones included; not ``self``, ``cls``, ``*`` and ``**``."""
-    arguments = function.args
-    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    return names[1:] if names[:1] in (["self"], ["cls"]) else names
-
-
-def test_no_function_has_more_than_eight_parameters() -> None:
-    trees = {path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
-    functions = [(name, node) for name, tree in trees.items() for node in ast.walk(tree) if isinstance(node, FUNCTION)]
-    assert {(name, node.name): parameters_of(node) for name, node in functions if len(parameters_of(node)) > 8} == {}
 
 
 def test_a_room_that_reads_runs_knows_no_family() -> None:

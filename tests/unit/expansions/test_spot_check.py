@@ -49,7 +49,7 @@ def run_of(folder: Path, queries: dict[str, str] = QUERIES, **settings: Any) -> 
 def checked(
     made: LexicalResults, system: LexicalSettings, here: LexicalSettings | None = None, sample: int = 9
 ) -> dict[str, Finding]:
-    """What the sample finds, by check."""
+    """Give the sample's findings, by check."""
     systems = [System("mine", "lexical", each) for each in (system, here or system)]
     config = {"device": "cpu", "token_budget": 40, "jobs_per_gpu": 1}
     made_with, chunks = {"precision": "float32"}, made.chunks

@@ -67,7 +67,7 @@ ALL = planned(spot_checks, run_check.follows)
 
 
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
-    """What the checks of documents and of ranks find."""
+    """Give the findings of the checks of documents and of ranks."""
     documents, statistics, ranks = ALL(subject, sample, np.random.default_rng(1))
     folder = f"postings/{ENGLISH}/{DATASET}"
     paths = [folder, f"{folder}/statistics.parquet", f"runs/{subject.system.name}/{DATASET}.parquet"]

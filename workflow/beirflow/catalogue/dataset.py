@@ -11,7 +11,6 @@ from typing import Any
 from beirflow.catalogue.schema import Problems, nearest, read_catalogue
 from beirflow.sources.forms import Form, HubForm
 
-OF_A_FORM = ("hub", "revision", "subset", "layout")
 OF_A_DATASET = ("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs")
 """Keys of a member, of its collection, or of a forum, from the most general to the most particular."""
 
@@ -128,7 +127,6 @@ class Collections:
     # by name of a member, its corpora: one, or one a forum
     members: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by name of a member, all its keys
-    refused: Mapping[str, str] = field(default_factory=dict)  # by name of a collection that is not read, the reason
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
@@ -151,7 +149,7 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
             members[row] = _corpora(row, name, facts[row])
         rows = tuple(f"{name}.{member}" for member in entry["members"])
         collections[name] = Collection(rows, entry.get("citation", name))
-    return Collections(collections, members, facts, content["refused"])
+    return Collections(collections, members, facts)
 
 
 def _corpora(row: str, collection: str, facts: Mapping[str, Any]) -> tuple[Dataset, ...]:
@@ -165,5 +163,4 @@ def _corpora(row: str, collection: str, facts: Mapping[str, Any]) -> tuple[Datas
 
 
 def _corpus(row: str, facts: Mapping[str, Any], **names: Any) -> Dataset:
-    form = HubForm(**{key: facts[key] for key in OF_A_FORM if key in facts})
-    return Dataset(row=row, form=form, **names, **{key: facts[key] for key in OF_A_DATASET if key in facts})
+    return Dataset(row=row, form=HubForm.of(facts), **names, **{key: facts[key] for key in OF_A_DATASET if key in facts})
