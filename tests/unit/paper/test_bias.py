@@ -1,4 +1,4 @@
-"""What unjudged documents may change: formulas written out, and the columns of the table."""
+"""Bounds for unjudged documents: formulas written out, and the columns of the table."""
 
 import json
 from collections.abc import Mapping

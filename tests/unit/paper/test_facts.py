@@ -1,4 +1,4 @@
-"""What the paper prints is whole, and its values are those of the catalogue."""
+"""Printed facts of the paper are whole, and their values are those of the catalogue."""
 
 from beirflow.paper.facts import load_facts
 from beirflow.report.pages import shown_tables

@@ -20,7 +20,7 @@ SUMMARY = pd.DataFrame(
 
 
 def seen(table: Table) -> list[list[str]]:
-    """What is read in the rows."""
+    """Read the cells of the rows."""
     return [[cell.text for cell in row] for row in table.rows]
 
 

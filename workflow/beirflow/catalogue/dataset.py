@@ -11,7 +11,6 @@ from typing import Any
 from beirflow.catalogue.schema import Problems, nearest, read_catalogue
 from beirflow.sources.forms import Form, HubForm
 
-OF_A_FORM = ("hub", "revision", "subset", "layout")
 OF_A_DATASET = (
     *("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs"),
     *("files", "reason", "shares_texts_with", "other_splits"),
@@ -73,7 +72,7 @@ def corpora_of(row: str, facts: Mapping[str, Any], **more: Any) -> tuple[Dataset
 
 
 def _corpus(row: str, facts: Mapping[str, Any], **more: Any) -> Dataset:
-    form = HubForm(**{key: facts[key] for key in OF_A_FORM if key in facts}) if "hub" in facts else None
+    form = HubForm.of(facts) if "hub" in facts else None
     return Dataset(row=row, form=form, **more, **{key: facts[key] for key in OF_A_DATASET if key in facts})
 
 
@@ -118,7 +117,6 @@ class Collections:
     # by name of a member, its corpora: one, or one a forum
     members: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by name of a member, all its keys
-    refused: Mapping[str, str] = field(default_factory=dict)  # by name of a collection that is not read, the reason
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
@@ -141,4 +139,4 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
             members[row] = corpora_of(row, facts[row], collection=name)
         rows = tuple(f"{name}.{member}" for member in entry["members"])
         collections[name] = Collection(rows, entry.get("citation", name))
-    return Collections(collections, members, facts, content["refused"])
+    return Collections(collections, members, facts)
