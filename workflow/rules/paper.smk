@@ -24,7 +24,12 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
-from beirflow.report.registry import CLAIMED_FROM, PAPER_FIGURES, SCORE_TABLES, paper_tables
+from beirflow.report.registry import (
+    CLAIMED_FROM,
+    PAPER_FIGURES,
+    SCORE_TABLES,
+    paper_tables,
+)
 
 PRINTED = [
     *map(
