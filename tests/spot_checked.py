@@ -20,6 +20,11 @@ TOP_K = 9
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 
 
+def planned(*planners: SpotChecks) -> SpotChecks:
+    """The checks of several kinds, one kind after the other."""
+    return lambda *what: [check for planner in planners for check in planner(*what)]
+
+
 def made_rightly(results: ModelResults[Any], settings: Any, family: str) -> Subject:
     """Results with a run of a system, as a spot check is given them."""
     results.make_all(settings).find_all(settings)

@@ -4,9 +4,11 @@ import gzip
 import json
 import multiprocessing
 import os
+import re
 import socket
 import struct
 import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable
@@ -23,6 +25,7 @@ from beirflow.audit.chain import chain, limits
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, Forger, named
+from warm_snakemake import REPOSITORY
 
 RUN = "runs/tiny/small.parquet"
 LINKS = (".partial-audit.json", ".partial-audit.html", "audit.json", "audit.html")
@@ -286,6 +289,22 @@ def in_a_child(forger: Forger) -> tuple[list[str], int]:
     found: tuple[list[str], int] = receiver.recv()
     process.join()
     return found
+
+
+def test_a_folder_of_hundreds_of_megabytes_has_room_for_what_it_holds(forger: Forger) -> None:
+    """The gigabyte that Arrow reserves for Parquet files took all of it."""
+    (variable,) = re.findall(r'os.environ.setdefault\("(\w+)", "0"\)', (REPOSITORY / "workflow/rules/audit.smk").read_text())
+    program = """if True:
+        import sys
+        import numpy as np, pyarrow.parquet as pq
+        from beirflow.audit.chain.limits import Limits
+        with Limits(400 << 20):
+            pq.read_table(sys.argv[1])
+            np.ones(400 << 20, np.uint8)
+    """
+    command = [sys.executable, "-c", program, str(forger.path(RUN))]
+    environment = os.environ | {variable: "0", "PYTHONPATH": str(REPOSITORY / "workflow")}
+    subprocess.run(command, check=True, env=environment)
 
 
 def test_reading_that_takes_too_long_ends_the_audit(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:

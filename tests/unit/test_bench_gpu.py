@@ -44,7 +44,7 @@ def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     texts = make_texts(counts, TINY)
     system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
-    ids = encoder.tower.backbone.token_ids(texts)
+    ids = [*encoder.tower.backbone.token_ids(texts)]
     assert [len(row) for row in ids] == counts.tolist()
     assert encoder.tower.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
     assert len(TINY.pieces) == len(set(TINY.pieces)) == TINY.vocabulary
