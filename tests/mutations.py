@@ -32,11 +32,11 @@ BREAKS = [
         "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
     ),
     Break("merge", "(places + sum(map(len, ids)))", "(places + sum(map(len, ids[1:])))", "unit/runs"),
-    Break("exclusion", "rows = left_out[:, first:last] - start", "rows = left_out[:, first:last] - start - 1", "unit/dense"),
+    Break("exclusion", "(self.row[start:stop] - first)", "(self.row[start:stop] - first - 1)", "unit/dense"),
     Break(
         "exclusion in lists",
-        "own = np.atleast_1d(cut.excluded[query])",
-        "own = np.atleast_1d(cut.excluded[query]) - 1",
+        "excluded = np.atleast_1d(cut.excluded[query]) - first",
+        "excluded = np.atleast_1d(cut.excluded[query]) - first - 1",
         "unit/lexical unit/sparse",
     ),
     Break("BM25", "(documents - df + 0.5)", "(documents - df + 0.4)", "unit/lexical"),
