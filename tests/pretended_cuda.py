@@ -35,7 +35,7 @@ MASKED = {"index", "index_put", "index_put_", "_index_put_impl_"}
 counts: Counter[str] = Counter()
 """``synchronisations``, ``copies`` between host and device, and ``kernels`` so far."""
 
-_places: Counter[str] = Counter()
+_pinned: set[int] = set()
 _state: dict[str, Any] = {"sync debug": "default", "limit": MEMORY, "used": 0}
 _device_of: Any = torch._C.TensorBase.device
 
@@ -46,7 +46,15 @@ def on_device(tensor: torch.Tensor) -> bool:
 
 
 def _is_pinned(tensor: torch.Tensor) -> bool:
-    return getattr(tensor.untyped_storage(), "pinned", False)
+    return tensor.untyped_storage().data_ptr() in _pinned
+
+
+def _remember_pinned(tensor: torch.Tensor) -> torch.Tensor:
+    """Let the memory of a tensor be pinned, also for arrays that share it."""
+    storage = tensor.untyped_storage()
+    _pinned.add(storage.data_ptr())
+    weakref.finalize(storage, _pinned.discard, storage.data_ptr())
+    return tensor
 
 
 def _mark(value: Any) -> Any:
@@ -100,9 +108,7 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if goes_there:
             counts["kernels"] += not (func.is_view or name.startswith(("empty", "new_empty", "detach")))
             return tree_map(_mark, result)
-        if pinned:
-            result.untyped_storage().pinned = True
-        return result
+        return _remember_pinned(result) if pinned else result
 
     def _copy(self, func: Any, held: list[bool], to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> Any:
         """Copy in place, perhaps between the devices; the host waits unless the memory on its side is pinned."""
@@ -215,9 +221,7 @@ def _to_list(self: torch.Tensor) -> Any:
 def _pin(self: torch.Tensor, *_: Any) -> torch.Tensor:
     if on_device(self):
         raise RuntimeError("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned")
-    copy = self.clone()
-    copy.untyped_storage().pinned = True  # type: ignore[attr-defined]
-    return copy
+    return self if _is_pinned(self) else _remember_pinned(self.clone())
 
 
 class _Event:

@@ -44,7 +44,7 @@ def test_a_fused_kernel_can_read_every_mask(tmp_path: Path, monkeypatch: pytest.
     assert [mask.shape for mask in masks if mask.stride(-1) != 1] == []
 
 
-@pytest.mark.parametrize(("gigabytes", "texts"), [(8, 2048), (24, 4096), (80, 16_384)])
+@pytest.mark.parametrize(("gigabytes", "texts"), [(8, 1024), (24, 4096), (80, 16_384)])
 def test_a_writer_as_large_as_doct5query_writes_as_many_queries_at_once_as_memory_holds(
     monkeypatch: pytest.MonkeyPatch, gigabytes: int, texts: int
 ) -> None:

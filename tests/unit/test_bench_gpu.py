@@ -12,7 +12,7 @@ from beirflow.models.settings import EncoderSettings
 from bench.gpu import encoding, job, jobs, models, workload
 from bench.gpu.busy import largest
 from bench.gpu.command_line import PARTS, main
-from bench.gpu.encoding import agree, nearest_is_own, padding, relative_errors
+from bench.gpu.encoding import agree, padding, relative_errors
 from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_parameters, union_seconds
 from bench.gpu.workload import NotRunError, Setting, Shape, evenly, make_texts, save_model, token_counts
 from torch.utils.flop_counter import FlopCounterMode
@@ -44,7 +44,7 @@ def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     texts = make_texts(counts, TINY)
     system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
-    ids = encoder.tower.backbone.token_ids(texts)
+    ids = [*encoder.tower.backbone.token_ids(texts)]
     assert [len(row) for row in ids] == counts.tolist()
     assert encoder.tower.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
     assert len(TINY.pieces) == len(set(TINY.pieces)) == TINY.vocabulary
@@ -78,8 +78,6 @@ def test_the_union_of_intervals_counts_what_overlaps_once() -> None:
 def test_distances_between_vectors() -> None:
     expected = np.array([[3.0, 4.0], [0.0, 2.0]])
     np.testing.assert_allclose(relative_errors(expected + np.array([[0.0, 1.0], [0.0, 0.0]]), expected), [0.2, 0])
-    assert nearest_is_own(expected, expected) == 1
-    assert nearest_is_own(expected[::-1], expected) == 0
 
 
 def test_a_sample_is_spread_evenly() -> None:
@@ -99,7 +97,6 @@ def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch,
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5
-    assert found["nearest_is_own"] == 1
     with pytest.raises(AssertionError, match=r"relative error is 0\.5"):
         agree(np.full((1, 4), 1.5), np.ones((1, 4)), "bfloat16")
 

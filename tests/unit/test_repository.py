@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -144,17 +145,22 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 """Packages whose modules have other names, or that another package needs."""
 
 
-def imported_packages(modules: Iterable[str]) -> set[str]:
-    """Return the packages that modules, named below the package, need when they are imported."""
+@cache
+def packages_of(module: str) -> set[str]:
+    """Return the packages that a module, named below the package, needs when it is imported."""
     found: set[str] = set()
-    for name in modules:
-        for node in ast.parse((REPOSITORY / f"workflow/beirflow/{name.replace('.', '/')}.py").read_text()).body:
-            if isinstance(node, ast.ImportFrom):
-                found.add(str(node.module).partition(".")[0])
-            elif isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+    for node in ast.parse((REPOSITORY / f"workflow/beirflow/{module.replace('.', '/')}.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            found.add(str(node.module).partition(".")[0])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
     packages = found - sys.stdlib_module_names - {"beirflow"}
     return {COMES_WITH.get(name, name).lower() for name in packages}
+
+
+def imported_packages(modules: Iterable[str]) -> set[str]:
+    """Return the packages that modules need when they are imported."""
+    return set().union(*map(packages_of, modules))
 
 
 def pinned_packages(environment: str) -> set[str]:

@@ -24,7 +24,12 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
-from beirflow.report.registry import CLAIMED_FROM, PAPER_FIGURES, paper_tables
+from beirflow.report.registry import (
+    CLAIMED_FROM,
+    PAPER_FIGURES,
+    SCORE_TABLES,
+    paper_tables,
+)
 
 PRINTED = [
     *map(
@@ -50,6 +55,7 @@ rule tabulate_paper:
     params:
         entrance="beirflow.paper.score_tables:write_tables",
         code=code_version("tabulate_paper"),
+        measures=SCORE_TABLES,
     message:
         "tabulate scores with the printed ones"
     script:
@@ -229,6 +235,7 @@ rule draw_paper:
         rules.compare_with_baseline.output,
         rules.tabulate_lengths.output,
         printed=PRINTED,
+        drawn_with=rules.draw_figures.input.drawn_with,
     output:
         pdf=expand(at(layout.PAPER_FIGURE_PDF), figure=PAPER_FIGURES),
         svg=expand(at(layout.PAPER_FIGURE_SVG), figure=PAPER_FIGURES),
@@ -269,7 +276,6 @@ rule measure_bias:
         "../../envs/data.yaml"
     params:
         entrance="beirflow.paper.bias:measure_bias",
-        qrels_paths="beirflow.paper.bias:qrels_by_corpus()",
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,

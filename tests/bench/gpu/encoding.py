@@ -108,21 +108,12 @@ def agree(found: np.ndarray, expected: np.ndarray, precision: str) -> Figures:
     errors = relative_errors(found, expected)
     if not errors.max() < TOLERANCE[precision]:
         raise AssertionError(f"a vector's relative error is {errors.max():.2g}, more than {TOLERANCE[precision]:.2g}")
-    own = nearest_is_own(found, expected)
-    return {"relative_error": {"median": float(np.median(errors)), "max": float(errors.max())}, "nearest_is_own": own}
+    return {"relative_error": {"median": float(np.median(errors)), "max": float(errors.max())}}
 
 
 def relative_errors(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Length of the difference of each vector from the one that is expected, over the length of that."""
     return np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
-
-
-def nearest_is_own(found: np.ndarray, expected: np.ndarray) -> float:
-    """Share of the vectors that, of all that are expected, are nearest to their own."""
-    centre = expected.mean(axis=0)
-    found, expected = found - centre, expected - centre
-    distances = (expected**2).sum(axis=1) - 2 * found @ expected.T
-    return float((distances.argmin(axis=1) == np.arange(len(found))).mean())
 
 
 def compare_with_peer(setting: Setting) -> Figures:

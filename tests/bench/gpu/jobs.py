@@ -19,7 +19,7 @@ MSMARCO_DOCUMENTS = 8_841_823
 
 def jobs(setting: Setting) -> Figures:
     """Encode and search all texts as the rules do, alone and two at a time."""
-    need("pyarrow", "orjson")
+    need("pyarrow")
     from beirflow.files.records import read_json
 
     folder = setting.folder.parent / "jobs"

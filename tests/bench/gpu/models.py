@@ -76,7 +76,7 @@ def cross_encoder(setting: Setting) -> Figures:
 
 def writing(setting: Setting) -> Figures:
     """Tokens a second that a T5 writes, of queries for each document."""
-    need("pyarrow", "orjson")
+    need("pyarrow")
     from beirflow.expansions.settings import WrittenQueries
     from beirflow.expansions.writer import QueryWriter
     from transformers import T5Config, T5ForConditionalGeneration

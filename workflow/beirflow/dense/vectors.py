@@ -51,7 +51,7 @@ class VectorFile:
         dim = self.shape[1]
         offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
         shape = max(0, stop - start), dim
-        vectors = pinned_array(shape) if self._pinned else np.empty(shape, np.float32)
+        vectors = _pinned(shape) if self._pinned else np.empty(shape, np.float32)
         with self.path.open("rb") as stream:
             stream.seek(offset)
             if stream.readinto(vectors.data) < vectors.nbytes:
@@ -59,8 +59,8 @@ class VectorFile:
         return vectors
 
 
-def pinned_array(shape: tuple[int, int]) -> np.ndarray:
-    """Return an array, float32, in memory that stays where it is while a GPU copies from it; its numbers may be any."""
+def _pinned(shape: tuple[int, int]) -> np.ndarray:
+    """Return an array, float32, in memory that stays where it is, so that a GPU copies from it; its numbers may be any."""
     import torch
 
     return torch.empty(shape, pin_memory=True).numpy()

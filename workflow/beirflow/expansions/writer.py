@@ -145,14 +145,14 @@ class _Places:
 def texts_at_once(device: torch.device, model: Any, dtype: torch.dtype, settings: WrittenQueries) -> int:
     """Return how many queries a model, by its configuration, writes at a time: a power of two on CUDA, by the free memory.
 
-    Half of that takes keys and values of queries and documents, and the logits.
+    A third of that takes keys and values of queries and documents, and the logits: another job may write beside this one.
     """
     if device.type != "cuda":
         return TEXTS[device.type]
     of_a_token = 2 * model.num_decoder_layers * model.num_heads * model.d_kv * dtype.itemsize
     document = (settings.max_length or 512) / settings.queries
     each = of_a_token * (min(settings.query_length, USUAL_LENGTH) + document) + model.vocab_size * (dtype.itemsize + 4)
-    fitting = max(1, int(torch.cuda.mem_get_info(device)[0] / 2 / each))
+    fitting = max(1, int(torch.cuda.mem_get_info(device)[0] / 3 / each))
     return min(TEXTS["cuda"], 1 << (fitting.bit_length() - 1))
 
 

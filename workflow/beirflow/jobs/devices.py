@@ -126,9 +126,15 @@ def fast_type(device: torch.device) -> torch.dtype:
     rows, dim = 256, 768
     large, small = (torch.full((rows, dim), 2.0**power, dtype=torch.float16, device=device) for power in (-12, -8))
     large[:, 0] = small[:, 0] = 1
-    products = torch.mm(large, small.T, out_dtype=torch.float32)
+    try:
+        products = torch.mm(large, small.T, out_dtype=torch.float32)
+    except (RuntimeError, TypeError) as error:
+        if is_out_of_memory(error):
+            raise
+        logger.warning("%s does not multiply half precision into float32 (%s); float32 is used, which is slower", device, error)
+        return torch.float32
     off = float((products - (1 + (dim - 1) * 2.0**-20)).abs().max())
-    return torch.float16 if off <= 2.0**-12 else torch.float32
+    return torch.float16 if off <= 2.0**-16 else torch.float32
 
 
 def driver_version() -> str | None:
