@@ -74,7 +74,9 @@ class ExpansionCheck:
         finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, again)
         every = getattr(self.added, "documents", None) or self.subject.number_of_documents
         finding = finding._replace(drawn=(len(ids), min(every, self.subject.number_of_documents)))
-        changes = self._other_queries(stored, again) if of_queries else _as_changes(stored, again)
+        both = enumerate(zip(stored, again, strict=True))
+        of_weights = (_Change(document, dict(before), dict(after)) for document, (before, after) in both)
+        changes = self._other_queries(stored, again) if of_queries else list(of_weights)
         least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
         return unless_moved(finding, self._drift(ids, changes, least))
 
@@ -150,11 +152,6 @@ class ExpansionCheck:
     def _precision(self) -> str:
         names = {"expansion": self.added.name, "dataset": self.subject.dataset}
         return self.subject.precision(TOLERANCE, [EXPANSION_RECORD(**names, chunk=chunk) for chunk in range(self.subject.chunks)])
-
-
-def _as_changes(stored: Sequence[Any], found: Sequence[Any]) -> list[_Change]:
-    both = enumerate(zip(stored, found, strict=True))
-    return [_Change(document, dict(before), dict(after)) for document, (before, after) in both]
 
 
 def _words(text: str) -> list[str]:

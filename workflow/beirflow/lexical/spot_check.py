@@ -63,10 +63,8 @@ class PostingsCheck(SearchCheck):
         drawn = self.subject.draw_documents(self.sample, self.random)
         for chunk, rows in enumerate(drawn):
             postings = self._postings(chunk)
-            stored, filled = (
-                _stored(postings, rows),
-                list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True)),
-            )
+            stored = _stored(postings, rows)
+            filled = list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True))
             documents = self._documents(chunk, rows)
             for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
                 if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
@@ -140,7 +138,6 @@ class PostingsCheck(SearchCheck):
         return analyze(text, self.settings.analyzer)
 
     def _texts(self, title: str, text: str, added: list[Any]) -> tuple[str, str]:
-        """Return the two fields of a document."""
         if self.settings.expansion and self.settings.expansion.join == "field":
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
@@ -158,7 +155,6 @@ class PostingsCheck(SearchCheck):
         return self._scores(queries, parts)
 
     def _scores(self, queries: pa.Table, parts: Iterable[tuple[pa.Array, Postings]]) -> Scores:
-        """Score the documents of some postings."""
         analyzed = analyze_queries(queries["text"], self.settings)
         frequencies = Frequencies(self._path(STATISTICS(**self.names)), self.settings.searched)
         record = read_json(self._path(STATISTICS_RECORD(**self.names)))
@@ -240,10 +236,12 @@ def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, An
         documents, per_term = len(chunk.text_filled), np.diff(chunk.starts)
         term, filled = np.repeat(np.arange(len(chunk.terms)), per_term), chunk.text_filled
         has = (np.ones(len(term), bool), (chunk.title_counts > 0) & filled[chunk.rows], chunk.text_counts > 0)
-        tables.append(
-            pa.Table.from_arrays([chunk.terms, *(pa.array(_count(term, each, len(chunk.terms))) for each in has)], schema=TABLE)
+        counts = (np.bincount(term[each], minlength=len(chunk.terms)) for each in has)
+        tables.append(pa.Table.from_arrays([chunk.terms, *map(pa.array, counts)], schema=TABLE))
+        titles, texts = (
+            np.bincount(chunk.rows, weights=times, minlength=documents).astype(np.int64)
+            for times in (chunk.title_counts, chunk.text_counts)
         )
-        titles, texts = (_lengths(chunk.rows, counts, documents) for counts in (chunk.title_counts, chunk.text_counts))
         for found, stored in ((titles, chunk.title_lengths), (texts, chunk.text_lengths)):
             if not np.array_equal(found, stored):
                 row = int(np.flatnonzero(found != stored)[0])
@@ -255,15 +253,5 @@ def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, An
     whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
     table = whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE).sort_by("term")
     counted = {name: {"documents": int(some), "terms": int(all_)} for name, (some, all_) in zip(names, fields, strict=True)}
-    counts = dict(zip(("documents", "without_contents", "without_text"), others.tolist(), strict=True))
-    return table, {**counts, "fields": counted, "terms": len(table)}
-
-
-def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
-    """Count the postings of each term, int64 of shape (terms,)."""
-    return np.bincount(term[has], minlength=terms).astype(np.int64)
-
-
-def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
-    """Count the terms of each document, int64 of shape (documents,)."""
-    return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)
+    sums = dict(zip(("documents", "without_contents", "without_text"), others.tolist(), strict=True))
+    return table, {**sums, "fields": counted, "terms": len(table)}

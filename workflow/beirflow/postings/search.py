@@ -114,7 +114,9 @@ def _best_of(values: np.ndarray, cut: Cut, query: int, least: np.float32) -> tup
     left_out = int(np.count_nonzero(values[own]))
     values[own] = 0
     known = least > 0
-    rows = _reaching(values, least if known else _guess(values, cut.k))
+    least = least if known else _guess(values, cut.k)
+    # What rounds to the least, as float32, is above the float32 below it.
+    rows = np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
     if len(rows) < cut.k and not known:
         rows = np.flatnonzero(values)
     return _best(rows, values[rows].astype(np.float32), cut), left_out
@@ -127,12 +129,6 @@ def _guess(values: np.ndarray, k: int) -> np.float32:
     positive = sample[sample > 0]  # numpy is slow at a partition where most are equal
     rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
     return np.float32(np.partition(positive, -rank)[-rank] if rank <= len(positive) else 0)
-
-
-def _reaching(values: np.ndarray, least: np.float32) -> np.ndarray:
-    """Return the documents that score, rounded to float32, as high as the least."""
-    # What rounds to the least is above the float32 below it.
-    return np.flatnonzero(values > max(np.nextafter(least, np.float32(-np.inf)), 0))
 
 
 def _best(rows: np.ndarray, scores: np.ndarray, cut: Cut) -> Best:
