@@ -36,7 +36,7 @@ def jar() -> Path | None:
 
 
 def missing() -> str:
-    """Why Anserini cannot be run here; empty if it can."""
+    """Give the reason why Anserini cannot be run here; empty if it can."""
     found = jar()
     if found is None:
         return f"no Anserini: {VARIABLE} names no jar, and pyserini is not installed"

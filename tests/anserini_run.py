@@ -34,7 +34,7 @@ def of_ours(run: pd.DataFrame) -> dict[str, list[tuple[str, str]]]:
 
 
 def as_printed(scores: Sequence[float]) -> list[str]:
-    """What Anserini prints for the scores of one query, best first.
+    """Give the scores of one query as Anserini prints them, best first.
 
     It ranks by the float32 score and then by id, ascending. What it prints is rounded to four decimals. A hit whose rounded score
     is within 1e-4 of the number before it gets 1e-6 less for each hit since the last that was further away, so that a program

@@ -173,12 +173,12 @@ class Chromium:
         return [url for url in urls if not url.startswith("data:")]
 
     def complaints(self) -> list[Any]:
-        """What the browser's console says, of whatever kind, since the page was opened."""
+        """Give all messages of the browser's console since the page was opened."""
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Page.javascriptDialogOpening")
         return [event["params"] for event in self.events if event.get("method") in kinds]
 
     def violations(self, where: str = "document") -> list[Any]:
-        """What axe-core finds in the page, or in a part of it, by rule."""
+        """Let axe-core look at the page, or at a part of it; gives its violations by rule."""
         package = find_spec("axe_playwright_python")  # not imported, since it would import another driver of browsers
         assert package is not None
         self.evaluate((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))

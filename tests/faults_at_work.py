@@ -28,7 +28,7 @@ MEASURED = {
     "record_sha256",
     "metrics_sha256",
 }
-"""What differs between two runs that find the same: times, the state of the code, and digests of files that hold times."""
+"""Keys that differ between two runs that find the same: times, the state of the code, digests of files that hold times."""
 
 HOLD_TIMES = re.compile(r"(embeddings|postings|tokens|pairs|runs|metrics)/.*\.json|summary\.csv")
 """Files whose digests therefore differ too, as inputs and outputs of others; those of corpora and models hold no times."""
@@ -52,23 +52,23 @@ def start(workflow: Workflow, *arguments: str, cores: int | None = 2) -> subproc
 
 
 def printed(workflow: Workflow) -> str:
-    """What a run that was started has printed so far."""
+    """Give the output of a started run so far."""
     return (workflow.folder / OUTPUT).read_text(encoding="utf-8")
 
 
 def logged(workflow: Workflow) -> str:
-    """What Snakemake has written to the log of its last run so far."""
+    """Give the log of Snakemake's last run so far."""
     logs = sorted((workflow.folder / ".snakemake/log").glob("*.log"))
     return logs[-1].read_text(encoding="utf-8") if logs else ""
 
 
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[bytes] | None = None, seconds: float = 300) -> bool:
-    """Wait, looking every millisecond; False if the process ended, or the time, before it happened."""
+    """Wait, looking many times a second; False if the process ended, or the time, before it happened."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline or (process and process.poll() is not None):
             return False
-        time.sleep(0.001)
+        time.sleep(0.004)
     return True
 
 
@@ -92,7 +92,7 @@ def unlock(workflow: Workflow) -> None:
 
 
 def unfinished(folder: Path) -> list[str]:
-    """What stands in a folder of results under a name that no result has, also while folders in it come and go."""
+    """List the files of a folder of results under names that no result has, also while folders in it come and go."""
     found = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in [*folders, *files])
     return sorted(str(path) for path in found if ".partial" in path.name or path.suffix == ".part")
 
@@ -104,7 +104,7 @@ def result_files(folder: Path) -> dict[str, Path]:
 
 
 def results(folder: Path) -> dict[str, Any]:
-    """What these files hold, without what was measured."""
+    """Read these files without their measured values."""
     return {name: _content(path) for name, path in result_files(folder).items()}
 
 

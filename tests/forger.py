@@ -74,7 +74,7 @@ class Forger:
         self.path(name).write_bytes(content)
 
     def read(self, name: str) -> dict[str, Any]:
-        """What a record holds, without its own digest."""
+        """Read a record without its own digest."""
         record = json.loads(self.path(name).read_bytes())
         record.pop(RECORD_DIGEST, None)
         return dict(record)
@@ -149,11 +149,11 @@ class Forger:
         return [check for section in sections.values() for check in section]
 
     def failed(self, sample: int = 0, **published: Any) -> list[Check]:
-        """What failed."""
+        """List the checks that failed."""
         return [check for check in self.checks(sample, **published) if check.status == FAILED]
 
     def noticed(self, sample: int = 0) -> list[Check]:
-        """What failed or is a warning; the commit of the code, which is that of the tests, is left out."""
+        """List failures and warnings, without the one about the commit of the code, which is that of the tests."""
         found = [check for check in self.checks(sample) if check.status in (FAILED, WARNING)]
         return [check for check in found if "code" not in check.name.split()]
 

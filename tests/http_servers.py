@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Answer:
-    """How one request is answered; by default as a good server does."""
+    """The answer to one request; by default that of a good server."""
 
     status: int = 200  # anything but 200 is sent as it is, without a file
     ranges: bool = True  # whether a Range header is honoured
@@ -135,7 +135,7 @@ def dead_url() -> Iterator[str]:
 
 
 def hub_files(name: str, revision: str, folder: Path, kind: str = "models") -> dict[str, bytes]:
-    """What a hub serves for one revision of a model, or of one of its datasets: the listing of its files, and the files."""
+    """Give the paths that a hub serves for one revision of a model or a dataset: the listing of its files, and the files."""
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     listing = [
         {"type": "file", "path": path, "size": len(data), "oid": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}  # noqa: S324

@@ -8,7 +8,7 @@ from beirflow.files.records import Job, write_record
 
 
 def latency(ms: float, queries: int = 5) -> dict[str, Any]:
-    """What is said of one device."""
+    """Make the record of one device."""
     return {
         "p50_ms": ms,
         "p95_ms": 2 * ms,

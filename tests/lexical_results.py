@@ -77,7 +77,7 @@ class LexicalResults:
         return f"{self.results}/{pattern(**{'dataset': DATASET, 'analyzer': ENGLISH, **names})}"
 
     def record(self, pattern: Any, **names: Any) -> dict[str, Any]:
-        """What a record says."""
+        """Read a record."""
         return read_json(self.path(pattern, **names))
 
     def index(self, chunk: int, index: Index = PLAIN, threads: int = 1, postings_of: Index | None = None) -> str:

@@ -63,13 +63,13 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
         return str(self.merge(settings.name))
 
     def place(self, system: str, chunk: int | None) -> str:
-        """Where the file of a chunk, or of the queries, is."""
+        """Give the path of the file of a chunk, or of the queries."""
         return (
             self.path(self.of_queries, system=system) if chunk is None else self.path(self.of_chunk, system=system, chunk=chunk)
         )
 
     def searched(self, system: str, chunk: int, *, drop: bool, threads: int) -> dict[str, Any]:
-        """What the search of a chunk is told in each family."""
+        """Give the arguments of the search of a chunk in each family."""
         return {
             "queries_path": self.path(layout.QUERIES),
             "documents_path": self.path(layout.DOCUMENTS),

@@ -9,7 +9,7 @@ from beirflow.jobs.code_version import NO_INFLUENCE, PACKAGE, entrances
 
 
 class Names(NamedTuple):
-    """What a module defines at its top level, and what it imports from the package, by name."""
+    """Names that a module defines at its top level, and those that it imports from the package."""
 
     defined: dict[str, list[ast.stmt]]
     imported: dict[str, tuple[str, str]]

@@ -23,8 +23,11 @@ from torch.utils._pytree import tree_leaves, tree_map
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 MEMORY = 80 << 30
 
-WAITING = {"_local_scalar_dense", "bincount", "equal", "masked_select", "nonzero", "unique_consecutive", "unique_dim", "_unique2"}
-"""Operations whose result the host must know to continue."""
+WAITING = {
+    *("_local_scalar_dense", "bincount", "equal", "masked_select", "nonzero", "unique_consecutive", "unique_dim", "_unique2"),
+    *("is_nonzero", "item"),
+}
+"""Operations whose result the host must know to continue; the last are made of others, except in inference mode."""
 
 MASKED = {"index", "index_put", "index_put_", "_index_put_impl_"}
 """Operations with indices: a mask among them is first converted to numbers, whose count the host must know."""
@@ -32,7 +35,7 @@ MASKED = {"index", "index_put", "index_put_", "_index_put_impl_"}
 counts: Counter[str] = Counter()
 """``synchronisations``, ``copies`` between host and device, and ``kernels`` so far."""
 
-_places: Counter[str] = Counter()
+_pinned: set[int] = set()
 _state: dict[str, Any] = {"sync debug": "default", "limit": MEMORY, "used": 0}
 _device_of: Any = torch._C.TensorBase.device
 
@@ -43,7 +46,15 @@ def on_device(tensor: torch.Tensor) -> bool:
 
 
 def _is_pinned(tensor: torch.Tensor) -> bool:
-    return getattr(tensor.untyped_storage(), "pinned", False)
+    return tensor.untyped_storage().data_ptr() in _pinned
+
+
+def _remember_pinned(tensor: torch.Tensor) -> torch.Tensor:
+    """Let the memory of a tensor be pinned, also for arrays that share it."""
+    storage = tensor.untyped_storage()
+    _pinned.add(storage.data_ptr())
+    weakref.finalize(storage, _pinned.discard, storage.data_ptr())
+    return tensor
 
 
 def _mark(value: Any) -> Any:
@@ -84,6 +95,9 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
         goes_there = any(held) if wanted is None else torch.device(wanted).type == "cuda"
         if name == "_flash_attention_forward":
             return tree_map(_mark, _attend(*args, **kwargs))
+        if name == "mm" and "out_dtype" in str(func._schema):
+            self._check(func, name, tensors, held)
+            return _multiply(*args, **kwargs)
         if name == "copy_":
             return self._copy(func, held, *args, **kwargs)
         if any(held):
@@ -94,9 +108,7 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if goes_there:
             counts["kernels"] += not (func.is_view or name.startswith(("empty", "new_empty", "detach")))
             return tree_map(_mark, result)
-        if pinned:
-            result.untyped_storage().pinned = True
-        return result
+        return _remember_pinned(result) if pinned else result
 
     def _copy(self, func: Any, held: list[bool], to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> Any:
         """Copy in place, perhaps between the devices; the host waits unless the memory on its side is pinned."""
@@ -115,8 +127,9 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
             others = [tensor for tensor in others if tensor is not _mark(gradient)]
         if others and not (name in MASKED and held[0]):
             raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices ({func})")
-        indices = tensors[1:] if name in MASKED else []
-        is_filled = name.startswith("index_put") and tensors[-1].dim() == 0  # a mask and a number are filled in one kernel
+        puts = "put" in name
+        indices = tensors[1 : -1 if puts else None] if name in MASKED else []
+        is_filled = puts and tensors[-1].dim() == 0  # a mask and a number are filled in one kernel
         if name in WAITING or others or (any(each.dtype is torch.bool for each in indices) and not is_filled):
             _wait(str(func))
 
@@ -156,6 +169,15 @@ def _attend(
         attended[start:end] = text.transpose(0, 1)
     nothing = (torch.zeros(size) for size in (1, 2, 2, 0))
     return attended, *nothing
+
+
+def _multiply(one: torch.Tensor, other: torch.Tensor, out_dtype: torch.dtype, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Multiply in half precision as tensor cores do: sums in float32, of which they cut off the last digits."""
+    assert one.dtype == other.dtype == torch.float16
+    assert out_dtype == torch.float32
+    counts["kernels"] += 1
+    products = torch.mm(one.float(), other.float()).mul_(2.0**18).trunc_().mul_(2.0**-18)
+    return _mark(products) if out is None else out.copy_(products)
 
 
 def _plain(tensor: torch.Tensor) -> list[Any]:
@@ -199,13 +221,11 @@ def _to_list(self: torch.Tensor) -> Any:
 def _pin(self: torch.Tensor, *_: Any) -> torch.Tensor:
     if on_device(self):
         raise RuntimeError("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned")
-    copy = self.clone()
-    copy.untyped_storage().pinned = True  # type: ignore[attr-defined]
-    return copy
+    return self if _is_pinned(self) else _remember_pinned(self.clone())
 
 
 class _Event:
-    """What a stream has done so far; the CPU has done everything."""
+    """A place in a stream; the CPU has done everything before it."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

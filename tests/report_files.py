@@ -220,7 +220,7 @@ class ReportFiles:
         return [str(path) for path in paths]
 
     def _matches(self, inspection_paths: Sequence[str]) -> list[str]:
-        """What the hits of the last system match."""
+        """Write the matches of the hits of the last system."""
         queries = json.loads(Path(inspection_paths[0]).read_text(encoding="utf-8"))["queries"]
         hits = {query["id"]: [hit["doc_id"] for hit in query["hits"][self.systems[-1]]] for query in queries}
         content = json.dumps({"queries": {query_id: dict.fromkeys(of, MATCHES) for query_id, of in hits.items()}})

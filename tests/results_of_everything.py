@@ -1,6 +1,5 @@
 """Results with a system of each family and of each kind that no other fixture of the audit has, by the rules that make them."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,13 @@ from typing import Any
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from results_maker import Made, make_paper, make_report, run_rules
+from results_of_families import config_with_dev, write_given
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_masked_lm
-from workflow_runs import small_dataset, tiny_system, words
-
-HITS = 30
-"""Documents of each query in the run from elsewhere."""
+from workflow_runs import small_dataset, tiny_system
 
 
 def everything_config(folder: Path) -> dict[str, Any]:
@@ -24,10 +21,7 @@ def everything_config(folder: Path) -> dict[str, Any]:
     sizes = {"small": (60, 8), "dev": (34, 11)}
     for name, (documents, queries) in sizes.items():
         small_dataset(folder / name, documents, queries)
-        rows = (f"q{q} Q0 d{d:03} {1 + d} {(q * 31 + d * 7) % 11 / 2} them\n" for q in range(queries) for d in range(HITS))
-        (folder / f"{name}.trec").write_text("".join(rows))
-        given = ({"_id": f"d{i:03}", "queries": [words(i, 3), words(i + 7, 2)]} for i in range(documents))
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in given))
+        write_given(folder, name, documents, queries)
     t5 = {"model": str(save_tiny_t5(folder / "t5")), "queries": 4, "query_length": 8}
     bert = tiny_system(save_tiny_bert(folder / "bert"))
     train = {"generator": t5["model"], "queries": 2, "query_length": 8, "documents": 40, "batch": 8}
@@ -52,16 +46,7 @@ def everything_config(folder: Path) -> dict[str, Any]:
         "crossed": {"family": "rerank", "first": "late", "depth": 20, "model": str(save_cross_encoder(folder / "crossed"))},
         "graph": {"approximate": "dense", "index": "hnsw", "m": 4, "ef_construction": 20, "ef_search": 12},
     }
-    return {
-        "systems": list(systems),
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 25,
-        "top_k": 40,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": systems, "datasets": {name: {"path": str(folder / name)} for name in sizes}},
-    }
+    return config_with_dev(folder, systems)
 
 
 def make_everything(folder: Path) -> Made:

@@ -2,13 +2,14 @@
 
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_sparse import save_masked_lm
-from workflow_runs import small_dataset, words
+from workflow_runs import config_of, small_dataset, words
 
 TUNED = {"family": "fusion", "of": ["words", "masked"], "method": "sum", "normalize": "min-max"}
 
@@ -30,6 +31,25 @@ def everything_stated(documents: int, queries: int) -> dict[str, dict[str, Any]]
     return stated
 
 
+HITS = 30
+"""Documents of each query in the run from elsewhere."""
+
+
+def write_given(folder: Path, name: str, documents: int, queries: int) -> None:
+    """Write what users give for a dataset: a run from elsewhere, and queries for its documents."""
+    rows = (f"q{q} Q0 d{d:03} {1 + d} {(q * 31 + d * 7) % 11 / 2} them\n" for q in range(queries) for d in range(HITS))
+    (folder / f"{name}.trec").write_text("".join(rows))
+    lines = ({"_id": f"d{i:03}", "queries": [words(i, 3), words(i + 7, 2)]} for i in range(documents))
+    (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def config_with_dev(folder: Path, own: Mapping[str, Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
+    """Configuration of systems on ``small`` in chunks, some of which ``dev`` decides."""
+    config = config_of(own, folder / "small", **{"chunk_documents": 25, "top_k": 40, **changes})
+    config["custom"]["datasets"]["dev"] = {"path": str(folder / "dev")}
+    return config
+
+
 def families_config(folder: Path, **changes: Any) -> dict[str, Any]:
     """A system of each family on one dataset in chunks, fused with weights that another dataset decides; models are written."""
     small_dataset(folder / "small", 60, 8, stated=everything_stated(60, 8))
@@ -44,18 +64,5 @@ def families_config(folder: Path, **changes: Any) -> dict[str, Any]:
         "crossed": {"family": "rerank", "first": "tokens", "depth": 40, "model": str(save_cross_encoder(folder / "crossed"))},
     }
     for name, documents in (("small", 60), ("dev", 34)):
-        lines = ({"_id": f"d{i:03}", "queries": [words(i, 3), words(i + 7, 2)]} for i in range(documents))
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        rows = (f"q{q} Q0 d{d:03} {1 + d} {(q * 31 + d * 7) % 11 / 2} them\n" for q in range(8) for d in range(30))
-        (folder / f"{name}.trec").write_text("".join(rows))
-    config = {
-        "systems": [*systems, "candidates"],
-        "datasets": ["small"],
-        "precision": "float32",
-        "device": "cpu",
-        "chunk_documents": 25,
-        "top_k": 40,
-        "cutoffs": [1, 10, 20],
-        "custom": {"systems": systems, "datasets": {name: {"path": str(folder / name)} for name in ("small", "dev")}},
-    }
-    return config | changes
+        write_given(folder, name, documents, 8)
+    return config_with_dev(folder, systems, **{"systems": [*systems, "candidates"], **changes})

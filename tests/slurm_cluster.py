@@ -54,7 +54,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes SLURM's commands find this cluster."""
+        """Give the environment in which SLURM's commands find this cluster."""
         return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": f"{self.folder}/bin:{os.environ.get('PATH', '')}"}
 
     def start(self) -> None:
@@ -87,7 +87,7 @@ class Cluster:
         wait_for(lambda: "beirflow" in self._account("show", "cluster") or self._made_accounts(), "slurmdbd")
 
     def _made_accounts(self) -> bool:
-        """Whether the cluster, an account and this user could be made."""
+        """Try to make the cluster, an account and this user; tells if that succeeded."""
         return bool(
             self._account("add", "cluster", "beirflow")
             and self._account("add", "account", "lab", "Cluster=beirflow")
@@ -95,7 +95,7 @@ class Cluster:
         )
 
     def _account(self, *words: str) -> str:
-        """What sacctmgr printed; nothing where it failed."""
+        """Run sacctmgr and give its output; nothing where it failed."""
         return self.call("sacctmgr", "--immediate", "--noheader", *words, ok=False)
 
     def limit_jobs(self, limit: str) -> None:
@@ -185,7 +185,7 @@ class Cluster:
         self._start("slurmd", "-D", "-N", node, name=node, **{NODE: f"{self.folder}/{node}"})
 
     def node_states(self) -> dict[str, str]:
-        """What SLURM says of every node: idle, mixed, drained, down* …; nothing while slurmctld is not there."""
+        """Give SLURM's word for every node: idle, mixed, drained, down* …; nothing while slurmctld is not there."""
         lines = self.call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%N %T", ok=False).splitlines()
         return dict(line.split() for line in lines)
 
@@ -230,12 +230,12 @@ class Cluster:
         wait_for(lambda: not self.call("squeue", "--noheader", ok=False).strip(), "the jobs to end")
 
     def ended(self) -> list[dict[str, str]]:
-        """What SLURM knows of every job and array task that ended, in the order of submission."""
+        """Describe every job and array task that ended, in the order of submission, as SLURM does."""
         jobs = [job for job in self._described() if job["JobState"] not in ("PENDING", "RUNNING")]
         return sorted(jobs, key=lambda job: int(job["JobId"]))
 
     def describe(self, job: str) -> dict[str, str]:
-        """What SLURM knows of a job or array task."""
+        """Describe a job or array task as SLURM does."""
         (found,) = self._described(job)
         return found
 

@@ -1,4 +1,4 @@
-"""What tests of the spot checks of families with a model share: results made rightly, and what is changed in them."""
+"""Results made rightly, and changes to them, for the tests of the spot checks of families with a model."""
 
 import shutil
 from collections.abc import Callable
@@ -18,6 +18,11 @@ DOCUMENTS, SAMPLE = 30, 12
 TOP_K = 9
 
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
+
+
+def planned(*planners: SpotChecks) -> SpotChecks:
+    """The checks of several kinds, one kind after the other."""
+    return lambda *what: [check for planner in planners for check in planner(*what)]
 
 
 def made_rightly(results: ModelResults[Any], settings: Any, family: str) -> Subject:
@@ -44,12 +49,12 @@ def copied(subject: Subject, folder: Path) -> Subject:
 
 
 def found(checks: SpotChecks, subject: Subject, sample: int = SAMPLE * 9, seed: int = 0) -> list[Finding]:
-    """What the spot checks find."""
+    """Run the spot checks and give their findings."""
     return [check.run() for check in checks(subject, sample, np.random.default_rng(seed))]
 
 
 def passed(checks: SpotChecks, subject: Subject) -> bool:
-    """Whether all of it is found to be right, whole and in a small sample."""
+    """Tell if the results pass, whole and in a small sample."""
     whole, few = found(checks, subject), found(checks, subject, 4, 1)
     assert f"{DOCUMENTS} documents" in whole[0].found
     return len(whole) == len(few) == 5 and all(finding.passed for finding in [*whole, *few])

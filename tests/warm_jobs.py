@@ -43,7 +43,7 @@ LIBRARIES = (
     "transformers.conversion_mapping",
 )
 MODELS = ("transformers.models.bert.modeling_bert", "transformers.models.auto.tokenization_auto")
-"""What jobs import through ``load_lean``, and here too."""
+"""Modules that jobs import through ``load_lean``, and here too."""
 
 PROCESS = "PYTEST_XDIST_WORKER"
 """Variable of the environment that processes of tests have, but for the one that hands tests out."""
@@ -131,7 +131,7 @@ def fork_jobs() -> None:
 
 
 class WarmJob:
-    """What Snakemake asks of the process of a script."""
+    """The process of a script, as far as Snakemake asks for it."""
 
     def __init__(self, requests: socket.socket, request: Mapping[str, Any]) -> None:
         mine, theirs = socket.socketpair()

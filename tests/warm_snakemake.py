@@ -25,7 +25,7 @@ from warm_jobs import PROCESS, Request, forget_beirflow, fork_jobs, import_libra
 
 REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
-"""What Snakemake and the rules import while they run."""
+"""Modules that Snakemake and the rules import while they run."""
 
 
 def run_warm(

@@ -93,7 +93,7 @@ def missed(original: Made, folder: Path, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def kind_of(fact: Fact) -> tuple[str, ...]:
-    """What facts of the same meaning share: the folder of the record, and the keys without places in lists."""
+    """Name the folder of the record, and the keys without places in lists: facts of the same meaning share them."""
     name, keys = fact
     return name.partition("/")[0], *(key for key in keys if isinstance(key, str))
 

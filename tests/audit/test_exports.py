@@ -1,4 +1,4 @@
-"""What is exported for other tools is made again, too: the crate with its instructions, and runs with a header."""
+"""Exports for other tools are made again, too: the crate with its instructions, and runs with a header."""
 
 import gzip
 import json

@@ -33,7 +33,7 @@ def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
 
 
 class Relevant:
-    """What is relevant, by rows of the queries and of the documents of each chunk."""
+    """Relevant documents, by rows of the queries and of the documents of each chunk."""
 
     def __init__(self, forger: Forger) -> None:
         corpus = forger.path("corpora/small")
@@ -199,7 +199,7 @@ def test_an_expansion_from_two_versions_of_a_file_is_found_without_the_file(fami
     custom = {**families.experiment.config["custom"], "systems": {}}
     elsewhere = load_experiment({**families.experiment.config, "custom": custom, "systems": ["bm25"]})
     found = [check for check in Forger(families.results, elsewhere).failed() if name in check.found]
-    assert [(check.name, "0" * 64 in check.found) for check in found] == [("expansions are those of their files", True)]
+    assert [(check.name, "0" * 64 in check.found) for check in found] == [("records say the same", True)]
 
 
 @pytest.mark.parametrize(("system", "ties"), [("tokens", "ascending"), ("words", "descending")])

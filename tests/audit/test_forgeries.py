@@ -24,7 +24,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def lines_of(forger: Forger, sample: int) -> list[str]:
-    """What an audit says."""
+    """Give the lines that an audit prints."""
     _, sections, facts = run_checks(forger.results, forger.experiment, sample, 1)
     checks = [check for section in sections.values() for check in section]
     said = [f"{check.status}: {check.name}: {check.found}" for check in checks]

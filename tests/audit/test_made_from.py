@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What places of the same meaning share."""
+        """Name the part of a place that all places of the same meaning share."""
         folder, _, rest = self.record.partition("/")
         name = "".join(letter for letter in Path(rest).name if not letter.isdigit())
         of_file = "".join(letter for letter in self.file or "" if not letter.isdigit()).split("/")
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 def is_shared(record: str, file: str) -> bool:
-    """Whether texts of another dataset are among what something was made from: vectors are what they are, wherever taken from."""
+    """Tell if texts of another dataset are among the inputs: vectors are the same, wherever they are taken from."""
     return file.endswith("shared.parquet") or ("/small/" in file and "/more" in record)
 
 
@@ -78,7 +78,7 @@ def leave_out(forger: Forger, place: Place) -> None:
 
 
 def missed(original: Made, folder: Path, found: Sequence[Place]) -> list[Place]:
-    """What can be left out without being noticed."""
+    """List the inputs that can be left out without being noticed."""
     unnoticed = []
     for number, place in enumerate(found):
         forger = Forger.of(original, folder / str(number))
@@ -161,7 +161,7 @@ def test_a_tuned_run_names_what_it_was_tuned_on(original_of_families: Made, tmp_
 
 
 def test_a_system_needs_nothing_of_a_variant_that_stands_before_it(forger: Forger) -> None:
-    """What int8 needs of a corpus, its ranges, was looked for in the records of the system whose vectors it takes."""
+    """The ranges that int8 needs of a corpus were looked for in the records of the system whose vectors it takes."""
 
     def put_first(manifest: dict[str, Any]) -> None:
         tiny = manifest["systems"]["tiny"]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.facts.sources import SOURCES
+from beirflow.audit.facts.outside import SOURCES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from forger import Forger
@@ -127,7 +127,7 @@ def test_documents_that_queries_exclude_are_compared_with_the_source_and_the_run
     honest = pq.read_table(path)
     for column, kind, expected in (
         ("excluded_ids", pa.string(), SOURCES),
-        ("excluded_rows", pa.int32(), "corpora hold what their records say"),
+        ("excluded_rows", pa.int32(), "corpora are in order"),
     ):
         lists = pa.array([[], []], pa.list_(kind))
         pq.write_table(honest.set_column(honest.column_names.index(column), column, lists), path)

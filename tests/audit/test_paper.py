@@ -16,7 +16,7 @@ RECORD = "paper/index.json"
 
 
 def walked(papered: Forger) -> Chain:
-    """What the walk from the manifest finds, which these checks need."""
+    """Walk from the manifest, whose findings these checks need."""
     chain = Chain(papered.results, "results", read_json(papered.path("manifest.json")), audited_with=papered.experiment)
     chain.follow()
     return chain

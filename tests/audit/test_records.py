@@ -35,7 +35,7 @@ OF_THE_CORPUS = {
     "split": ("dev", "split dev"),
     "counts documents": (31, "documents 31"),
     "counts distinct_texts": (30, "distinct_texts 30"),
-    "counts positives": (1, "positives 1"),
+    "counts positives": (1, '"positives": 1'),
     "characters mean": (1.5, '"mean": 1.5'),
     "chunks": (3, "chunks 3"),
     "documents_footer_sha256": ("0" * 64, "documents_footer_sha256 " + "0" * 64),

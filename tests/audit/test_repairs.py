@@ -1,4 +1,4 @@
-"""What an audit says can be pasted, wherever one is; nothing is deleted, and good files are not said to be left over."""
+"""Commands that an audit prints can be pasted, wherever one is; nothing is deleted, and good files are not called left over."""
 
 import os
 import shlex

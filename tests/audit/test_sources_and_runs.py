@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from beirflow.experiment.load import load_experiment
 from forger import Forger, best_last, named
 
 DOCUMENTS = "corpora/small/documents.parquet"
@@ -85,6 +86,18 @@ def test_a_run_that_could_be_one_is_found_by_searching_again(
     forger.edit_table(RUN, change)
     forger.evaluate_again("tiny", "small")
     assert "queries searched again have the recorded ranks" in [check.name for check in named(forger.failed(sample=4), RUN)]
+
+
+@pytest.mark.parametrize("change", [lambda run: run[run["rank"] <= 2], best_last], ids=["cut", "best last"])
+@pytest.mark.parametrize("system", ["words", "expanded", "masked"])
+def test_a_run_that_does_not_follow_from_its_postings_is_found_without_sample_and_models(
+    families: Forger, system: str, change: Callable[[pd.DataFrame], pd.DataFrame]
+) -> None:
+    run = f"runs/{system}/small.parquet"
+    families.edit_table(run, change)
+    families.evaluate_again(system, "small")
+    found = named(Forger(families.results, load_experiment({})).failed(), run)
+    assert [check.name for check in found] == ["queries searched again have the recorded ranks"]
 
 
 def test_vectors_that_are_no_array_or_have_another_form_are_found_elsewhere(elsewhere: Forger) -> None:

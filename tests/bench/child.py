@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -10,15 +11,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+IN_TURN = "in_turn"
+"""Before a number and a function: the function is called so often."""
+
 
 def main(function: str, *texts: str) -> None:
     """Call ``bench.stages.<function>``; each argument is converted by the type that annotates its parameter."""
+    if function == IN_TURN:
+        run_in_turn(int(texts[0]), *texts[1:])
+        return
     module, _, name = function.rpartition(".")
     bound = inspect.signature(entrance := getattr(importlib.import_module(f"bench.stages.{module}"), name)).bind(*texts)
     for parameter, value in bound.arguments.items():
         kind = bound.signature.parameters[parameter].annotation
         bound.arguments[parameter] = tuple(map(kind, value)) if isinstance(value, tuple) else kind(value)
     entrance(*bound.args)
+
+
+def run_in_turn(times: int, function: str, output: str, *texts: str) -> None:
+    """Call a function several times, each in a process and with a folder of its own, as Snakemake runs the jobs of all chunks."""
+    for number in range(times):
+        (own := Path(output, str(number))).mkdir()
+        subprocess.run([sys.executable, "-m", "bench.child", function, str(own), *texts], check=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import math
 import os
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from bench import machine, report
 from bench.machine import REPOSITORY, Settings
 from bench.runner import Outcome, run_stage
-from bench.stage import TABLE, read_stage
+from bench.stage import TABLE, read_stage, sizes_of
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +31,14 @@ def main(arguments: Sequence[str]) -> int:
     peers = None if options.scale else machine.ask(settings, settings.peer_python, machine.PEERS)
     found = machine.describe(machine.ask(settings, settings.own_python, machine.OWN), settings.cores, peers)
     start = time.perf_counter()
-    outcomes = [run_stage(name, partial(read_stage, name), settings) for name in stages]
-    form = f"the {'quick' if settings.quick else 'full'} form, {(time.perf_counter() - start) / 60:.0f} minutes"
-    texts = {".json": report.as_json(found, form, outcomes), ".md": report.as_markdown(found, form, outcomes)}
-    paths = report.write(options.output, machine.slug(found["device"]) + _suffix(options), texts)
+    most = options.documents or math.inf
+    sizes = [(name, size) for name in stages for size in sizes_of(name, settings) if size.get("documents", 0) <= most]
+    outcomes: list[Outcome] = []
+    for name, size in sizes:  # what was found is written each time, so that a run that is cut short keeps it
+        outcomes.append(run_stage(name, partial(read_stage, name, **size), settings))
+        form = f"the {'quick' if settings.quick else 'full'} form, {(time.perf_counter() - start) / 60:.0f} minutes"
+        texts = {".json": report.as_json(found, form, outcomes), ".md": report.as_markdown(found, form, outcomes)}
+        paths = report.write(options.output, machine.slug(found["device"]) + _suffix(options), texts)
     logger.info("\n%s\n%s", texts[".md"], "\n".join(map(str, paths)))
     return exit_status(outcomes)
 
@@ -45,29 +50,21 @@ def _parser() -> argparse.ArgumentParser:
     beside, scale = TABLE.values()
     known = f"some of {', '.join(beside)}; with --scale of {', '.join(scale)}"
     parser.add_argument("--only", nargs="+", choices=[*beside, *scale], metavar="STAGE", help=known)
+    parser.add_argument("--documents", type=int, metavar="N", help="at most so many, in stages that are run with several numbers")
     parser.add_argument("--repeats", type=int, metavar="N", help="rounds of every stage")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "tests/bench/results", help="folder for the results")
-    parser.add_argument("--nfcorpus", type=Path, help="nfcorpus.zip; else that of the folder BEIRFLOW_ARCHIVES")
-    parser.add_argument(
-        "--own-python",
-        type=lambda path: Path(path).absolute(),
-        help="interpreter of beirflow's environment; else .venv/bin/python, else this one",
-    )
-    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="cpu hides GPUs from all sides")
     return parser
 
 
 def _settings(options: argparse.Namespace) -> Settings:
     archives, own = os.environ.get("BEIRFLOW_ARCHIVES"), REPOSITORY / ".venv/bin/python"
-    nfcorpus = options.nfcorpus or (Path(archives) / "nfcorpus.zip" if archives else None)
     return Settings(
         quick=options.quick,
         repeats=options.repeats,
-        own_python=str(options.own_python or (own if own.exists() else sys.executable)),
+        own_python=str(own if own.exists() else sys.executable),
         peer_python=sys.executable,
-        nfcorpus=nfcorpus and nfcorpus.absolute(),
+        nfcorpus=Path(archives, "nfcorpus.zip").absolute() if archives else None,
         cores=machine.available_cores(),
-        device=options.device,
     )
 
 

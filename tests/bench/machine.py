@@ -1,4 +1,4 @@
-"""Where and with what the figures were found: the settings of a run, and the machine."""
+"""The settings of a run and the machine that its figures are of."""
 
 import json
 import os
@@ -26,16 +26,14 @@ class Settings:
     repeats: int | None  # rounds of every stage; None for each stage's own number
     own_python: str  # interpreter of beirflow's environment, in which our sides run
     peer_python: str  # interpreter of the environment that also has the peers' packages
-    nfcorpus: Path | None  # the official archive of NFCorpus; None if nobody named one
+    nfcorpus: Path | None  # the official archive of NFCorpus; None if nobody named its folder
     cores: int  # processor cores that every side may use
-    device: str  # ``auto``, or ``cpu`` to hide GPUs from all sides
 
     def environment(self) -> Mapping[str, str]:
         """Variables of every child: our modules on the path, the same threads for every library, no network."""
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), str(self.cores))
-        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {}
         path = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow")])
-        return {**os.environ, **threads, **hidden, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
+        return {**os.environ, **threads, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
 
 
 def describe(own: Mapping[str, Any], cores: int, peers: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def ask(settings: Settings, python: str, packages: Sequence[str] = ()) -> dict[s
 
 
 def computes_in_bfloat16(settings: Settings) -> bool:
-    """Whether the precision ``auto`` is bfloat16 here."""
+    """Tell if the precision ``auto`` is bfloat16 here."""
     found = ask(settings, settings.own_python)
     return bool(found["gpu"]) or bool(BFLOAT16 & set(found["instructions"]))
 

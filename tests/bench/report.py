@@ -6,9 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.runner import Outcome, Row
+from bench.runner import LINEAR, MOST_MEMORY, Growth, Outcome, Row, growths
 
 HEADER = ("row", "compared", "median", "spread", "at most", "met", "seconds", "peak memory, GB")
+
+GROWTH_HEADER = (
+    *("stage", "documents, millions", "processor seconds", "peak memory, GB", "written, MB"),
+    *("exponent of the seconds", f"at most {LINEAR:g}, and {MOST_MEMORY / 1e9:g} GB"),
+)
 
 
 def as_json(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome]) -> str:
@@ -21,6 +26,7 @@ def _stage(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.name,
         "input": outcome.stage.input if outcome.stage else None,
+        "documents": outcome.stage.documents if outcome.stage else None,
         "clock": outcome.stage.clock if outcome.stage else None,
         "runs": runs,
         "rows": [{**asdict(row), "median": row.median} for row in outcome.rows],
@@ -36,7 +42,10 @@ def as_markdown(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome])
     ran = [outcome for outcome in outcomes if outcome.stage]
     inputs = [(outcome.name, outcome.stage.input, outcome.agreement or "**no**") for outcome in ran if outcome.stage]
     failures = [f"**{outcome.name}**\n\n```\n{outcome.failure}\n```" for outcome in outcomes if outcome.failure]
-    parts = [f"# {machine['device']}", _circumstances(machine, form), table(HEADER, rows), *failures]
+    tables = [table(HEADER, rows)] if rows else []
+    if grown := growths(outcomes):
+        tables.append(table(GROWTH_HEADER, [_growth_cells(each) for each in grown]))
+    parts = [f"# {machine['device']}", _circumstances(machine, form), *tables, *failures]
     return "\n\n".join([*parts, table(("stage", "input", "outputs agree"), inputs)]) + "\n"
 
 
@@ -69,6 +78,18 @@ def _cells(row: Row) -> tuple[str, ...]:
     seconds, memory = (" / ".join(texts) for texts in (map(_seconds, row.seconds), (f"{size / 1e9:.2f}" for size in row.memory)))
     median = f"**{_number(row.median, row.unit)}**"
     return row.stage, row.compared, median, spread, f"{row.at_most:g} {row.unit}", met, seconds, memory
+
+
+def _growth_cells(growth: Growth) -> tuple[str, ...]:
+    columns = (
+        [f"{number / 1e6:.2g}" for number in growth.documents],
+        map(_seconds, growth.seconds),
+        [f"{run.peak / 1e9:.2f}" for run in growth.runs],
+        [f"{run.written / 1e6:,.0f}" for run in growth.runs],
+    )
+    verdict = "yes" if growth.met else "**no**"
+    name = f"{growth.stage}{growth.side.removeprefix('ours')}"
+    return name, *(" / ".join(column) for column in columns), f"{growth.exponent:.2f}", verdict
 
 
 def _number(value: float, unit: str) -> str:

@@ -8,16 +8,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
 from pathlib import Path
-from statistics import median
+from statistics import linear_regression, median
 from typing import Any
 
 from bench.machine import REPOSITORY, Settings
 from bench.stage import CannotRunError, Clock, Quantity, Side, Stage, Target
 
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
+LINEAR, MOST_MEMORY = 1.1, 3e9
+"""Largest exponent of growth that counts as linear, and largest peak memory."""
+
 WORDS = {"memory": "peak memory", "growth": "peak memory above imports"}
 
 logger = logging.getLogger(__name__)
@@ -35,6 +39,7 @@ class Measurement:
     cpu: float  # seconds of processor time, all cores and descendants together
     peak: int  # largest resident set of the process, or of the largest of its descendants, in bytes
     report: Mapping[str, Any]  # said by the child itself, e.g. ``seconds`` of the call and ``growth``, bytes above its imports
+    written: int = 0  # bytes of the files that it left
 
     def value(self, quantity: Quantity, clock: Clock) -> float:
         """One of the quantities that are compared."""
@@ -70,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a stage."""
+    """The figures or the failure of a stage."""
 
     name: str  # name of the stage
     stage: Stage | None = None  # the stage; None if it was not run
@@ -114,7 +119,8 @@ def _run(stage: Stage, folder: Path, environment: Mapping[str, str]) -> Outcome:
 def _run_side(side: Side, environment: Mapping[str, str]) -> Measurement:
     shutil.rmtree(side.output, ignore_errors=True)
     side.output.mkdir(parents=True)
-    return measure(side.command, environment, side.output)
+    measured = measure(side.command, environment, side.output)
+    return replace(measured, written=sum(path.stat().st_size for path in side.output.rglob("*") if path.is_file()))
 
 
 def _log(stage: Stage, step: str, run: Measurement) -> None:
@@ -149,6 +155,41 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     last = text.rstrip().rpartition("\n")[2]
     report = json.loads(last) if last.startswith("{") else {}
     return Measurement(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MAXRSS_BYTES, report)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The cost of one side at several numbers of documents."""
+
+    stage: str
+    side: str
+    documents: Sequence[int]  # ascending
+    runs: Sequence[Measurement]  # one for each number
+
+    @property
+    def exponent(self) -> float:
+        """By which power of the documents processor time grows, from one number to the last; fixed costs make it smaller."""
+        return linear_regression(*([log(each) for each in of] for of in (self.documents, self.seconds))).slope
+
+    @property
+    def seconds(self) -> list[float]:
+        """Processor time, which other work on the machine changes little."""
+        return [run.cpu for run in self.runs]
+
+    @property
+    def met(self) -> bool:
+        """Whether it is not worse than linear, and every process within the memory."""
+        return self.exponent <= LINEAR and max(run.peak for run in self.runs) <= MOST_MEMORY
+
+
+def growths(outcomes: Iterable[Outcome]) -> list[Growth]:
+    """The growth of each side that was run with several numbers of documents."""
+    sizes: dict[tuple[str, str], dict[int, Measurement]] = {}
+    for outcome in outcomes:
+        for side, runs in outcome.runs.items():
+            if outcome.stage and outcome.stage.documents:
+                sizes.setdefault((outcome.name, side), {})[outcome.stage.documents] = min(runs, key=lambda run: run.cpu)
+    return [Growth(*names, *zip(*sorted(of_side.items()), strict=True)) for names, of_side in sizes.items() if len(of_side) > 1]
 
 
 def paired_ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:

@@ -61,6 +61,13 @@ class Stage:
     check: Sequence[str]  # command that compares what the sides wrote, prints what it compared, and fails where they disagree
     targets: Sequence[Target]
     left_out: Sequence[tuple[str, str]] = ()  # rows that are not run here, with the reason
+    documents: int | None = None  # their number, where it is one of several
+
+
+def sizes_of(name: str, settings: Settings) -> list[dict[str, int]]:
+    """The sizes that a stage is run with, beyond those of the table: its numbers of documents, where there are several."""
+    documents = _told(name)["quick" if settings.quick else "full"].get("documents")
+    return [{"documents": number} for number in documents] if isinstance(documents, list) else [{}]
 
 
 def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Stage:
@@ -69,11 +76,15 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
     Raises:
         CannotRunError: The archive of NFCorpus is needed and not at hand.
     """
-    told = next(stages[name] for stages in TABLE.values() if name in stages)
+    told = _told(name)
     if "{nfcorpus}" in told["inputs"] and not (settings.nfcorpus and settings.nfcorpus.is_file()):
-        raise CannotRunError("no nfcorpus.zip; name it with --nfcorpus, or its folder in BEIRFLOW_ARCHIVES")
+        raise CannotRunError("no nfcorpus.zip in a folder that BEIRFLOW_ARCHIVES names")
     chosen = {**told["quick" if settings.quick else "full"], **sizes}
     rounds = settings.repeats or chosen.pop("rounds")
+    if "chunk_documents" in chosen and "documents" in chosen:
+        documents, of_a_chunk = chosen["documents"], chosen["chunk_documents"]
+        chunks = -(-documents // of_a_chunk)
+        chosen = {"chunks": chunks, "tenfold": 10 * chunks, "of_a_chunk": min(documents, of_a_chunk), **chosen}
     values = {
         **chosen,
         **{name: getattr(settings, name) for name in ("nfcorpus", "cores", "own_python", "peer_python")},
@@ -90,7 +101,7 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
         plain = side.removeprefix("ours, ")
         command = _filled(how["command"], {**values, "name": plain, "output": folder / plain})
         sides.append(Side(side, command, folder / plain, how.get("runs")))
-    targets = [Target(**target) for target in told["targets"]]
+    targets = [Target(**target) for target in told.get("targets", ())]
     lacking = [missing.get(each.side) or missing.get(str(each.over)) or _missing(each.when, settings) for each in targets]
     return Stage(
         name=name,
@@ -102,11 +113,17 @@ def read_stage(name: str, settings: Settings, folder: Path, **sizes: int) -> Sta
         check=_filled(told["check"].replace("{outputs}", shlex.join(str(side.output) for side in sides)), values),
         targets=[target for target, why in zip(targets, lacking, strict=True) if not why],
         left_out=[(target.row or name, why) for target, why in zip(targets, lacking, strict=True) if why],
+        documents=sizes.get("documents"),
     )
 
 
+def _told(name: str) -> Mapping[str, Any]:
+    """A stage of the table."""
+    return next(stages[name] for stages in TABLE.values() if name in stages)
+
+
 def _missing(need: str | None, settings: Settings) -> str:
-    """Why a side that needs something is not run; empty if it is."""
+    """Give the reason why a side that needs something is not run; empty if it is."""
     if need == "full" and settings.quick:
         return "full form only"
     if need == "bfloat16" and not computes_in_bfloat16(settings):

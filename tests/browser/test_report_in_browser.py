@@ -345,7 +345,7 @@ def lay_out(browser: Chromium, paper: str) -> None:
 
 
 def too_large(browser: Chromium) -> list[Any]:
-    """What holds more than is shown of it, by its label, and the sizes of it; letters may reach a pixel out of their lines."""
+    """Find elements that hold more than is shown, by label, with their sizes; letters may reach a pixel out of their lines."""
     found = browser.evaluate(
         "[document.documentElement, ...document.querySelectorAll('.scroll')].map((e) =>"
         " [e.ariaLabel ?? e.getAttribute('aria-labelledby'), e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight])"

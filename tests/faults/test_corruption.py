@@ -111,7 +111,7 @@ def results(original: Finished, tmp_path: Path) -> Finished:
 
 
 def flips(path: Path) -> list[int]:
-    """Where a bit is flipped: in places that everybody reads who reads the file."""
+    """Choose places for a flipped bit that everybody reads who reads the file."""
     size = path.stat().st_size
     if path.name != "documents.parquet":
         return [*range(0, size, max(1, size // 12)), size - 1]
@@ -123,7 +123,7 @@ def flips(path: Path) -> list[int]:
 
 
 def refusal(results: Finished, step: str) -> str:
-    """What a step says of a file that it does not take."""
+    """Give the message of a step that does not take a file."""
     with pytest.raises(DataError) as caught:
         results.jobs[step]()
     return str(caught.value)

@@ -128,7 +128,7 @@ MEGABYTE = 1_000_000
 
 
 def peak_of_reading(path: Path) -> tuple[str, int]:
-    """What reading a corpus gives, and the most memory in bytes that it takes, in a process of its own."""
+    """Read a corpus in a process of its own; gives its output, and the most memory in bytes that it took."""
     environment = {"PYTHONPATH": str(Path(source_module.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], env=environment, capture_output=True, text=True, check=True)
     said, peak = done.stdout.splitlines()

@@ -11,6 +11,8 @@ from unittest.mock import Mock
 import pretended_cuda
 import pytest
 import torch
+from beirflow.expansions.settings import WrittenQueries
+from beirflow.expansions.writer import QueryWriter
 from beirflow.files.progress import Progress
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
@@ -23,12 +25,11 @@ from tiny_answers import save_tiny_qwen3
 from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
+from tiny_expanders import save_tiny_t5
 from tiny_sparse import save_masked_lm, save_unicoil
 
 TEXTS = [" ".join(WORDS[i : i + 5 + i % 20]) for i in range(100)]
 HOW: dict[str, Any] = {"device": "cuda", "precision": "float32", "token_budget": 200}
-OF_MASKS = 1
-"""Synchronisations of a padded batch: transformers looks whether its mask masks anything."""
 
 
 @contextmanager
@@ -82,5 +83,17 @@ def test_the_host_waits_for_no_batch(tmp_path: Path, name: str, monkeypatch: pyt
     with Progress("compute", len(TEXTS), "texts") as progress, synchronisations() as waits:
         begin(progress)
     assert compute.call_count > 5
-    assert len(waits) <= of_window + OF_MASKS * compute.call_count, waits
+    assert len(waits) <= of_window, waits
     assert pretended_cuda.counts["copies"] <= copies * compute.call_count + 4  # of the results
+
+
+def test_a_writer_of_queries_waits_once_for_each_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And for each batch: to see that numbers are finite, and for the queries; and where finished ones leave it."""
+    writer = QueryWriter(WrittenQueries(str(save_tiny_t5(tmp_path)), queries=2, query_length=8), tmp_path, **HOW)
+    begin, step = (Mock(side_effect=getattr(writer.decoder, name)) for name in ("begin", "step"))
+    monkeypatch.setattr(writer.decoder, "begin", begin)
+    monkeypatch.setattr(writer.decoder, "step", step)
+    with synchronisations() as waits:
+        assert sum(len(part.rows) for part in writer.parts(TEXTS[:30], TEXTS[:30])) == 30
+    assert step.call_count > 5 * begin.call_count
+    assert len(waits) <= step.call_count + 4 * begin.call_count, waits

@@ -2,11 +2,14 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from beirflow.jobs.devices import fast_type
 from beirflow.late import max_sim
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.max_sim import Sizes
@@ -45,9 +48,21 @@ def test_the_search_is_that_of_the_cpu(
         monkeypatch.setitem(max_sim.SIZES, "cuda", sizes)
     rng = np.random.default_rng(0)
     queries = random_vectors(rng, rng.integers(1, 33, size=40), dim=128, tokens=tokens)
-    path = written(random_vectors(rng, rng.integers(1, 60, size=500), dim=128, tokens=tokens), range(500), tmp_path / "v.arrow")
-    order = byte_order(pa.array([f"d{number}" for number in range(500)]))
-    cut = Cut(30, order, rng.integers(-1, 500, size=40))
+    path = written(random_vectors(rng, rng.integers(1, 60, size=200), dim=128, tokens=tokens), range(200), tmp_path / "v.arrow")
+    order = byte_order(pa.array([f"d{number}" for number in range(200)]))
+    cut = Cut(30, order, rng.integers(-1, 200, size=40))
     search = partial(exact_top_k, queries, partial(read_segments, path), cut)
     for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "multiply", [lambda one, other, out_dtype: (one @ other).to(out_dtype), Mock(side_effect=RuntimeError("no"))]
+)
+def test_half_precision_is_not_used_where_it_is_not_summed_in_float32(monkeypatch: pytest.MonkeyPatch, multiply: Any) -> None:
+    fast_type.cache_clear()
+    assert fast_type(torch.device("cuda")) == torch.float16
+    fast_type.cache_clear()
+    monkeypatch.setattr(torch, "mm", multiply)
+    assert fast_type(torch.device("cuda")) == torch.float32
+    fast_type.cache_clear()

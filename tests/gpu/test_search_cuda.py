@@ -1,6 +1,7 @@
 """Search on CUDA finds what it finds on the CPU: documents, order and scores."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
 from beirflow.dense import chunk_blocks
 from beirflow.dense.chunk_blocks import Blocks
 from beirflow.dense.top_k import exact_top_k
+from beirflow.dense.vectors import VectorFile
 from beirflow.runs.ranking import Cut
 
 RNG = np.random.default_rng(0)
@@ -74,3 +76,11 @@ def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pyte
         blocks = [rows.start for rows in reads if rows.stop - rows.start == 1000]  # beside those of the sample
         assert sorted(blocks) == sorted([0, 1000, 2000, 3000, 4000] * factor)
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (1 << 10, 1 << 30))
+
+
+def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) -> None:
+    vectors = RNG.standard_normal((100, 8), dtype=np.float32)
+    np.save(tmp_path / "v.npy", vectors)
+    part = VectorFile(tmp_path / "v.npy", 100, checked=True, pinned=True)[10:90]
+    assert torch.from_numpy(part).is_pinned()
+    np.testing.assert_array_equal(part, vectors[10:90])

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import command_line, report
+from bench import child, command_line, report
 from bench.machine import REPOSITORY, Settings, slug
-from bench.runner import ChildFailedError, Measurement, make_row, measure, paired_ratios, run_stage
-from bench.stage import TABLE, CannotRunError, Side, Stage, Target, read_stage
+from bench.runner import ChildFailedError, Measurement, Outcome, growths, make_row, measure, paired_ratios, run_stage
+from bench.stage import TABLE, CannotRunError, Side, Stage, Target, read_stage, sizes_of
 
-SETTINGS = Settings(
-    quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1, device="cpu"
-)
+SETTINGS = Settings(quick=True, repeats=None, own_python=sys.executable, peer_python=sys.executable, nfcorpus=None, cores=1)
 MACHINE: dict[str, Any] = {
     "device": "Some (R) CPU",
     "processor": "Some (R) CPU",
@@ -171,19 +169,44 @@ def test_every_target_names_sides_and_every_command_fits_its_function(
     monkeypatch.setattr("bench.stage.computes_in_bfloat16", lambda _: True)
     monkeypatch.setattr("anserini.missing", str)
     (tmp_path / "nfcorpus.zip").touch()
-    made = read_stage(name, replace(SETTINGS, quick=quick, nfcorpus=tmp_path / "nfcorpus.zip"), tmp_path)
+    settings = replace(SETTINGS, quick=quick, nfcorpus=tmp_path / "nfcorpus.zip")
+    made = read_stage(name, settings, tmp_path, **sizes_of(name, settings)[0])
     names = [side.name for side in made.sides]
     assert {target.side for target in made.targets} | {target.over or names[0] for target in made.targets} <= set(names)
     assert len({side.output for side in made.sides}) == len(names)
     assert bool(made.left_out) == (quick and name in ("prepare", "search", "merge"))
     for command in (made.inputs, made.check, *(side.command for side in made.sides)):
         if "bench.child" in command:
-            module, _, function = command[3].partition(".")
+            words = command[5:] if command[3] == child.IN_TURN else command[3:]
+            module, _, function = words[0].partition(".")
             entrance = getattr(importlib.import_module(f"bench.stages.{module}"), function)
-            bound = inspect.signature(entrance).bind(*command[4:])
+            bound = inspect.signature(entrance).bind(*words[1:])
             for parameter, value in bound.arguments.items():
                 values = value if isinstance(value, tuple) else [value]
                 list(map(bound.signature.parameters[parameter].annotation, values))
+
+
+def test_growth_is_the_power_of_the_documents(tmp_path: Path) -> None:
+    def outcome(documents: int, cpu: float, peak: int) -> Outcome:
+        return Outcome(
+            "s", replace(stage(tmp_path), documents=documents), {"ours, a": [Measurement(1, cpu, peak, {}, 2_000_000)]}
+        )
+
+    linear = [outcome(100_000, 1, 10**9), outcome(1_000_000, 10, 10**9)]
+    (row,) = growths([*linear, Outcome("t", stage(tmp_path))])
+    assert row.exponent == pytest.approx(1)
+    shown = report.as_markdown(MACHINE, "the full form", linear)
+    assert "| s, a | 0.1 / 1 | 1.00 / 10.0 | 1.00 / 1.00 | 2 / 2 | 1.00 | yes |" in shown
+    worse = [outcome(9_000_000, 200, 10**9)], [outcome(9_000_000, 90, 4 * 10**9)]
+    assert [growths([*linear, *more])[0].met for more in worse] == [False, False]
+
+
+def test_jobs_in_turn_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(child.subprocess, "run", lambda command, check: commands.append(command[3:]))
+    child.main(child.IN_TURN, "2", "search.ours", str(tmp_path), "in")
+    assert commands == [["search.ours", str(tmp_path / name), "in"] for name in ("0", "1")]
+    assert [path.is_dir() for path in tmp_path.iterdir()] == [True, True]
 
 
 def test_a_stage_without_its_archive_is_not_run(tmp_path: Path) -> None:
@@ -194,9 +217,11 @@ def test_a_stage_without_its_archive_is_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
-        ("prepare-msmarco", {"documents": 3000, "chunk_documents": 700, "chunks": 5}),
-        ("merge", {"queries": 6, "documents": 400, "few": 2, "many": 20, "k": 15}),
-        pytest.param("bm25-msmarco", {"documents": 3001, "chunks": 4, "queries": 30, "words": 2000}, marks=pytest.mark.long),
+        ("prepare-msmarco", {"documents": 3000, "chunk_documents": 700}),
+        ("merge", {"queries": 6, "documents": 400, "chunk_documents": 200, "k": 15}),
+        pytest.param(
+            "bm25-msmarco", {"documents": 3001, "chunk_documents": 800, "queries": 30, "words": 2000}, marks=pytest.mark.long
+        ),
     ],
     ids=["prepare-msmarco", "merge", "bm25-msmarco"],
 )

@@ -1,6 +1,7 @@
 """The benchmark of the GPU: its texts are as long as it says, its arithmetic is right, and all of it runs on the CPU."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,10 @@ import pytest
 import torch
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
-from bench.gpu import encoding
+from bench.gpu import encoding, job, jobs, models, workload
 from bench.gpu.busy import largest
-from bench.gpu.command_line import main
-from bench.gpu.encoding import agree, nearest_is_own, padding, relative_errors
+from bench.gpu.command_line import PARTS, main
+from bench.gpu.encoding import agree, padding, relative_errors
 from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_parameters, union_seconds
 from bench.gpu.workload import NotRunError, Setting, Shape, evenly, make_texts, save_model, token_counts
 from torch.utils.flop_counter import FlopCounterMode
@@ -43,7 +44,7 @@ def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     texts = make_texts(counts, TINY)
     system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
-    ids = encoder.tower.backbone.token_ids(texts)
+    ids = [*encoder.tower.backbone.token_ids(texts)]
     assert [len(row) for row in ids] == counts.tolist()
     assert encoder.tower.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
     assert len(TINY.pieces) == len(set(TINY.pieces)) == TINY.vocabulary
@@ -77,8 +78,6 @@ def test_the_union_of_intervals_counts_what_overlaps_once() -> None:
 def test_distances_between_vectors() -> None:
     expected = np.array([[3.0, 4.0], [0.0, 2.0]])
     np.testing.assert_allclose(relative_errors(expected + np.array([[0.0, 1.0], [0.0, 0.0]]), expected), [0.2, 0])
-    assert nearest_is_own(expected, expected) == 1
-    assert nearest_is_own(expected[::-1], expected) == 0
 
 
 def test_a_sample_is_spread_evenly() -> None:
@@ -87,9 +86,9 @@ def test_a_sample_is_spread_evenly() -> None:
 
 
 def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(encoding, "find_spec", lambda _: None)
+    monkeypatch.setattr(workload, "find_spec", lambda _: None)
     setting = Setting(torch.device("cpu"), "float32", TINY, folder, ["a"], 0.1, 1, 8, 1)
-    with pytest.raises(NotRunError, match="sentence-transformers is not installed"):
+    with pytest.raises(NotRunError, match="sentence_transformers is not installed"):
         encoding.compare_with_peer(setting)
 
 
@@ -98,7 +97,6 @@ def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch,
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5
-    assert found["nearest_is_own"] == 1
     with pytest.raises(AssertionError, match=r"relative error is 0\.5"):
         agree(np.full((1, 4), 1.5), np.ones((1, 4)), "bfloat16")
 
@@ -109,22 +107,49 @@ def test_kernels_are_listed_by_their_share_of_the_time() -> None:
 
 
 def run(output: Path, *arguments: str) -> tuple[int, dict[str, object], str]:
-    sizes = "--device cpu --documents 60 --seconds 0.05 --layers 1 --dim 32 --heads 2 --vocabulary 400 --positions 64 --matrix 64"
-    status = main([*sizes.split(), "--queries", "5", "--output", str(output), *arguments])
+    sizes = "--layers 1 --dim 32 --heads 2 --vocabulary 400 --positions 64 --matrix 64 --documents 60 --queries 5"
+    status = main([*sizes.split(), "--device", "cpu", "--seconds", "0.05", "--passes", "1", "--output", str(output), *arguments])
     (found,) = output.glob("*.json")
     return status, json.loads(found.read_text()), found.with_suffix(".md").read_text()
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_all_of_it_runs_on_the_cpu(tmp_path: Path, precision: str) -> None:
-    status, found, page = run(tmp_path, "--precision", precision)
+def test_all_of_it_runs_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAYON_NUM_THREADS", "1")
+    monkeypatch.setattr(job, "THREADS", 1)
+    monkeypatch.setattr(models, "OF_A_DOCUMENT", 2)
+    monkeypatch.setattr("beirflow.jobs.job.surroundings", lambda _: nullcontext())
+
+    def in_this_process(setting: Setting, folder: Path, what: str, count: int) -> float:
+        for number in range(count):
+            job.main(what, str(folder), "cpu", setting.precision, str(number))
+        return 1.0
+
+    monkeypatch.setattr(jobs, "seconds_of_jobs", in_this_process)
+    status, found, page = run(tmp_path)
     assert (status, found["failed"]) == (0, {})
-    assert {"matrices", "throughput", "search", "late"} <= set(found["figures"])
+    assert set(found["figures"]) | set(found["not_run"]) == set(PARTS)
+    assert all(
+        found["figures"][part]["tokens_per_second"] > 0 for part in ("splade", "cross-encoder", "writing", "training", "jobs")
+    )
+    assert found["figures"]["search"]["parts"]["first pass"] > 0
     assert "| minutes for MS MARCO, 6,980 queries |" in page
     assert found["figures"]["throughput"]["truncated"] >= 1
     assert found["not_run"]["busy"] == "not run: there is no CUDA device here"
     assert "| share of the matrix products' rate |" in page
     assert "| padding | not run: nothing is packed" in page
+
+
+def test_the_share_is_of_the_products_in_the_same_precision(tmp_path: Path) -> None:
+    _, found, _ = run(tmp_path, "--precision", "float32", "--only", "matrices", "throughput")
+    figures = found["figures"]["throughput"]
+    flops = figures["flops_per_token"] * figures["tokens_per_second"]
+    assert figures["share_of_matrix_rate"] == pytest.approx(flops / found["figures"]["matrices"]["float32"])
+
+
+def test_a_job_that_fails_is_no_measurement(folder: Path, tmp_path: Path) -> None:
+    setting = Setting(torch.device("cpu"), "float32", TINY, folder, ["a"], 0.1, 1, 8, 1)
+    with pytest.raises(RuntimeError, match=r"encode_queries ended with status 1: .*encoder\.json"):
+        jobs.seconds_of_jobs(setting, tmp_path, "encode_queries", 1)
 
 
 def test_a_part_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

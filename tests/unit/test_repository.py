@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def test_every_rule_but_the_download_depends_on_its_code() -> None:
 
 
 def shell_commands(text: str) -> list[str]:
-    """What Snakemake would hand to a shell."""
+    """List the commands that Snakemake would hand to a shell."""
     return re.findall(r"^\s*(shell\s*[:(].*)", text, re.MULTILINE)
 
 
@@ -98,7 +99,7 @@ def test_conda_environments_have_the_pins_of_the_requirements(name: str) -> None
 
 
 def commands_of(target: str) -> list[str]:
-    """What make runs for a target, were nothing there."""
+    """List the commands that make runs for a target, were nothing there."""
     asked = ["make", "--no-print-directory", "--dry-run", "--always-make", target, "PYTHON=python3"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # where make runs the tests
     said = subprocess.run(asked, cwd=REPOSITORY, env=alone, capture_output=True, text=True, check=True)
@@ -144,17 +145,22 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 """Packages whose modules have other names, or that another package needs."""
 
 
-def imported_packages(modules: Iterable[str]) -> set[str]:
-    """Return the packages that modules, named below the package, need when they are imported."""
+@cache
+def packages_of(module: str) -> set[str]:
+    """Return the packages that a module, named below the package, needs when it is imported."""
     found: set[str] = set()
-    for name in modules:
-        for node in ast.parse((REPOSITORY / f"workflow/beirflow/{name.replace('.', '/')}.py").read_text()).body:
-            if isinstance(node, ast.ImportFrom):
-                found.add(str(node.module).partition(".")[0])
-            elif isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+    for node in ast.parse((REPOSITORY / f"workflow/beirflow/{module.replace('.', '/')}.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            found.add(str(node.module).partition(".")[0])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
     packages = found - sys.stdlib_module_names - {"beirflow"}
     return {COMES_WITH.get(name, name).lower() for name in packages}
+
+
+def imported_packages(modules: Iterable[str]) -> set[str]:
+    """Return the packages that modules need when they are imported."""
+    return set().union(*map(packages_of, modules))
 
 
 def pinned_packages(environment: str) -> set[str]:
@@ -246,7 +252,7 @@ SPELLED = sorted(
     | {pattern.rpartition("/")[2] for pattern in PATTERNS.values() if "{" not in pattern.rpartition("/")[2]} - {CRATE_CODE}
     | {f"{CRATE_CODE}/"}
 )
-"""How a path below the results begins, or ends."""
+"""First or last parts of paths below the results."""
 
 A_PATH = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, SPELLED))})(?!\.?\w)")
 
@@ -277,7 +283,7 @@ def test_no_path_below_the_results_is_spelled_outside_the_layout() -> None:
 
 
 TRACES = re.compile(r"^    (?:log|benchmark):\n        .*\n", re.MULTILINE)
-"""What says where log and benchmark are."""
+"""Words for the places of log and benchmark."""
 
 
 def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout() -> None:

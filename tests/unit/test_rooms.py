@@ -1,12 +1,12 @@
 """The package is rooms in an order, and a room imports only those before it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
-FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 PACKAGE = Path(__file__).parents[2] / "workflow/beirflow"
 
 FLOORS = (
@@ -38,6 +38,12 @@ AUDIT = (("chain",), ("facts",), ("again",))
 """The packages inside of the room of the audit, in the same order; its own modules are above them."""
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The statements of a module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def below(room: str) -> set[str]:
     """The rooms that a room may import from, itself included."""
     floors = list(FLOORS)
@@ -48,7 +54,7 @@ def below(room: str) -> set[str]:
 def imported_names(path: Path) -> list[list[str]]:
     """The names below the package that a module imports, inside functions too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -68,7 +74,7 @@ def test_every_room_has_a_floor_and_says_what_it_is_for() -> None:
     assert len(FLOORS) <= MOST_FLOORS
     assert [path.name for path in PACKAGE.glob("*.py")] == ["__init__.py"]
     for room in ROOMS:
-        content = ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8")).body
+        content = tree_of(PACKAGE / room / "__init__.py").body
         assert len(content) == 1, room
         assert isinstance(content[0], ast.Expr), room
 
@@ -76,19 +82,6 @@ def test_every_room_has_a_floor_and_says_what_it_is_for() -> None:
 def test_a_room_imports_only_rooms_below_it() -> None:
     above = {(room, path.name): imported_rooms(path) - below(room) for room in ROOMS for path in (PACKAGE / room).rglob("*.py")}
     assert {place: rooms for place, rooms in above.items() if rooms} == {}
-
-
-def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """The names of the parameters of a function, keyword-only ones included; not ``self``, ``cls``, ``*`` and ``**``."""
-    arguments = function.args
-    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    return names[1:] if names[:1] in (["self"], ["cls"]) else names
-
-
-def test_no_function_has_more_than_eight_parameters() -> None:
-    trees = {path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
-    functions = [(name, node) for name, tree in trees.items() for node in ast.walk(tree) if isinstance(node, FUNCTION)]
-    assert {(name, node.name): parameters_of(node) for name, node in functions if len(parameters_of(node)) > 8} == {}
 
 
 def test_a_room_that_reads_runs_knows_no_family() -> None:
@@ -134,8 +127,11 @@ def modules_without_a_family() -> list[Path]:
 def test_no_module_outside_its_room_names_a_family() -> None:
     found = {}
     for path in modules_without_a_family():
-        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
-        constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        constants = {
+            node.value
+            for node in ast.walk(tree_of(PACKAGE / path))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
         if named := constants & NAMES:
             found[path.as_posix()] = named
     assert found == HOMONYMS
@@ -156,8 +152,7 @@ def tries_settings(node: ast.AST) -> bool:
 def test_no_module_outside_its_room_tries_what_settings_a_family_has() -> None:
     tries = []
     for path in modules_without_a_family():
-        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
-        tries += [f"{path}: {ast.unparse(node)}" for node in ast.walk(tree) if tries_settings(node)]
+        tries += [f"{path}: {ast.unparse(node)}" for node in ast.walk(tree_of(PACKAGE / path)) if tries_settings(node)]
     assert tries == ["models/card.py: getattr(settings, 'similarity', None)"]  # which an encoder of passages alone has not
 
 

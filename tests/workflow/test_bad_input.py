@@ -12,7 +12,7 @@ from workflow_runs import Workflow, dataset_config, small_dataset
 
 
 def test_a_configuration_that_cannot_be_used_is_refused_before_any_job_with_all_that_is_wrong(workflow: Workflow) -> None:
-    """What else is refused, and the words for it, is in tests/unit/test_experiment.py and test_models.py."""
+    """Other mistakes, and the words for them, are in tests/unit/test_experiment.py and test_models.py."""
     workflow.config |= {"cutofs": [1], "precision": "float8"}
     output = workflow.run("results/summary.csv", ok=False)
     assert "cutofs: found 'cutofs'; no such key here" in output

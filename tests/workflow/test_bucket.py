@@ -35,7 +35,7 @@ echo $node
 STATUS = "#!/bin/sh\ncat $1/status 2> /dev/null || echo running\n"
 
 OF_A_RUN = ("seconds", "record_sha256", "inputs")
-"""What records say of one run; the digests of inputs are those of other records too."""
+"""Keys of records that differ by run; the digests of inputs are those of other records too."""
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ OFFLINE = ("unshare", "--user", "--map-root-user", "--net")
 
 @pytest.fixture
 def offline() -> Sequence[str]:
-    """What starts Snakemake where there is no network; nothing where the kernel does not allow that."""
+    """Give the command that starts Snakemake without a network; nothing where the kernel does not allow that."""
     try:
         subprocess.run([*OFFLINE, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):

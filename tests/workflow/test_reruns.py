@@ -1,4 +1,4 @@
-"""What runs again, and what does not."""
+"""Jobs that run again after a change, and jobs that do not."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ DATASETS = ("one", "two")
 
 @pytest.fixture
 def trained(tmp_path: Path) -> Workflow:
-    """What is configured; nothing has run."""
+    """Configure a trained system; nothing has run."""
     for dataset in DATASETS:
         small_dataset(tmp_path / dataset, 24 if dataset == "one" else 30, queries=3)
     train = {"generator": str(save_tiny_t5(tmp_path / "t5")), "queries": 3, "documents": 20, "query_length": 8, "batch": 8}

@@ -29,7 +29,7 @@ def varied(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.TempPat
 
 
 def stored(folder: Path, name: str, ranges: np.ndarray | None = None) -> np.ndarray:
-    """What a variant of ``tiny``, whose similarity is the dot product, stores of a file of vectors."""
+    """Give the vectors that a variant of ``tiny``, whose similarity is the dot product, stores of a file of vectors."""
     how = VARIANTS[name]
     compression = Compression(str(how.get("vectors", "float32")), how.get("dimensions"), False, ranges)  # type: ignore[arg-type]
     return compression.compressed(np.load(folder))

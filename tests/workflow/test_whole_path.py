@@ -82,7 +82,7 @@ def test_one_query_and_one_document_and_a_top_k_above_the_corpus(finished: Workf
 
 
 def processor_seconds(call: Callable[[], T]) -> tuple[float, T]:
-    """What the processes that a call started took of a core, however busy that is, and what the call gave back."""
+    """Call a function; gives the seconds that its processes took of a core, however busy that is, and its result."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = call()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -33,6 +33,9 @@ from pathlib import Path
 
 from beirflow.jobs.snakemake_internals.names import NOTES
 
+# Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
+os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+
 # Read-only results are audited, too; the log is then beside Snakemake's own.
 audited = this_run.path(layout.RESULTS)
 is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)

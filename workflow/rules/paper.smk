@@ -229,6 +229,7 @@ rule draw_paper:
         rules.compare_with_baseline.output,
         rules.tabulate_lengths.output,
         printed=PRINTED,
+        drawn_with=rules.draw_figures.input.drawn_with,
     output:
         pdf=expand(at(layout.PAPER_FIGURE_PDF), figure=PAPER_FIGURES),
         svg=expand(at(layout.PAPER_FIGURE_SVG), figure=PAPER_FIGURES),
@@ -269,7 +270,6 @@ rule measure_bias:
         "../../envs/data.yaml"
     params:
         entrance="beirflow.paper.bias:measure_bias",
-        qrels_paths="beirflow.paper.bias:qrels_by_corpus()",
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,

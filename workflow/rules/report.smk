@@ -101,6 +101,7 @@ rule draw_figures:
         inspections=expand(at(layout.INSPECTION), dataset=experiment.chosen_datasets),
         comparison=at(layout.SIGNIFICANCE),
         costs=at(layout.COST),
+        drawn_with=on_this_machine(f"{HERE}/workflow/report/figures.mplstyle"),
     output:
         pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
         svg=[
@@ -164,6 +165,7 @@ rule export_tables:
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
         citations=on_this_machine(f"{HERE}/workflow/catalogue/citations.bib"),
+        shown=on_this_machine(f"{HERE}/workflow/report/tables.yaml"),
     output:
         tex=expand(at(layout.TABLE_TEX), table=TABLES),
         markdown=expand(at(layout.TABLE_MD), table=TABLES),

@@ -17,6 +17,8 @@ from beirflow.jobs.devices import choose_device
 
 from bench.gpu.busy import busy_share
 from bench.gpu.encoding import compare_with_peer, matrices, padding, throughput
+from bench.gpu.jobs import jobs
+from bench.gpu.models import cross_encoder, splade, training, writing
 from bench.gpu.page import as_markdown
 from bench.gpu.searching import late, searching
 from bench.gpu.workload import NotRunError, Setting, Shape, make_texts, save_model, token_counts
@@ -33,6 +35,11 @@ PARTS: dict[str, Callable[..., Any]] = {
     "peer": compare_with_peer,
     "search": searching,
     "late": late,
+    "splade": splade,
+    "cross-encoder": cross_encoder,
+    "writing": writing,
+    "training": training,
+    "jobs": jobs,
 }
 
 logger = logging.getLogger(__name__)
@@ -55,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
             choose_device(options.device),
             options.precision,
             shape,
-            save_model(Path(folder), shape),
+            save_model(Path(folder) / "bert", shape),
             make_texts(counts, shape),
             options.seconds,
             options.passes,
@@ -76,9 +83,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run_part(name: str, setting: Setting, run: dict[str, Any]) -> None:
     """Run one part, and let the others go on if it fails."""
     logger.info("%s", name)
-    rate = run["figures"].get("matrices", {}).get("bfloat16", float("nan"))
+    rates = run["figures"].get("matrices", {})
     try:
-        run["figures"][name] = PARTS[name](setting, *([rate] if name == "throughput" else []))
+        run["figures"][name] = PARTS[name](setting, *([rates] if name == "throughput" else []))
     except NotRunError as why:
         run["not_run"][name] = f"not run: {why}"
     except Exception as error:
@@ -104,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("auto", "cuda", "cpu"), default="cuda")
     add("--precision", choices=("bfloat16", "float16", "float32"), default="bfloat16")
     add("--output", type=Path, default=REPOSITORY / "tests/bench/results", metavar="FOLDER", help="for the results")
-    add("--queries", type=int, default=1000, help="of the search")
+    add("--queries", type=int, default=10_000, help="of the search")
     add("--matrix", type=int, default=8192, help="rows and columns of the matrices whose product is timed")
     for name in ("layers", "dim", "heads", "vocabulary", "positions"):
         add(f"--{name}", type=int, default=getattr(shape, name), help="of the model; bert-base's if not given")

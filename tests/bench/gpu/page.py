@@ -1,4 +1,4 @@
-"""What was found, as a Markdown page."""
+"""The figures as a Markdown page."""
 
 import math
 from functools import reduce
@@ -38,8 +38,6 @@ def as_markdown(run: Found) -> str:
 
 def _cells(line: Line, figures: Found) -> tuple[str, ...]:
     found = reduce(lambda part, key: part[key], line.key.split("."), figures)
-    if found is None:
-        return line.words, "not measured", line.target, ""
     value = found / line.scale
     met = ("yes" if line.least <= value <= line.most else "**no**") if line.target else ""
     return line.words, f"**{line.form.format(value)}**", line.target, met

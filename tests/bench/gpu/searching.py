@@ -1,15 +1,17 @@
 """Exact search on the device: of one chunk of vectors, and of one chunk of token vectors by late interaction."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from contextlib import ExitStack
+from importlib import import_module
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 
 from bench.gpu.rates import peak_bytes, seconds_of
-from bench.gpu.workload import Figures, NotRunError, Setting, token_counts
+from bench.gpu.workload import Figures, Setting, need, token_counts
 
 K = 1000
 CHECKED_QUERIES, CHECKED_DOCUMENTS = 100, 50_000
@@ -42,15 +44,40 @@ def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part
     return [seconds_of(lambda: search(setting.device), setting.device) for _ in range(setting.passes)]
 
 
-def need_pyarrow() -> None:
-    """Raise NotRunError where pyarrow is not installed."""
-    if find_spec("pyarrow") is None:
-        raise NotRunError("pyarrow is not installed")
+PARTS = {
+    "copies": "chunk_blocks.prepare",
+    "first pass": "top_k.find_candidates",
+    "exact scores": "top_k.score_candidates",
+    "merge": "top_k._merge",
+}
+"""Functions of a search by the names of its parts. A thread copies beside the first pass, and does not wait for the device."""
+
+
+def seconds_of_parts(search: Callable[[], Any], device: torch.device) -> dict[str, float]:
+    """Seconds of each part of a search, at whose end the device has nothing left to do."""
+    seconds = dict.fromkeys(PARTS, 0.0)
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            found: list[Any] = []
+            waits_for = torch.device("cpu") if name == "copies" else device
+            seconds[name] += seconds_of(lambda: found.append(function(*args, **named)), waits_for)
+            return found[0]
+
+        return call
+
+    with ExitStack() as stack:
+        for name, place in PARTS.items():
+            module, _, function = place.partition(".")
+            owner = import_module(f"beirflow.dense.{module}")
+            stack.enter_context(patch.object(owner, function, timed(name, getattr(owner, function))))
+        search()
+    return seconds
 
 
 def searching(setting: Setting) -> Figures:
     """Times to search as many documents as there are texts, as ``search_chunk`` does."""
-    need_pyarrow()
+    need("pyarrow")
     from beirflow.dense.top_k import exact_top_k
     from beirflow.runs.ranking import Cut
 
@@ -71,6 +98,7 @@ def searching(setting: Setting) -> Figures:
         "k": K,
         "seconds": seconds,
         "median_seconds": median(seconds),
+        "parts": seconds_of_parts(lambda: search(setting.device), setting.device),
         "peak_device_bytes": peak_bytes(setting.device),
         "checked": f"{min(len(queries), CHECKED_QUERIES)} queries and {min(len(documents), CHECKED_DOCUMENTS)} documents",
     }
@@ -81,17 +109,18 @@ def late(setting: Setting) -> Figures:
 
     MS MARCO takes as many times longer as it has documents and queries: the search compares every token with every token.
     """
-    need_pyarrow()
+    need("pyarrow")
     from beirflow.late.search import exact_top_k
     from beirflow.late.vectors import Segment, TokenVectors
     from beirflow.runs.ranking import Cut
 
-    rng = np.random.default_rng(3)
     counts = token_counts(min(LATE_CHUNK, len(setting.texts)), LATE_LONGEST, seed=3)
     number = MSMARCO_QUERIES if setting.device.type == "cuda" else setting.queries
 
     def drawn(of: np.ndarray) -> TokenVectors:
-        return TokenVectors(of, vectors(rng, int(of.sum()), LATE_DIM).astype(np.float16))
+        torch.manual_seed(int(of.sum()))
+        drawn = torch.randn((int(of.sum()), LATE_DIM), device=setting.device)  # by the host it takes a quarter of a minute
+        return TokenVectors(of, (drawn / drawn.norm(dim=1, keepdim=True)).half().cpu().numpy())
 
     documents, queries = drawn(counts), drawn(np.full(number, LATE_OF_A_QUERY))
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 import torch
@@ -117,6 +119,12 @@ class NotRunError(Exception):
     """A part cannot run here; the message says why."""
 
 
+def need(*packages: str) -> None:
+    """Raise NotRunError where a package is not installed."""
+    if missing := [package for package in packages if find_spec(package) is None]:
+        raise NotRunError(f"{', '.join(missing)} is not installed")
+
+
 @dataclass(frozen=True)
 class Setting:
     """Choices of the command line, the texts and the model."""
@@ -131,7 +139,16 @@ class Setting:
     matrix: int  # rows and columns of the matrices whose product is timed
     queries: int  # queries of the search
 
+    @property
+    def system(self) -> EncoderSettings:
+        """The settings of a system with the model."""
+        return EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions, pooling="mean")
+
+    @property
+    def on(self) -> dict[str, Any]:
+        """Device, precision and size of batches, as the arguments of what loads a model."""
+        return {"device": self.device.type, "precision": self.precision, "token_budget": "auto"}
+
     def encoder(self) -> TransformersEncoder:
         """An encoder as a job would make it."""
-        system = EncoderSettings(name="bench", model=str(self.folder), max_length=self.shape.positions, pooling="mean")
-        return TransformersEncoder(system, self.folder, device=self.device.type, precision=self.precision, token_budget="auto")
+        return TransformersEncoder(self.system, self.folder, **self.on)

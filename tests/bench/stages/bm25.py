@@ -55,17 +55,16 @@ def our_search(output: Path, folder: Path, k: int, threads: int) -> None:
 
 
 def jobs_of(folder: Path, k: int, threads: int) -> Any:
-    """The jobs, with the parameters of every peer: k1 0.9, b 0.4, one field; what a job imports is no part of its time."""
+    """The jobs, with the parameters of every peer, which are ours by default; what a job imports is no part of its time."""
     import beirflow.lexical.index_chunk
     import beirflow.lexical.search_index
     import beirflow.lexical.statistics  # noqa: F401
     from beirflow.jobs.lean_arrow import without_pandas
-    from beirflow.lexical.settings import LexicalSettings
 
     from bench.stages.bm25_msmarco import Jobs
 
     without_pandas()
-    return Jobs(folder, 1, k, threads, LexicalSettings("bm25", k1=0.9, b=0.4))
+    return Jobs(folder, 1, k, threads)
 
 
 def bm25s_index(output: Path, source: Path, threads: int) -> None:

@@ -74,9 +74,8 @@ def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int, mea
 class Jobs:
     """The jobs of the rules: each reads the input, and what the rules before it left in FOLDER/<rule>."""
 
-    def __init__(self, folder: Path, chunks: int, k: int, threads: int, settings: LexicalSettings | None = None) -> None:
-        self.settings, self.k, self.threads = settings or LexicalSettings(SYSTEM), k, threads
-        self.job = Job(folder)
+    def __init__(self, folder: Path, chunks: int, k: int, threads: int) -> None:
+        self.k, self.threads, self.job = k, threads, Job(folder)
         self.documents, self.queries = (str(folder / f"input/{name}.parquet") for name in ("documents", "queries"))
         self.postings = [str(folder / f"index_chunk/chunk-{chunk}.arrow") for chunk in range(chunks)]
         self.statistics = str(folder / "sum_statistics/statistics.parquet")
@@ -103,7 +102,7 @@ class Jobs:
 
         call(
             search_index,
-            settings=self.settings,
+            settings=LexicalSettings(SYSTEM),
             system=SYSTEM,
             queries_path=self.queries,
             documents_path=self.documents,

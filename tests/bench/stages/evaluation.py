@@ -1,44 +1,33 @@
 """NFCorpus from a folder to metrics, Snakemake included, beside beir as its examples use it."""
 
 import json
+import shutil
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 from bench.child import report
+from bench.machine import REPOSITORY
 from bench.stages import package_folder
 from bench.stages.evaluate import CUSTOM
 
+DEMO = REPOSITORY / "tests/data/demo"
 SYSTEM, MEASURE, MAX_LENGTH = "all-minilm-l6-v2", "NDCG@10", 256
 TOLERANCE = {"float32": 0.0003, "auto": 0.001}
 
 
-def inputs(archive: Path, folder: Path, documents: int) -> None:
-    """Unpack NFCorpus, or a cut of so many documents, and write a configuration of our side for each precision."""
+def inputs(archive: Path, folder: Path, dataset: str) -> None:
+    """Unpack NFCorpus, or copy a dataset of the demo, and write a configuration of our side for each precision."""
     import yaml
 
-    with zipfile.ZipFile(archive) as packed:
-        packed.extractall(folder / "data")
-    config: dict[str, Any] = {"systems": [SYSTEM], "datasets": ["nfcorpus"], "data_dir": str(folder / "data")}
-    if documents:
-        part = folder / "data/nfcorpus-cut"
-        cut(folder / "data/nfcorpus", part, documents)
-        config |= {"datasets": ["nfcorpus-cut"], "custom": {"datasets": {"nfcorpus-cut": {"path": str(part)}}}}
+    if dataset == "nfcorpus":
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(folder / "data")
+    else:
+        shutil.copytree(DEMO / dataset, folder / "data" / dataset)
+    config = {"systems": [SYSTEM], "datasets": [dataset], "data_dir": str(folder / "data")}
     for precision in ("float32", "auto"):
         (folder / f"{precision}.yaml").write_text(yaml.safe_dump({**config, "precision": precision}))
-
-
-def cut(whole: Path, part: Path, documents: int) -> None:
-    """Write a dataset of the documents that are judged for the first queries, and the judgements of these documents."""
-    header, *rows = (whole / "qrels/test.tsv").read_text().splitlines()
-    kept = set(list(dict.fromkeys(row.split("\t")[1] for row in rows))[:documents])
-    (part / "qrels").mkdir(parents=True)
-    judgements = [row for row in rows if row.split("\t")[1] in kept]
-    (part / "qrels/test.tsv").write_text("\n".join([header, *judgements]) + "\n")
-    (part / "queries.jsonl").write_bytes((whole / "queries.jsonl").read_bytes())
-    with (whole / "corpus.jsonl").open() as lines, (part / "corpus.jsonl").open("w") as written:
-        written.writelines(line for line in lines if json.loads(line)["_id"] in kept)
 
 
 def peer_beir(output: Path, dataset: Path) -> None:

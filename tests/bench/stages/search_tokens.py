@@ -1,11 +1,12 @@
 """The exact search of token vectors by late interaction, beside sentence-transformers and the bare product of the matrices."""
 
+import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from bench.child import timed_call
+from bench.child import report, timed_call
 
 DIM, OF_A_QUERY = 128, 32
 
@@ -82,3 +83,20 @@ def product(output: Path, source: Path, k: int, threads: int) -> None:
     with timed_call(), torch.inference_mode():
         for block in rows.split(ROWS):
             torch.mm(block, columns.T, out=result[: len(block)])
+
+
+def check(source: Path, output: Path, k: int) -> None:
+    """Compare the scores of all queries with products in double."""
+    with np.load(source / "queries.npz") as queries, np.load(source / "documents.npz") as documents:
+        columns, rows, counts = queries["vectors"].astype(np.float64).T, documents["vectors"], documents["counts"]
+    starts = np.cumsum(counts) - counts
+    scores = []
+    for first in range(0, len(counts), ROWS):
+        own = slice(starts[first], starts[first] + counts[first : first + ROWS].sum())
+        largest = np.maximum.reduceat(rows[own].astype(np.float64) @ columns, starts[first : first + ROWS] - starts[first])
+        scores.append(largest.reshape(len(largest), -1, OF_A_QUERY).sum(axis=2))
+    expected = -np.sort(-np.concatenate(scores).T.astype(np.float32), axis=1)[:, :k]
+    with np.load(output / "hits.npz") as hits:
+        if not np.allclose(hits["score"].reshape(expected.shape), expected, rtol=1e-6, atol=0):
+            sys.exit("scores are not those of brute force")
+    report(agree=f"all {expected.size:,} scores are those of brute force, in a chunk of {len(counts):,} documents")

@@ -28,7 +28,7 @@ def made(tmp_path: Path) -> SparseResults:
 
 
 def matched(made: SparseResults, hits: dict[str, list[str]], finder: str, other: str | None = None) -> dict[str, Any]:
-    """What is written for some hits."""
+    """Write the matches of some hits and read them."""
     settings = SparseSettings("s", model=str(save_masked_lm(made.results.parent / "model")))
     made.fetch(settings)
     texts = {made.path(pattern): recorded_digest(made.path(pattern)) for pattern in (QUERIES, DOCUMENTS)}

@@ -1,4 +1,4 @@
-"""Which queries are shown, and the scores of all of them, for two systems side by side."""
+"""Shown queries, and the scores of all of them, for two systems side by side."""
 
 import re
 

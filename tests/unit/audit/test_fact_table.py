@@ -14,8 +14,12 @@ RECORD = {"inputs": {"x": "1"}, "jobs": ["a", "b"], "made": {"torch": "2"}, "sec
 
 @pytest.fixture
 def facts() -> list[Fact]:
-    chain = Chain(Path("results"), "results", {"written": "today", "inputs": {}})
-    chain.records = {f"runs/{system}/x.json": RECORD for system in "ab"} | {"runs/c/x.json": None}
+    chain = Chain(Path("results"), "results", {})
+    chain.records = (
+        {"manifest.json": {"written": "today", "inputs": {}}}
+        | {f"runs/{system}/x.json": RECORD for system in "ab"}
+        | {"runs/c/x.json": None}
+    )
     for system in "ab":
         chain.note(f"runs/{system}/x.json", "top_k", 10, "manifest.json")
     chain.note("runs/a/x.json", "made", {"torch": "2"}, "the vectors")
@@ -48,7 +52,8 @@ def test_a_record_of_any_depth_and_length_is_read_in_bounds(monkeypatch: pytest.
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"a": deep}
-    chain = Chain(Path("results"), "results", {"written": deep, "seconds": {str(number): 1 for number in range(20)}})
+    record = {"written": deep, "seconds": {str(number): 1 for number in range(20)}}
+    chain = Chain(Path("results"), "results", {}, records={"manifest.json": record})
     monkeypatch.setattr("beirflow.audit.fact_table.MOST", 10)
     facts = fact_table(chain)
     assert len(facts) == 11

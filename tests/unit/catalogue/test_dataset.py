@@ -30,6 +30,7 @@ SIZES = {
     "mfollowir": (3, 3, 121_635, 246),
     "mfollowir-cross-lingual": (3, 3, 121_635, 246),
     "instructir": (1, 1, 16_072, 9_906),
+    "freshstack": (5, 5, 271_842, 672),
 }
 
 
@@ -87,7 +88,7 @@ def test_members_are_chosen_by_property_and_licence() -> None:
         ("nanobier", ["allowed are msmarco, ", "did you mean 'nanobeir'?"]),
         ("longembed.passkey.test_256", ["is evaluated on test_256; it has no other splits"]),
         ("followir.core18", ["allowed are followir.robust04", "did you mean 'followir.core17'?"]),
-        ("freshstack.langchain", ["this collection is not read", "layout: freshstack"]),
+        ("freshstack.lanchain", ["allowed are freshstack.langchain", "did you mean 'freshstack.langchain'?"]),
         ({"collection": "brite"}, ["datasets.collection: found 'brite'", "did you mean 'bright'?"]),
         ({"collection": "miracl", "language": "Dutch"}, ["datasets.language: found 'Dutch'", "Swahili"]),
     ],
@@ -109,6 +110,7 @@ def test_systems_are_ranked_by_the_main_measure_that_all_collections_share() -> 
     assert measure("bright-long", cutoffs=[10]) == "NDCG@10"
     assert measure("followir") == measure("mfollowir.fas.sample-20") == "p-MRR@1000"
     assert measure("instructir") == "robustness@10"
+    assert measure("freshstack") == "alpha-nDCG@10"
     assert measure("longembed.needle") == measure(["longembed.needle", "longembed.passkey"]) == "NDCG@1"
     assert measure("longembed") == measure(["followir", "longembed.needle"]) == "NDCG@10"  # several, none for all
 

@@ -1,4 +1,4 @@
-"""What is left out is not loaded, is there again afterwards, and changes no vector."""
+"""Modules that are left out are not loaded, are there again afterwards, and change no vector."""
 
 import importlib
 import os
@@ -46,7 +46,7 @@ print([name in sys.modules for name in left_out])
 
 @pytest.fixture(scope="module")
 def lean(tiny_bert: Path) -> list[str]:
-    """What a process that has imported nothing else prints: vectors, and what was loaded for them and for packed ones."""
+    """Give the output of a fresh process: vectors, and the modules loaded for them and for packed ones."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "workflow"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", LEAN, tiny_bert]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -41,7 +41,7 @@ LINES = st.lists(st.lists(PIECES, max_size=3).map(b"".join), max_size=6).map(b"\
 
 
 def both(tmp_path: Path, content: bytes) -> list[Any]:
-    """What the block holds, read fast and read with care: documents, None where it is left to care, or the error."""
+    """Read a block fast and with care; gives documents, None where it is left to care, or the error."""
     numbers = range(1, 1 + content.count(b"\n") + (not content.endswith(b"\n")))
     fast = document_batches._parse_fast(numbers, content)
     try:

@@ -1,4 +1,4 @@
-"""Where another corpus has the same texts: what is found is what a comparison of all with all finds."""
+"""Places of the same texts in another corpus are those that a comparison of all with all finds."""
 
 import hashlib
 import logging

@@ -1,4 +1,4 @@
-"""What a sample takes of queries, documents and judgements."""
+"""Queries, documents and judgements of a sample."""
 
 import pyarrow as pa
 import pytest

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from beirflow.dense import run_check
 from beirflow.dense import spot_check as module
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
@@ -13,6 +14,7 @@ from beirflow.files.records import read_json
 from beirflow.runs import representation_check
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 from results_maker import Made
+from spot_checked import found, planned
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
@@ -34,8 +36,11 @@ def subject(results_once: Made) -> Subject:
     )
 
 
+ALL = planned(module.spot_checks, run_check.follows)
+
+
 def findings(subject: Subject) -> list[Finding]:
-    return [check.run() for check in module.spot_checks(subject, 5, np.random.default_rng(3))]
+    return found(ALL, subject, 5, 3)
 
 
 def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_audits(
@@ -58,12 +63,12 @@ def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_
 
 
 def test_blocks_of_any_size_find_the_same(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(run_check, "BLOCK_ROWS", 4)
     assert all(finding.passed for finding in findings(subject))
 
 
 def test_a_model_that_is_not_configured_here_is_not_looked_for(subject: Subject) -> None:
-    documents, queries, ranks, *bits = module.spot_checks(replace(subject, here=None), 5, np.random.default_rng(3))
+    documents, queries, *bits, ranks = ALL(replace(subject, here=None), 5, np.random.default_rng(3))
     for check in (documents, queries, *bits):
         with pytest.raises(NotHereError, match="it is not known here where the model of tiny is"):
             check.run()

@@ -44,6 +44,15 @@ def test_a_slice_reads_its_rows(tmp_path: Path, rows: slice, count: int) -> None
     assert file[rows].dtype == np.float32
 
 
+def test_a_file_that_is_cut_while_it_is_read_is_damaged(tmp_path: Path) -> None:
+    file = VectorFile(store(tmp_path / "v.npy"), 50)
+    with file.path.open("r+b") as stream:
+        stream.truncate(file.path.stat().st_size - 1)
+    np.testing.assert_array_equal(file[:49], VECTORS[:49])
+    with pytest.raises(DataError, match="it ends before its last vector"):
+        file[40:50]
+
+
 @pytest.mark.parametrize("vectors", [VECTORS[:49], VECTORS[0], VECTORS.astype(np.float64)])
 def test_a_file_that_does_not_hold_a_float32_vector_a_row_is_refused(tmp_path: Path, vectors: np.ndarray) -> None:
     path = store(tmp_path / "v.npy", vectors)

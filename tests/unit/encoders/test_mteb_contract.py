@@ -1,4 +1,4 @@
-"""What an ``encode`` gets that was written for MTEB; compared with MTEB itself where that is installed."""
+"""Arguments of an ``encode`` that was written for MTEB; compared with MTEB itself where that is installed."""
 
 import enum
 import json
@@ -148,7 +148,7 @@ def get_task(name: str) -> Any:
 
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of MTEB 2, where it is not installed."""
+    """Stand in for MTEB 2 where it is not installed."""
     monkeypatch.setitem(sys.modules, "mteb", SimpleNamespace(get_task=get_task, __version__="2.26.24"))
     monkeypatch.setitem(sys.modules, "mteb.types", SimpleNamespace(PromptType=NewKind))
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(Dataset=Rows))

@@ -1,4 +1,4 @@
-"""What everything cost."""
+"""Costs of all jobs."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from results_writer import SECONDS, write_metrics
 INDEX_BYTES = 12_345
 MADE: dict[str, Any] = {"made": {"precision": "float32", "device": "a cpu"}, "counts": {"documents_reused": 5}}
 MADE |= {"sizes": {"queries": 1, "index": INDEX_BYTES}}
-"""What the record of a run says."""
+"""The record of a run."""
 
 
 def jobs_of(corpus: str) -> list[str]:

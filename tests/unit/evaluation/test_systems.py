@@ -1,4 +1,4 @@
-"""What a system was is what its configuration, its model and its records say, each with who says it."""
+"""Descriptions of systems are those of configuration, model and records, each with its source."""
 
 import csv
 import hashlib

@@ -44,7 +44,7 @@ def forger(folder: Path) -> Forger:
 
 
 def rankings_of_tiny(two: tuple[Path, Path]) -> dict[str, Any]:
-    """What is said of the rankings of tiny on small."""
+    """Give the line about the rankings of tiny on small."""
     rows = read_json(two[0] / "comparison.json")["rankings"]
     return next(row for row in rows if (row["system"], row["dataset"]) == ("tiny", "small"))
 

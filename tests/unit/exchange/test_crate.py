@@ -91,7 +91,7 @@ def numpy_version(crate: dict[str, dict[str, Any]]) -> str:
 
 
 def issues(results: Path, cache: Path, severity: Severity) -> list[str]:
-    """What the validator finds of a severity or a greater one, offline: the context, all that it would fetch, is in its cache."""
+    """List the validator's findings from a severity on, offline: the context, all that it would fetch, is in its cache."""
     session = CachedSession(cache_name=str(cache), backend="sqlite", expire_after=-1)
     session.mount(CONTEXT, ContextFromHere())
     session.get(CONTEXT)
@@ -113,7 +113,7 @@ UNKNOWN = {
     "The author SHOULD have an organizational affiliation.",
     "The author SHOULD have a Contextual Entity which specifies the organizational `affiliation`.",
 }
-"""What is recommended and no record can say."""
+"""Recommended properties that no record can fill."""
 
 
 def test_the_public_validator_misses_what_nobody_knows_alone_and_would_not_accept_anything(

@@ -1,4 +1,4 @@
-"""Why a result differs from a published one: conventions measured one at a time, and what the records say."""
+"""Reasons for a difference from a published score: conventions measured one at a time, and the words of the records."""
 
 import sys
 from pathlib import Path
@@ -37,7 +37,7 @@ UNKNOWN = ("Judgements of another version: none at hand;", "Computed with: pytho
 def page(
     folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, *, official: bool = True, extra: str | None = None, **source: Any
 ) -> tuple[str, str]:
-    """What the terminal and the page say where a score is published."""
+    """Give the texts of terminal and page for a published score."""
     entry = {"source": "them", "decimals": 4, "scores": {"small": [score]}, **source}
     monkeypatch.setattr(explanation, "load_catalogue", lambda: SimpleNamespace(published={"words": [entry]}))
     documents = {f"d{number}": "text" for number in range(1, 10)}

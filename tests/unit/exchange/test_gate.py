@@ -59,7 +59,7 @@ def set_values(results: Path, dataset: str, values: np.ndarray, system: str = "t
 
 
 def gated(two: tuple[Path, Path], **settings: Any) -> dict[str, Any]:
-    """What the gate finds, whether it opens or not."""
+    """Give the gate's findings, open or closed."""
     words = ""
     try:
         check_gate(folder=str(two[0]), gate=GateSettings(str(two[1]), **settings), systems=["tiny"])

@@ -93,7 +93,7 @@ def test_the_record_says_with_what_and_from_what(tmp_path: Path, models: dict[st
 
 
 class EndedError(Exception):
-    """What ends a job."""
+    """An error that ends a job."""
 
 
 def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, wanted: Expansion, parts: int) -> tuple[LexicalResults, Path]:
@@ -112,7 +112,7 @@ def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, wanted: Expansion
 
 
 def batches_in(log: Path) -> list[dict[str, Any]]:
-    """What is in a log, whether it is right or not."""
+    """Read the batches of a log, right or wrong."""
     return [orjson.loads(batch) for batch in re.findall(rb'\{"rows".*\n', log.read_bytes())]
 
 

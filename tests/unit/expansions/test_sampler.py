@@ -8,7 +8,7 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 
 def spread(logits: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
-    """What is drawn from, over the whole vocabulary."""
+    """Give the distribution that is drawn from, over the whole vocabulary."""
     ids, found = probabilities(logits, top_k, top_p)
     return torch.zeros_like(logits, dtype=torch.float64).scatter(-1, ids, found / found.sum(-1, keepdim=True))
 

@@ -1,4 +1,4 @@
-"""What systems need to be asked: theirs and that of the systems that they are made from."""
+"""Needs of systems that are asked: their own and those of the systems that they are made from."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a run will cost: nothing for what is there, what it cost before for what is alike, and never more disk than said."""
+"""Expected costs: nothing for finished files, the measured cost for similar ones, and never more disk than said."""
 
 import os
 import re

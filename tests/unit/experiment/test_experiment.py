@@ -37,7 +37,7 @@ def with_datasets(datasets: dict[str, Any], **config: Any) -> Experiment:
 
 
 def problems_of(config: dict[str, Any]) -> list[str]:
-    """What is said about a configuration, line by line, without the first line, which says where it was found."""
+    """List the problems of a configuration, without the first line, which says where they were found."""
     with pytest.raises(ConfigError) as caught:
         load_experiment(config)
     first, *lines = str(caught.value).splitlines()

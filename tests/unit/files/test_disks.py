@@ -1,4 +1,4 @@
-"""What a disk refuses is said in words, whichever library ran into it."""
+"""Refusals of a disk are put in words, whichever library ran into them."""
 
 import errno
 import logging

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, layouts.Pattern)}
 NAMES = st.from_regex(layouts.NAME, fullmatch=True)
 UNSAFE = ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\n", "\na", "é", "a\\b", "a:b", "{dataset}", "*"]
-"""What no name of a system or a dataset may be."""
+"""Names that no system or dataset may have."""
 
 
 EXAMPLES = {

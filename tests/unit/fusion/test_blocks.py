@@ -1,4 +1,4 @@
-"""What a run contributes is what the definitions say."""
+"""Contributions of a run are those of the definitions."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from run_results import RunResults, Scores, change_rows, ids, ranked
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data/fusion_golden.json").read_text(encoding="utf-8"))
-"""What ranx 0.3 says of three runs in which all scores differ."""
+"""Scores by ranx 0.3 for three runs in which all scores differ."""
 
 
 def table(scores: Scores) -> pa.Table:

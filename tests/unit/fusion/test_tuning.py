@@ -14,8 +14,8 @@ from beirflow.files.layout import QRELS
 from beirflow.files.records import read_json, write_json
 from beirflow.fusion import reference_fusion
 from beirflow.fusion.family import FAMILY
+from beirflow.fusion.run_check import follows
 from beirflow.fusion.settings import FusionSettings
-from beirflow.fusion.spot_check import spot_checks
 from beirflow.fusion.tuning import grid
 from beirflow.runs.family import System
 from beirflow.runs.reference_measures import measures_of_query
@@ -140,7 +140,7 @@ def test_queries_that_are_all_evaluated_and_runs_of_others_are_refused(tuning: T
 
 
 def findings(tuning: Tuning, settings: FusionSettings) -> dict[str, Any]:
-    checks = spot_checks(tuning.made.subject(System("f", FAMILY.name, settings), 10), 10, np.random.default_rng(1))
+    checks = follows(tuning.made.subject(System("f", FAMILY.name, settings), 10), 10, np.random.default_rng(1))
     return {check.name: check.run() for check in checks}
 
 

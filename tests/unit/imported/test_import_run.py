@@ -12,8 +12,8 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.imported.family import FAMILY
 from beirflow.imported.import_run import import_run
+from beirflow.imported.run_check import follows
 from beirflow.imported.settings import ImportedSettings
-from beirflow.imported.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.run_file import write_trec
 from beirflow.runs.spot_check import Finding, NotHereError
@@ -115,7 +115,7 @@ def check(made: RunResults, *, top_k: int = 10, known: bool = True) -> Finding:
     settings = ImportedSettings("theirs", str(made.results.parent / "theirs-{dataset}.trec"))
     system = System("theirs", FAMILY.name, settings)
     subject = made.subject(system, top_k, system if known else None)
-    (only,) = spot_checks(subject, 100, np.random.default_rng(1))
+    (only,) = follows(subject, 100, np.random.default_rng(1))
     assert only.path == "runs/theirs/small.parquet"
     return only.run()
 

@@ -1,4 +1,4 @@
-"""Where to compute: what is asked for, or an error; never another device in silence."""
+"""Devices are those that are asked for, or an error; never another one in silence."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which GPUs there are, and which of them CUDA_VISIBLE_DEVICES leaves."""
+"""GPUs of a machine, and those that CUDA_VISIBLE_DEVICES leaves."""
 
 import logging
 from pathlib import Path

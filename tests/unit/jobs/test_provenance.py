@@ -1,4 +1,4 @@
-"""What computed a result is written down, as far as it can be known."""
+"""Code and machine of a result are written down, as far as they can be known."""
 
 import getpass
 import os

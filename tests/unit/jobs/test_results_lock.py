@@ -117,7 +117,7 @@ def test_a_job_waits_for_its_other_instance(tmp_path: Path, start: Start, caplog
 
 
 NO_LOCKS = [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS]
-"""What a server without its lock service says, what a disk that knows no locks, and what Lustre without ``flock``."""
+"""Errors of a server without its lock service, of a disk that knows no locks, and of Lustre without ``flock``."""
 
 
 @pytest.mark.parametrize("number", NO_LOCKS, ids=errno.errorcode.get)

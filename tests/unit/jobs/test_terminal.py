@@ -1,4 +1,4 @@
-"""What a run says: jobs, progress, and last words of ours; from records that Snakemake logged (record_log_stream.py)."""
+"""Lines of a run in the terminal: jobs, progress, last words; from records that Snakemake logged (record_log_stream.py)."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What the folder of a model says is understood, or refused with its reason."""
+"""Folders of models are understood, or refused with the reason."""
 
 import shutil
 from pathlib import Path

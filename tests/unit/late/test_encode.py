@@ -103,12 +103,6 @@ def test_answers_to_one_query_at_a_time_are_the_run(
     assert answered(made.results, DATASET, [system], 8) == expected
 
 
-def test_white_space_at_the_ends_of_documents_is_not_encoded(tmp_path: Path, settings: LateSettings) -> None:
-    made = LateResults(tmp_path, [("a", "", "w1 w2"), ("b", "", " w1 w2\n"), ("c", "w1", "w2\t")], {"q": "w1"})
-    made.make_all(settings)
-    assert made.record(TOKEN_VECTORS_RECORD, system="s", chunk=0)["distinct_texts"] == 1
-
-
 @pytest.fixture
 def small(tmp_path: Path, settings: LateSettings) -> LateResults:
     return LateResults(tmp_path, CORPUS, TEXTS, size=13, top_k=8).make_all(settings)

@@ -1,4 +1,4 @@
-"""What hits of late interaction match: each token of the query, the most similar one of the document."""
+"""Matches of hits of late interaction: each token of the query, the most similar one of the document."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ Found = tuple[TokenEncoding, Pairs, list[float]]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """How hits were encoded, the hits, and what they score."""
+    """Give the encoder of hits, the hits, and their scores."""
     tmp_path = tmp_path_factory.mktemp("matches")
     settings = LateSettings("s", model=str(save_colbert(tmp_path / "model")), query_lengths={DATASET: 9})
     made = LateResults(tmp_path, CORPUS, QUERIES, size=20, top_k=6).make_all(settings)

@@ -1,6 +1,7 @@
 """The top k is that of brute force in double over all pairs, ties included, whatever the segments, blocks and threads."""
 
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,32 @@ def found(queries: TokenVectors, path: Path, ids: list[str], k: int, excluded: n
     return list(zip(*(column.tolist() for column in hits), strict=True))
 
 
+def cut_off(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
+    """Multiply as a tensor core that adds 16 products at a time, and cuts each sum off at 2 ** -22."""
+    products.zero_()
+    for first in range(0, some.shape[1], 16):
+        part = slice(first, first + 16)
+        products += some[:, part].float() @ others[part].float()
+        products.mul_(2.0**22).trunc_().mul_(2.0**-22)
+
+
+def as_far_as_allowed(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
+    """Multiply as far off as the bound allows, to a side that the numbers decide."""
+    error = some.shape[1] * max_sim.UNIT_ROUNDOFF[torch.float16]
+    far = error * some.double().norm(dim=1)[:, None] * others.double().norm(dim=0)
+    products.copy_(some.double() @ others.double() + 0.99 * far * torch.randn(products.shape).sign())
+
+
+HALF = [None, cut_off, as_far_as_allowed]
+
+
+def multiply_in_half(patch: pytest.MonkeyPatch, multiply: Callable[..., None] | None) -> None:
+    """Let the search multiply vectors in half precision, by a function, if there is one."""
+    if multiply:
+        patch.setattr(max_sim, "fast_type", lambda _: torch.float16)
+        patch.setattr(max_sim, "_multiply", multiply)
+
+
 @given(
     seed=st.integers(0, 2**16),
     texts=st.integers(1, 30),
@@ -36,10 +63,18 @@ def found(queries: TokenVectors, path: Path, ids: list[str], k: int, excluded: n
     tokens=st.sampled_from([None, 3, 12]),
     segment=st.sampled_from([1, 9, 1 << 17]),
     spare=st.sampled_from([0, 2, 128]),
+    multiply=st.sampled_from(HALF),
 )
 @settings(max_examples=60, deadline=None)
 def test_the_top_k_is_that_of_brute_force(
-    seed: int, texts: int, queries: int, k: int, tokens: int | None, segment: int, spare: int
+    seed: int,
+    texts: int,
+    queries: int,
+    k: int,
+    tokens: int | None,
+    segment: int,
+    spare: int,
+    multiply: Callable[..., None] | None,
 ) -> None:
     rng = np.random.default_rng(seed)
     documents = random_vectors(rng, rng.integers(1, 20, size=texts), tokens=tokens)
@@ -53,6 +88,7 @@ def test_the_top_k_is_that_of_brute_force(
     expected = text_scores(asked, documents)[:, indices]
     expected[np.nonzero(excluded >= 0)[0], excluded[excluded >= 0]] = -np.inf
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        multiply_in_half(patch, multiply)
         patch.setattr(vectors, "SEGMENT_TOKENS", segment)
         patch.setattr(search, "SPARE", spare)
         patch.setitem(max_sim.SIZES, "cpu", Sizes(11, 30, 1 + seed % 9, 64, 40))
@@ -91,8 +127,13 @@ def test_all_documents_may_tie(tmp_path: Path) -> None:
     assert hits == best(text_scores(asked, documents), ids, 10)
 
 
-def test_scores_that_float32_cannot_tell_apart_are_told_apart(tmp_path: Path) -> None:
-    """Two texts whose scores differ by less than a fast pass is wrong by."""
+@pytest.mark.parametrize("cancels", [False, True])
+@pytest.mark.parametrize("multiply", HALF)
+def test_scores_that_float32_cannot_tell_apart_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multiply: Callable[..., None] | None, cancels: bool
+) -> None:
+    """Texts whose scores differ by less than a fast pass is wrong by; of which hardly anything remains where products cancel."""
+    multiply_in_half(monkeypatch, multiply)
     rng = np.random.default_rng(1)
     documents = random_vectors(rng, [6] * 300, dim=128)
     nearly = documents.vectors.copy().reshape(300, 6, 128)
@@ -100,6 +141,10 @@ def test_scores_that_float32_cannot_tell_apart_are_told_apart(tmp_path: Path) ->
     nearly[np.arange(1, 300), 0, rng.integers(128, size=299)] *= np.float16(1.001)
     documents = TokenVectors(documents.counts, nearly.reshape(-1, 128))
     asked = random_vectors(rng, [32], dim=128)
+    if cancels:
+        documents.vectors[:, 64:] = documents.vectors[:, :64]
+        asked.vectors[:, 64:] = -asked.vectors[:, :64]
+        documents.vectors[:, 0] *= np.float16(1) + rng.integers(-4, 5, len(documents.vectors)).astype(np.float16) / 1024
     ids = [f"d{number}" for number in range(300)]
     hits = found(asked, written(documents, range(300), tmp_path / "v.arrow"), ids, 20)
     assert hits == best(text_scores(asked, documents), ids, 20)

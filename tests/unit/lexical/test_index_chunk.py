@@ -1,4 +1,4 @@
-"""What is added to documents: the run is bit for bit that of a corpus in which it was written by hand."""
+"""Runs of expanded documents are bit for bit those of a corpus with the expansions written in."""
 
 import re
 import shlex

@@ -17,7 +17,7 @@ FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
 def problems_of(entry: dict[str, Any]) -> str:
-    """What is said of a system of the user's own."""
+    """List the problems of a system of the user's own."""
     with pytest.raises(ConfigError) as caught:
         load_experiment({"custom": {"systems": {"mine": entry}}})
     first, *lines = str(caught.value).splitlines()

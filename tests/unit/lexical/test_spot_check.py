@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.files.records import read_json, write_json
-from beirflow.lexical import spot_check
+from beirflow.lexical import run_check
 from beirflow.lexical.family import FAMILY
 from beirflow.lexical.postings import read_postings, write_postings
 from beirflow.lexical.settings import LexicalSettings
@@ -21,6 +21,7 @@ from beirflow.postings.languages import ENGLISH
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 from lexical_results import DATASET, LexicalResults
+from spot_checked import planned
 
 FLAT, MULTIFIELD = LexicalSettings("bm25"), LexicalSettings("bm25-multifield", fields=("title", "text"))
 VARIANTS = [
@@ -62,9 +63,12 @@ def subject_of(made: LexicalResults, settings: LexicalSettings = FLAT) -> Subjec
     return Subject(made.results, system, None, DATASET, {}, TOP_K, drop_self_matches=True, chunks=made.chunks, config={})
 
 
+ALL = planned(spot_checks, run_check.follows)
+
+
 def documents_and_ranks(subject: Subject, sample: int = EVERYTHING) -> tuple[Finding, Finding]:
-    """What the checks of documents and of ranks find."""
-    documents, statistics, ranks = spot_checks(subject, sample, np.random.default_rng(1))
+    """Give the findings of the checks of documents and of ranks."""
+    documents, statistics, ranks = ALL(subject, sample, np.random.default_rng(1))
     folder = f"postings/{ENGLISH}/{DATASET}"
     paths = [folder, f"{folder}/statistics.parquet", f"runs/{subject.system.name}/{DATASET}.parquet"]
     assert [check.path for check in (documents, statistics, ranks)] == paths
@@ -94,7 +98,7 @@ def change_postings(made: LexicalResults, chunk: int, column: str, place: int, b
 def test_what_was_not_touched_passes(
     made: LexicalResults, settings: LexicalSettings, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spot_check, "BLOCK_ROWS", block)
+    monkeypatch.setattr(run_check, "BLOCK_ROWS", block)
     documents, ranks = documents_and_ranks(subject_of(made, settings))
     assert documents.passed, documents
     assert documents.found == f"{settings.name} on small: 23 documents, every term as often as in the postings"
@@ -176,13 +180,13 @@ FORGERIES: list[tuple[Callable[[LexicalResults], None], int, str]] = [
 @pytest.mark.parametrize(("forge", "number", "says"), FORGERIES)
 def test_what_was_changed_is_found(made: LexicalResults, forge: Callable[[LexicalResults], None], number: int, says: str) -> None:
     forge(made)
-    finding = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))[number].run()
+    finding = ALL(subject_of(made), EVERYTHING, np.random.default_rng(1))[number].run()
     assert not finding.passed
     assert re.search(says, finding.found), finding
 
 
 def test_statistics_that_nobody_touched_are_those_of_the_postings(made: LexicalResults) -> None:
-    finding = spot_checks(subject_of(made, MULTIFIELD), EVERYTHING, np.random.default_rng(1))[SUMS].run()
+    finding = ALL(subject_of(made, MULTIFIELD), EVERYTHING, np.random.default_rng(1))[SUMS].run()
     assert finding.passed, finding
     assert "of 23 documents" in finding.found
 
@@ -204,7 +208,7 @@ def test_a_run_with_other_settings_is_found(made: LexicalResults) -> None:
 def test_without_postings_only_hits_are_checked(made: LexicalResults, pattern: str) -> None:
     missing = Path(made.path(pattern, chunk=2))
     missing.unlink()
-    documents, statistics, ranks, *hits = spot_checks(subject_of(made), EVERYTHING, np.random.default_rng(1))
+    documents, *hits, statistics, ranks = ALL(subject_of(made), EVERYTHING, np.random.default_rng(1))
     named = f"^{missing.relative_to(made.results)} is not here$"
     for check in (statistics, ranks):
         with pytest.raises(NotHereError, match=named):

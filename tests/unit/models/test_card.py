@@ -1,4 +1,4 @@
-"""What a model's own files say: read, overridden, left open or refused."""
+"""Statements of a model's own files: read, overridden, left open or refused."""
 
 import json
 import shutil

@@ -28,7 +28,7 @@ TEXTS = [f"text number {i}" for i in range(23)]
 
 
 def vector(text: str) -> list[float]:
-    """What the server knows of a text."""
+    """Give the server's vector of a text."""
     return np.random.default_rng(list(text.encode())).normal(size=DIM).round(6).tolist()
 
 
@@ -38,7 +38,7 @@ def expected(texts: list[str]) -> np.ndarray:
 
 @dataclass
 class Server:
-    """What the server was asked, and how it answers: the first requests as told here, those after them well.
+    """A server that keeps its requests and answers the first ones as told here, those after them well.
 
     An answer is a status with headers; or ``cut``, bytes after which the connection ends; or ``body``, which is sent as it is.
     """

@@ -1,4 +1,4 @@
-"""Where models come from: folders, packages, and a hub that runs on the loopback."""
+"""Models from folders, from packages, and from a hub that runs on the loopback."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def system(model: str | Path, **fields: Any) -> EncoderSettings:
 
 
 def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
-    """What is recorded of a model, in a folder of results that holds nothing else."""
+    """Fetch a model into a folder of results that holds nothing else, and give its record."""
     job = Job(record_path.parent, "fetch_model/mine", "c0de")
     fetch_model(system=model, said=["pooling", "similarity"], output_path=str(record_path), job=job)
     return read_json(record_path)
@@ -55,7 +55,7 @@ def assert_refused(model: EncoderSettings, *parts: str) -> None:
 
 
 def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
-    """What should be recorded of the model on the hub."""
+    """Give the record that the model on the hub should have."""
     reason = "the folder has no modules.json, so its files do not define its use"
     step = {"kind": "transformer", "folder": "", "settings": {"max_length": None, "lower_case": False, "output": "tokens"}}
     recipe = {"steps": {"queries": [step], "documents": [step]}, "prompts": {"queries": "", "documents": ""}}

@@ -1,4 +1,4 @@
-"""What an ONNX file says of its weights, and that every file of them is hashed, fetched and refused where it is elsewhere."""
+"""Weights beside an ONNX file: each file of them is hashed, fetched, and refused where it is elsewhere."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -167,7 +167,7 @@ def test_a_relative_path_is_refused_since_its_files_would_have_no_digests(bert: 
 
 
 class _Touch:
-    """What a hostile pickle holds: it makes a file when it is read as code."""
+    """An object of a hostile pickle, which makes a file when it is read as code."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

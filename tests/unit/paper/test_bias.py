@@ -1,4 +1,4 @@
-"""What unjudged documents may change: formulas written out, and the columns of the table."""
+"""Bounds for unjudged documents: formulas written out, and the columns of the table."""
 
 import json
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[
             values = {"NDCG@10": [0.5], "Hole@10": [0.1]}
             means.append(write_metrics(folder, system, name, values, inputs={Path(runs[-1]): digest})[0])
     path = str(folder / "bias.csv")
-    paths = {"means_paths": means, "run_paths": runs, "qrels_paths": qrels}
+    paths = {"means_paths": means, "run_paths": runs, "qrels_paths": list(qrels.values()), "corpora": list(qrels)}
     measure_bias(**paths, rows=rows, bias_path=path, job=Job(folder), **more)
     return read_named_csv(path).set_index(["dataset", "system"])
 
@@ -86,9 +86,9 @@ def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     run, qrels = tmp_path / "runs/bm25/trec-covid.parquet", tmp_path / "trec-covid/qrels.parquet"
     write_run(run, {"q": ["d1"]})
     means = {"means_paths": [str(tmp_path / "metrics/bm25/trec-covid.json")], "rows": {"trec-covid": ["trec-covid"]}}
-    paths = {"run_paths": [str(run)], "qrels_paths": {"trec-covid": str(qrels)}, "bias_path": str(tmp_path / "again.csv")}
+    paths = {"run_paths": [str(run)], "qrels_paths": [str(qrels)], "bias_path": str(tmp_path / "again.csv")}
     with pytest.raises(DataError, match="sha256"):
-        measure_bias(**means, **paths, job=Job(tmp_path))
+        measure_bias(**means, **paths, corpora=["trec-covid"], job=Job(tmp_path))
 
 
 def test_further_judgements_stand_beside_those_that_there_are(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What the paper prints is whole, and its values are those of the catalogue."""
+"""Printed facts of the paper are whole, and their values are those of the catalogue."""
 
 from beirflow.paper.facts import load_facts
-from beirflow.paper.page import COLUMNS
+from beirflow.report.pages import shown_tables
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
 
 
@@ -33,7 +33,7 @@ def test_the_system_that_stands_for_bm25_is_the_nearest_that_is_here() -> None:
 
 
 def test_every_table_with_printed_values_says_where_they_stand() -> None:
-    printed = {name for name, columns in COLUMNS.items() if any("rinted" in f"{key} {shown}" for key, shown in columns.items())}
+    printed = {name for name, about in shown_tables().items() if "rinted" in str(about["columns"])}
     assert printed == {"table-1", "bias", "lengths-medians", "similarities"}
     assert load_facts().places.keys() == printed | {"claims", "table-2", "efficiency"}  # which name them in cells
 

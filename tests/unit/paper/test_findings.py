@@ -34,7 +34,7 @@ PRINTED = replace(
         for name in FACTS.zero_shot
     },
 )
-"""What the paper prints, and what its figures and its text say without numbers in a table."""
+"""Printed scores of the paper, and statements of its figures and text that no table has."""
 
 BY_NUMBER = {finding.number: finding for finding in all_findings(FACTS)}
 

@@ -1,4 +1,4 @@
-"""What is counted in a corpus."""
+"""Counts of a corpus."""
 
 import re
 from collections import Counter

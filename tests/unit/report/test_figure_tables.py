@@ -1,4 +1,4 @@
-"""What a score costs, and average ranks: the numbers, and what is drawn of them."""
+"""Costs of scores, and average ranks: the numbers, and their drawings."""
 
 from pathlib import Path
 from typing import Any

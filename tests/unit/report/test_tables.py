@@ -5,7 +5,7 @@ import re
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report import tables
-from beirflow.report.pages import Cell, Table
+from beirflow.report.pages import Cell, Table, shown_tables
 from beirflow.report.system_tables import settings_table, systems_table
 
 SUMMARY = pd.DataFrame(
@@ -20,7 +20,7 @@ SUMMARY = pd.DataFrame(
 
 
 def seen(table: Table) -> list[list[str]]:
-    """What is read in the rows."""
+    """Read the cells of the rows."""
     return [[cell.text for cell in row] for row in table.rows]
 
 
@@ -30,6 +30,15 @@ def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
     assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
     assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
     assert tables.holes_table(SUMMARY.drop(columns="Hole@10")) is None
+
+
+def test_columns_of_tables_say_nothing_that_is_not_shown() -> None:
+    for name, about in shown_tables().items():
+        assert about.keys() <= {"title", "caption", "tall", "close", "columns"}, name
+        for entry in about["columns"].values():
+            members = entry.values() if isinstance(entry, dict) and "label" not in entry else [entry]
+            for column in members:
+                assert isinstance(column, str) or {"label"} <= column.keys() <= {"label", "classes", "form", "unit"}, name
 
 
 def test_what_has_a_table_of_its_own() -> None:

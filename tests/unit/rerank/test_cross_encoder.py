@@ -24,7 +24,7 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] 
 
 
 ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
-"""What modules.json holds of a cross-encoder."""
+"""The entry of a cross-encoder in modules.json."""
 
 
 @pytest.fixture(scope="session")

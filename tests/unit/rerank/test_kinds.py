@@ -1,4 +1,4 @@
-"""Which kind of reranker a folder holds is what its config.json says, and what is not known is refused."""
+"""Kinds of rerankers are told by config.json, and unknown ones are refused."""
 
 import json
 from pathlib import Path

@@ -10,10 +10,15 @@ from beirflow.rerank.scorers.prompts import Prompt, read_template
 FOLDER = Path("model")
 
 
+def test_a_template_is_rendered_in_a_process_of_its_own() -> None:
+    template = "a{{ messages[0].content }}b{{ messages[1].content }}c"
+    assert read_template(FOLDER, template, False, "", {}) == Prompt("a", "b", "c")
+
+
+@pytest.mark.usefixtures("rendered_here")
 @pytest.mark.parametrize(
     ("template", "system", "expected"),
     [
-        ("a{{ messages[0].content }}b{{ messages[1].content }}c", "", ("a", "b", "c", False)),
         ("{{ messages[0].content | trim }}b{{ messages[1].content | trim }}", "", ("", "b", "", True)),
         ("{% for m in messages %}[{{ m.content }}]{% endfor %}{{ bos_token }}", "S", ("[S][", "][", "]<s>", False)),
     ],
@@ -44,7 +49,6 @@ def test_a_template_that_does_more_with_texts_is_refused(template: str) -> None:
     [
         ("{% for a in range(99999) %}{% for b in range(99999) %}" * 2 + "{% endfor %}{% endfor %}" * 2, "takes longer"),
         ("{{ 'a' * 3000000000 }}", "fails: MemoryError"),
-        ("{% set x = namespace(a='a') %}{% for i in range(70) %}{% set x.a = x.a + x.a %}{% endfor %}", "fails: MemoryError"),
         ("{% for i in range(9999) %}{{ 'a' * 9999 }}{% endfor %}", "fails: ValueError: it writes more than"),
         ("{{ messages.__class__.__mro__ }}", "fails: SecurityError"),
         ("{{ raise_exception('no\n such') }}", "fails: TemplateError: no such"),

@@ -18,6 +18,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.rerank.family import FAMILY
 from beirflow.rerank.rerank_run import rerank_run
+from beirflow.rerank.run_check import follows
 from beirflow.rerank.score_pairs import Scoring, score_pairs, texts_of
 from beirflow.rerank.scorers.cross_encoder import CrossEncoder
 from beirflow.rerank.scorers.dense_pairs import DensePairs
@@ -28,6 +29,7 @@ from beirflow.runs.family import System
 from beirflow.runs.spot_check import NotHereError
 from by_name import call
 from run_results import DATASET, RunResults, Scores, change_rows
+from spot_checked import planned
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
@@ -260,7 +262,7 @@ def test_pairs_of_another_run_or_depth_are_refused(finished: Reranked) -> None:
 def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[Any]:
     system = System("crossed", FAMILY.name, reranked.settings)
     subject = reranked.made.subject(system, 20, system if known else None, precision="float32")
-    return spot_checks(subject, sample, np.random.default_rng(1))
+    return planned(spot_checks, follows)(subject, sample, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("below", ["drop", "keep"])
@@ -268,7 +270,7 @@ def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -
     reranked.change(below=below)
     reranked.score()
     reranked.rank()
-    scores, ranks, bits = checks(reranked)
+    scores, bits, ranks = checks(reranked)
     assert (scores.path, ranks.path) == ("pairs/crossed/small", "runs/crossed/small.parquet")
     for check in (scores, ranks, bits):
         assert check.run().passed, check.run()
@@ -296,7 +298,7 @@ def test_one_pair_is_scored_again_whichever_chunk_has_it_and_blocks_of_an_earlie
 
 def test_a_first_document_without_a_score_is_found(finished: Reranked) -> None:
     change_rows(finished.pairs_paths()[0], lambda rows: rows[1:])
-    found = checks(finished)[1].run()
+    found = checks(finished)[-1].run()
     assert not found.passed
     assert found.expected == "the first 5 documents have scores, and no others"
 

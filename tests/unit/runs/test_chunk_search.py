@@ -1,4 +1,4 @@
-"""Where a dataset gives each query its candidates, late interaction ranks these, with the scores that they have among all."""
+"""Late interaction ranks the candidates that a dataset gives each query, with the scores that they have among all."""
 
 import json
 from collections.abc import Iterator

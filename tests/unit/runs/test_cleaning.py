@@ -1,4 +1,4 @@
-"""What has been searched may be deleted, and nothing else is."""
+"""Representations that have been searched may be deleted, and nothing else is."""
 
 from pathlib import Path
 

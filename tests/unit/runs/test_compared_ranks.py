@@ -58,7 +58,7 @@ def compare(
     ties: Ties = "descending",
     excluded: dict[str, list[str]] | None = None,
 ) -> Finding:
-    """What is found about a run, with the documents in blocks of some sizes."""
+    """Compare a run with the documents in blocks of some sizes."""
     path = folder / RUN(system="toy", dataset="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = [list(column) for column in zip(*run, strict=True)] or [[], [], [], []]
@@ -258,7 +258,7 @@ def test_no_more_scores_of_a_query_are_kept_than_the_run_may_have(tmp_path: Path
 
 @pytest.mark.parametrize("ties", ["descending", "ascending"])
 def test_of_documents_with_the_same_score_the_first_are_in_the_run(tmp_path: Path, ties: Ties) -> None:
-    """Where scores are exact: whoever chooses among ties at the cut has a choice that nobody else has."""
+    """Holds for exact scores: a chosen order of ties at the cut would be one that nobody else has."""
     scores = {"q0": dict.fromkeys(IDS, 1.0) | {"d3": 2.0}}
     ids = sorted((name for name in IDS if name != "d3"), key=str.encode, reverse=ties == "descending")
     for chosen, right in ((ids[:4], True), (ids[1:5], False), ([*ids[:3], ids[7]], False)):

@@ -1,4 +1,4 @@
-"""What moved in one direction is told from what moved by chance."""
+"""Scores that moved in one direction are told from those that moved by chance."""
 
 from pathlib import Path
 

@@ -280,7 +280,7 @@ def test_chunks_that_were_searched_with_other_vectors_are_refused_by_name(
 
 
 def refused(arguments: dict[str, Any]) -> str:
-    """What is said when candidates cannot be merged; nothing is written then."""
+    """Give the error of candidates that cannot be merged; nothing is written then."""
     with pytest.raises(DataError) as caught:
         call(merge.merge_chunks, **arguments)
     assert not Path(arguments["run_path"]).exists()

@@ -1,4 +1,4 @@
-"""What spot checks ask of results: samples, and the files of a system on a corpus."""
+"""Samples of results, and the files of a system on a corpus, for spot checks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which files of a dataset on a hub are read."""
+"""Files of a dataset on a hub that are read."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What a model's folder asks for is understood or refused."""
+"""Folders of sparse models are understood or refused."""
 
 import json
 from pathlib import Path

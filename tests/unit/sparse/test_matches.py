@@ -1,4 +1,4 @@
-"""What hits of a sparse system match: terms that both texts have, whose products are the score."""
+"""Matches of hits of a sparse system: terms that both texts have, whose products are the score."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What keeps a model from being used is said before anything runs."""
+"""Models that cannot be used are refused before anything runs."""
 
 from pathlib import Path
 from typing import Any

@@ -139,12 +139,6 @@ def small(tmp_path: Path, model: Path) -> SparseResults:
     return SparseResults(tmp_path, CORPUS, TEXTS, size=17, top_k=8).make_all(SparseSettings("s", model=str(model)))
 
 
-def test_white_space_at_the_ends_of_documents_is_not_weighed(tmp_path: Path, model: Path) -> None:
-    made = SparseResults(tmp_path, [("a", "", "w1 w2"), ("b", "", " w1 w2\n"), ("c", "w1", "w2\t")], {"q": "w1"})
-    made.make_all(SparseSettings("s", model=str(model)))
-    assert made.record(TERM_WEIGHTS_RECORD, system="s", chunk=0)["distinct_texts"] == 1
-
-
 def test_weights_say_what_they_were_made_from(small: SparseResults) -> None:
     record = small.record(TERM_WEIGHTS_RECORD, system="s", chunk=1)
     path, documents, model = small.path(TERM_WEIGHTS, system="s", chunk=1), small.path(DOCUMENTS), small.path(MODEL, system="s")

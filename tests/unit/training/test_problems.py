@@ -1,4 +1,4 @@
-"""What a configuration says of training: how it may be written, what it becomes, what is refused before anything runs."""
+"""Training in a configuration: its forms, its values, and its mistakes, refused before anything runs."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -107,7 +107,7 @@ def test_weights_do_not_depend_on_chunks(
 
 
 class EndedError(Exception):
-    """What ends a job."""
+    """An error that ends a job."""
 
 
 def interrupted(written: TrainingResults, folder: Path, monkeypatch: Patch, after: int) -> TrainingResults:

@@ -1,18 +1,8 @@
 """Queries for inspection, with texts, judged documents and first hits, and the document lengths of a corpus.
 
-``inspection/<dataset>.json`` holds, for one corpus: ``dataset``, ``split``, ``documents`` (their number), ``measure`` of
-the scores, ``depth`` (hits that are shown), ``systems``; ``sample`` (``shown``, ``of`` how many queries,
-``how``); ``queries``, the worst first; ``texts``, by id ``title`` and beginning of the ``text`` of every document that is named
-(a judged document that is not in the corpus has none); ``scores`` of all queries (:mod:`beirflow.analysis.shown_queries`);
-``lengths``; and what every record says. A query has ``id``, ``text``, ``relevant`` (number of documents judged above 0),
-``values`` of the measure by system, ``judged_total``, ``judged`` (at most 20, highest grade first, each with ``doc_id``,
-``grade``, and ``ranks`` by system, null where it is not in the run), ``hits`` by system in the order of the ranks (``doc_id``,
-``score``, and ``grade``, null where it is not judged), and ``words``, those of its documents that have a term of it
-(:func:`matched_words`). ``lengths`` has, with their ``unit``, histograms
-(:mod:`beirflow.analysis.lengths`) of ``all`` documents, of the ``relevant`` (one count a judgement above 0) and of the
-``retrieved`` by each system (one count a hit in the first ranks of any query).
-
 Memory holds one number a document, the ids of what is counted or shown, and some rows of the corpus; never all of its texts.
+
+``docs/files.md`` describes ``inspection/<dataset>.json``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,6 +73,7 @@ def inspect_dataset(
     sample = choose_queries(np.stack(list(scores.values())), main_measure)
     all_queries = read_table(corpus.queries_path)
     queries = all_queries.take(pa.array(sample.rows)).to_pylist()
+    # Only of these queries are whole rankings in memory.
     ids = [query["query_id"] for query in queries]
     runs = {
         system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)

@@ -1,18 +1,14 @@
 """A model as judge of unjudged documents: it grades the pool of a corpus, and before that a sample of pairs that people judged.
 
-``judge/<dataset>-sample.jsonl`` and ``judge/<dataset>.jsonl`` have a JSON object a line: ``query_id``, ``doc_id``, ``grade``,
-``judge`` (the model), ``answer`` as the model wrote it, ``prompt_tokens`` and ``completion_tokens``; of the sample also
-``people``, the grade that is in the dataset. ``grade`` is null if the answer holds none of the grades of the dataset. The
-second is a file of ``extra_judgements``, once lines without a grade are removed. The record has the prompt, the model as
-configured and as the server names it, the address, tokens and cost.
-
 The prompt is graded relevance without examples, in the manner of Thomas et al. 2024, doi:10.1145/3626772.3657707. Documents are
 cut to :data:`LONGEST` characters.
+
+``docs/files.md`` describes ``judge/<dataset>.jsonl``.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,7 +94,11 @@ def judge_pool(
     qrels = read_table(corpus.qrels_path)
     grades = sorted({0, *pc.unique(qrels["score"]).to_pylist()})
     sampled = _sample(corpus, qrels.to_pylist(), judge.sample)
-    pooled = [_question(**line) for line in read_pool(pool_path) if line["grade"] is None]
+    pooled = [
+        Question(line["query_id"], line["doc_id"], line["query"], document_text(line["title"], line["text"]), None)
+        for line in read_pool(pool_path)
+        if line["grade"] is None
+    ]
     server = ChatServer(url=judge.url, model=judge.model, key_variable=judge.key_variable, parameters=judge.parameters)
     made_from = {"model": judge.model, "parameters": dict(judge.parameters), "prompt": PROMPT, "longest": LONGEST}
     with ResumeFile(answers_path, {**made_from, "grades": grades, "url": shown(judge.url)}) as kept:
@@ -107,10 +107,11 @@ def judge_pool(
     for path, part in ((sample_path, lines[: len(sampled)]), (judged_path, lines[len(sampled) :])):
         with atomic_path(path) as partial:
             partial.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in part), encoding="utf-8")
-    tokens = {key: _total(line[key] for line in lines) for key in ("prompt_tokens", "completion_tokens")}
+    counts = {key: [line[key] for line in lines] for key in ("prompt_tokens", "completion_tokens")}
+    # A server that does not count an answer leaves the sum unknown, and so the cost.
+    tokens = {key: None if None in each else sum(each) for key, each in counts.items()}
     prices = (judge.prompt_price, judge.completion_price)
-    every = [each for each in (*tokens.values(), *prices) if each is not None]
-    known = (every[:2], every[2:]) if len(every) == len(tokens) + len(prices) else None
+    known = None if None in (*tokens.values(), *prices) else zip(tokens.values(), prices, strict=True)
     unreadable = sum(line["grade"] is None for line in lines)
     write_record(
         record_path,
@@ -128,21 +129,11 @@ def judge_pool(
         seed=SEED,
         tokens=tokens,
         prices_per_million_tokens=prices,
-        cost=sum(count * price for count, price in zip(*known, strict=True)) / 1e6 if known else None,
+        cost=sum(count * price for count, price in known) / 1e6 if known else None,
         counts={"sample": len(sampled), "pool": len(pooled), "unreadable": unreadable},
     )
     judged = f"{judge.model} judged {len(sampled):,} pairs of people and {len(pooled):,} of the pool"
     return f"{judged}; {unreadable:,} answers have no grade"
-
-
-def _total(counts: Iterable[int | None]) -> int | None:
-    """Return a sum; None if any count is unknown."""
-    every = list(counts)
-    return None if None in every else sum(count for count in every if count is not None)
-
-
-def _question(*, query_id: str, doc_id: str, query: str, title: str, text: str, grade: int | None) -> Question:
-    return Question(query_id, doc_id, query, document_text(title, text), grade)
 
 
 def _sample(corpus: PreparedCorpus, judgements: Sequence[Mapping[str, Any]], size: int) -> list[Question]:
@@ -212,5 +203,6 @@ def _ask(question: Question, server: ChatServer, grades: Sequence[int]) -> dict[
 
 def grade_in(answer: str, grades: Sequence[int]) -> int | None:
     """Return the grade in an answer, whose thoughts do not count; None unless all numbers in it are one of the grades."""
+    # No grade has ten digits, and int() takes long for thousands of them.
     found = {int(number[:9]) for number in NUMBER.findall(THOUGHTS.sub("", answer))}
     return found.pop() if len(found) == 1 and found <= {*grades} else None

@@ -65,7 +65,13 @@ def agreement(
         "dataset": qrels,
         "dataset_and_judge": pa.concat_tables([qrels.select(list(_PAIR)), _qrels(judged, "grade", qrels.schema)]),
     }
-    scores = {system: {under: _mean(run, table, measured) for under, table in tables.items()} for system, run in runs.items()}
+    scores = {
+        system: {
+            under: float(measure(run, table, [cutoff_of(measured)])[measured].mean()) if table.num_rows else 0.0
+            for under, table in tables.items()
+        }
+        for system, run in runs.items()
+    }
     by_system = pd.DataFrame(scores).T
     return Agreement(
         grades=grades,
@@ -99,10 +105,6 @@ def _qrels(lines: Sequence[Mapping[str, Any]], key: str, schema: pa.Schema) -> p
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": key}
     table = pa.table({name: pa.array([line[of] for line in lines], schema.field(name).type) for name, of in columns.items()})
     return table.replace_schema_metadata(schema.metadata)  # from which grade a document is relevant
-
-
-def _mean(run: pa.Table, qrels: pa.Table, measured: str) -> float:
-    return float(measure(run, qrels, [cutoff_of(measured)])[measured].mean()) if qrels.num_rows else 0.0
 
 
 def _tau(scores: np.ndarray) -> float | None:

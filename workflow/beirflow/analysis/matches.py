@@ -1,8 +1,6 @@
 """Matches of the hits that the inspection shows: the terms or tokens that their scores come from.
 
-``matches/<system>/<dataset>.json`` holds, besides what every record says, ``system``, ``dataset``, and ``queries``: by query and
-by document, in the order of the ranks, the matches, each as the part of the query, the part of the document, and what it adds to
-the score. The texts are read by the model again, since what was stored of a corpus may be deleted.
+``docs/files.md`` describes ``matches/<system>/<dataset>.json``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,18 +1,11 @@
 """Near-duplicates of a test set in another corpus, such as one that a system was trained on.
 
-A text has a near-duplicate if at least half of its different 8-grams of words occur in one text of the other corpus; a text of
-fewer words, if its words are those of the other text. Overlap of n-grams is the usual test of contamination (Chowdhery et al.
-2022, arXiv 2204.02311, section 8, with 8-grams). Words are those of the overlap of corpora, in lower case. Looked at are the
-queries and their relevant documents, which decide over scores; the other texts are all documents and judged queries.
-
-``near-duplicates/<dataset>/<other>-pairs.csv`` has a row a text and near-duplicate: ``kind`` (``query`` or ``document``), ``id``,
-``other_kind``, ``other_id``, and ``share``, of its 8-grams. ``<other>.csv`` has a row a system and measure: ``all``, the mean
-over all queries; ``without_queries``, over those that have no near-duplicate; ``without_either``, over those of which no
-relevant document has one either; and their numbers, ``queries``, ``left_queries`` and ``left_either``.
+``docs/files.md`` describes ``<other>.csv`` and ``<other>-pairs.csv``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -73,9 +66,8 @@ def find_near_duplicates(
     wanted = pc.unique(relevant["doc_id"])
     documents = (batch.filter(pc.is_in(batch["doc_id"], value_set=wanted)) for batch in _documents(corpus.documents_path))
     ours = pd.concat([_queries(corpus.queries_path), *map(_document_frame, documents)], ignore_index=True)
-    others = [_queries(other_corpus.other_queries_path)]
-    batches = _all((pd.concat(others, ignore_index=True),), map(_document_frame, _documents(other_corpus.other_documents_path)))
-    pairs = near_duplicates(ours, batches)
+    other_documents = map(_document_frame, _documents(other_corpus.other_documents_path))
+    pairs = near_duplicates(ours, chain([_queries(other_corpus.other_queries_path)], other_documents))
     write_csv(pairs, written.pairs_path)
     queries = set(pairs.loc[pairs["kind"] == "query", "id"])
     near = pa.array(sorted(set(pairs.loc[pairs["kind"] == "document", "id"])), relevant["doc_id"].type)
@@ -115,10 +107,6 @@ def _queries(path: str) -> pd.DataFrame:
     queries = read_table(path)
     texts = list(map(for_reading, queries["text"].to_pylist()))
     return pd.DataFrame({"kind": "query", "id": queries["query_id"].to_pylist(), "text": texts})
-
-
-def _all(*parts: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    return (each for part in parts for each in part)
 
 
 def near_duplicates(ours: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -1,9 +1,6 @@
 """The unjudged documents in the first ranks of all systems, for a person or a program to judge.
 
-``pool/<dataset>.jsonl`` has a JSON object a line: ``query_id``, ``query``, ``doc_id``, ``title``, ``text`` and ``grade``, null
-until somebody fills it in. No line says which system found the document, or where: queries, and the documents of each, stand
-in the order of their digests. A filled copy is a file of ``extra_judgements``. Grades that somebody filled in here stay if the
-pool is made again, those of pairs that are no longer in it behind the others.
+``docs/files.md`` describes ``pool/<dataset>.jsonl``.
 """
 
 import hashlib
@@ -53,7 +50,8 @@ def pool_unjudged(
     queries = read_table(corpus.queries_path)
     texts = dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
     documents = texts_of(corpus.documents_path, {doc_id for _, doc_id in pairs})
-    filled = {pair: line for pair, line in _lines_by_pair(pool_path).items() if line["grade"] is not None}
+    before = read_pool(pool_path) if Path(pool_path).exists() else ()
+    filled = {(line["query_id"], line["doc_id"]): line for line in before if line["grade"] is not None}
     with atomic_path(pool_path) as partial, partial.open("w", encoding="utf-8", newline="\n") as lines:
         for query_id, doc_id in pairs:
             title, text = documents[doc_id]
@@ -94,10 +92,6 @@ def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tupl
 
 def _digest(*parts: str) -> bytes:
     return hashlib.sha256("\0".join(parts).encode()).digest()
-
-
-def _lines_by_pair(path: str) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(line["query_id"], line["doc_id"]): line for line in read_pool(path)} if Path(path).exists() else {}
 
 
 def read_pool(path: str) -> Iterator[dict[str, Any]]:

@@ -18,37 +18,35 @@ from beirflow.approximate.exact_share import count_exact
 from beirflow.approximate.neighbours import find_neighbours, pairs_of
 from beirflow.approximate.settings import ApproximateSettings
 from beirflow.dense.compression import Compression
+from beirflow.dense.run_check import ROUNDING, read_vectors, scaled
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.runs.compared_ranks import as_block, compare_ranks
+from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import excluded_rows
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw
+from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw, places_in
 
-ROUNDING = 4 * 2.0**-24  # largest difference of two float32 scores, relative to the product of the lengths of the two vectors
 MOST_DOCUMENTS = 20_000  # of a corpus whose index is built again: seconds to a minute, in one thread
 
 SAME = 0.98
 """Least share of the found documents that an index built again finds; other processors and versions round in other places."""
 
-SHORTEST = 1e-60  # length to divide by in place of 0
-
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the check that documents found for some queries are scored again with the stored vectors."""
+    """Plan the check that an index is built again and finds the same documents."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [
-        SpotCheck("documents found by an index have their exact scores", path, partial(_check_scores, subject, sample, random)),
         SpotCheck("an index built again finds the same documents", path, partial(_check_found, subject, sample, random)),
     ]
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of the exact hits that the record of a run counts, for all queries, and of the record of the index."""
-    path = RUN_RECORD(system=subject.system.name, dataset=subject.dataset)
+    """Plan the checks of scores, of the exact hits that the record of a run counts, and of the record of the index."""
+    path, run = (pattern(system=subject.system.name, dataset=subject.dataset) for pattern in (RUN_RECORD, RUN))
     settings: ApproximateSettings = subject.system.settings
     index = INDEX_RECORD(system=settings.approximate, dataset=subject.dataset, index=settings.built.name)
     return [
+        SpotCheck("documents found by an index have their exact scores", run, partial(_check_scores, subject, sample, random)),
         SpotCheck("exact hits are those of the two runs", path, partial(_check_counts, subject)),
         SpotCheck("an index is what its name and its vectors say", index, partial(_check_index, subject, index)),
     ]
@@ -58,28 +56,24 @@ def _check_scores(subject: Subject, sample: int, random: np.random.Generator) ->
     """Compute the scores of the documents of some queries again, in float64."""
     settings: ApproximateSettings = subject.system.settings
     names = {"system": settings.approximate, "dataset": subject.dataset}
-    index = subject.file(INDEX_RECORD(**names, index=settings.built.name))
-    cosine = read_json(index)["similarity"] == "cosine"
-    vectors = _read(subject, QUERY_VECTORS(**names))
+    cosine = read_json(subject.file(INDEX_RECORD(**names, index=settings.built.name)))["similarity"] == "cosine"
+    vectors = read_vectors(subject, QUERY_VECTORS(**names))
     rows = draw(len(vectors), sample, random)
-    query_ids = subject.queries()["query_id"].take(rows).to_pylist()
-    queries = dict(zip(query_ids, _scaled(vectors[rows], cosine=cosine), strict=True))
-    run = pq.read_table(
-        subject.file(RUN(system=subject.system.name, dataset=subject.dataset)), filters=[("query_id", "in", query_ids)]
-    )
-    wanted = pa.array(sorted(set(run["doc_id"].to_pylist())), pa.string())
-    doc_ids, places = subject.documents_among(wanted)
-    parts = [_read(subject, CHUNK_VECTORS(**names, chunk=chunk))[place] for chunk, place in enumerate(places)]
-    documents = dict(zip(doc_ids.to_pylist(), _scaled(np.concatenate(parts), cosine=cosine), strict=True))
-    scores: dict[str, dict[str, float]] = {query_id: {} for query_id in query_ids}
-    for row in run.select(["query_id", "doc_id"]).to_pylist():
-        if row["doc_id"] in documents:
-            score = np.float32(queries[row["query_id"]] @ documents[row["doc_id"]])
-            scores[row["query_id"]][row["doc_id"]] = float(score)
-    longest = max((float(np.linalg.norm(vector)) for vector in documents.values()), default=0.0)
-    lengths = np.array([np.linalg.norm(queries[query_id]) for query_id in query_ids])
+    query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
+    run = subject.run().filter(pc.field("query_id").isin(query_ids))
+    doc_ids, places = subject.documents_among(pc.unique(run["doc_id"].combine_chunks()))
+    parts = [read_vectors(subject, CHUNK_VECTORS(**names, chunk=chunk))[place] for chunk, place in enumerate(places)]
+    queries, documents = scaled(vectors[rows], cosine=cosine), np.concatenate(parts)
+    query, document = places_in(run, "query_id", query_ids, doc_ids)
+    scores, longest = np.full((len(rows), len(doc_ids)), -np.inf), [0.0]
+    for number, vector in enumerate(queries):
+        own = document[(query == number) & (document >= 0)]
+        found = scaled(documents[own], cosine=cosine)
+        scores[number, own] = (found @ vector).astype(np.float32)
+        longest.append(float(np.linalg.norm(found, axis=1).max(initial=0.0)))
+    slack = ROUNDING * np.linalg.norm(queries, axis=1) * max(longest)
     expected = "the products of the stored vectors, ranked"
-    return compare_ranks(subject, query_ids, [as_block(list(scores.values()))], lambda: ROUNDING * lengths * longest, expected)
+    return compare_ranks(subject, query_ids.to_pylist(), [(doc_ids, scores)], lambda: slack, expected)
 
 
 def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> Finding:
@@ -91,8 +85,8 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     if len(doc_ids) > MOST_DOCUMENTS or settings.built.build_threads != 1:
         raise NotHereError(f"{unknown}: only for {MOST_DOCUMENTS:,} documents and one thread is it built again")
     cosine = read_json(subject.file(INDEX_RECORD(**names, index=settings.built.name)))["similarity"] == "cosine"
-    vectors = np.concatenate([_read(subject, CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(subject.chunks)])
-    queries = _read(subject, QUERY_VECTORS(**names))
+    vectors = np.concatenate([read_vectors(subject, CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(subject.chunks)])
+    queries = read_vectors(subject, QUERY_VECTORS(**names))
     rows = draw(len(queries), sample, random)
     query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
     excluded = excluded_rows(subject.queries(), doc_ids, drop_self_matches=subject.drop_self_matches)
@@ -102,7 +96,7 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     neighbours = find_neighbours(index, np.array(queries[rows]), wanted, settings, cosine=cosine, threads=1)
     query, row = pairs_of(neighbours, excluded[rows], candidates)
     if settings.rescore > 1:
-        scores = (_scaled(queries[rows], cosine=cosine)[query] * _scaled(vectors, cosine=cosine)[row]).sum(axis=1)
+        scores = (scaled(queries[rows], cosine=cosine)[query] * scaled(vectors, cosine=cosine)[row]).sum(axis=1)
         best = np.lexsort((-byte_order(doc_ids)[row], -scores.astype(np.float32), query))
         places = np.arange(len(best)) - np.searchsorted(query[best], query[best])
         query, row = (each[best][places < subject.top_k] for each in (query, row))
@@ -161,20 +155,3 @@ def _check_index(subject: Subject, path: str) -> Finding:
 
 def _in_words(counts: dict[str, Any]) -> str:
     return ", ".join(f"{key} {count}" for key, count in counts.items())
-
-
-def _read(subject: Subject, path: str) -> np.ndarray:
-    """Return the vectors of a file, float32 of shape (n, dim)."""
-    array: np.ndarray = np.load(subject.file(path), mmap_mode="r", allow_pickle=False)
-    if array.ndim != 2 or array.dtype != np.float32:
-        raise ValueError(f"{path} holds {array.dtype} of shape {array.shape}")
-    return array
-
-
-def _scaled(vectors: np.ndarray, *, cosine: bool) -> np.ndarray:
-    """Return vectors in float64; for the cosine as a search rounds them, to length 1 in float32."""
-    exact = np.asarray(vectors).astype(np.float64)
-    if not cosine:
-        return exact
-    exact /= np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), SHORTEST)
-    return exact.astype(np.float32).astype(np.float64)

@@ -24,13 +24,12 @@ from beirflow.audit.chain.running import excuse, files_being_written
 from beirflow.audit.chain.setup import Setup
 from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
 from beirflow.audit.facts.configured import check_configured
-from beirflow.audit.facts.corpora import Corpora, check_corpora
-from beirflow.audit.facts.expansions import check_expansions
+from beirflow.audit.facts.corpora import check_corpora
 from beirflow.audit.facts.made_from import check_made_from
+from beirflow.audit.facts.outside import check_outside
 from beirflow.audit.facts.provenance import check_provenance
 from beirflow.audit.facts.published import check_published
 from beirflow.audit.facts.recorded import check_recorded
-from beirflow.audit.facts.sources import check_sources
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
@@ -131,7 +130,7 @@ def run_checks(
         with chain.limits:
             sections["integrity"] += check_manifest(chain)
             if chain.manifest:
-                for name, check in _plan(chain, Corpora(chain), experiment, sample, seed, published or Published()):
+                for name, check in _plan(chain, sample, seed, published or Published()):
                     sections.setdefault(name, []).extend(_guarded(chain, check))
             facts = fact_table(chain)
     except LimitError as error:
@@ -142,8 +141,6 @@ def run_checks(
 
 def _plan(
     chain: Chain,
-    corpora: Corpora,
-    experiment: Setup,
     sample: int,
     seed: int,
     published: Published,
@@ -153,19 +150,18 @@ def _plan(
         ("integrity", partial(check_published_digest, chain, published)),
         ("integrity", partial(check_digests, chain)),
         ("integrity", partial(check_leftovers, chain)),
-        ("facts", partial(check_configured, chain, experiment)),
+        ("facts", partial(check_configured, chain)),
         ("facts", partial(check_recorded, chain)),
         ("facts", partial(check_made_from, chain)),
-        ("facts", partial(check_corpora, chain, experiment, corpora)),
-        ("sources", partial(check_sources, chain, experiment, corpora)),
-        ("sources", partial(check_expansions, chain, experiment, corpora)),
+        ("facts", partial(check_corpora, chain)),
+        ("sources", partial(check_outside, chain)),
         ("provenance", partial(check_provenance, chain)),
-        ("recomputation", partial(check_recomputation, chain, corpora)),
-        ("recomputation", partial(check_runs_that_follow, chain, experiment, seed)),
+        ("recomputation", partial(check_recomputation, chain)),
+        ("recomputation", partial(check_runs_that_follow, chain, sample, seed)),
         ("recomputation", partial(check_summary, chain)),
         ("files for reading", partial(check_files_for_reading, chain)),
-        ("sample", partial(check_samples, chain, experiment, sample, seed)),
-        ("published scores", partial(check_published, chain, experiment)),
+        ("sample", partial(check_samples, chain, sample, seed)),
+        ("published scores", partial(check_published, chain)),
     ]
 
 

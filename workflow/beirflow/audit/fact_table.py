@@ -14,7 +14,7 @@ from beirflow.audit.chain.reading import columns_of, read_record
 from beirflow.catalogue.schema import nearest
 from beirflow.files import layout
 from beirflow.files.errors import DataError
-from beirflow.files.layout import MANIFEST, SUMMARY, Pattern
+from beirflow.files.layout import SUMMARY, Pattern
 from beirflow.files.records import RECORD_DIGEST
 
 DIGESTS = ("inputs", "outputs")
@@ -56,7 +56,7 @@ def fact_table(chain: Chain) -> list[Fact]:
     compared: dict[tuple[str, str], list[str]] = {}
     for path, column in _columns(chain):
         compared.setdefault((_kind_of(path), column), []).append(_compared_with(chain, path, (column,)))
-    for path, record in {MANIFEST: chain.manifest, **chain.records, **dict(_for_reading(chain))}.items():
+    for path, record in {**chain.records, **dict(_for_reading(chain))}.items():
         file = _kind_of(path)
         for number, keys in enumerate(leaves(record)):
             if number == MOST:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.facts.sources import MODELS, SOURCES
+from beirflow.audit.facts.outside import MODELS, SOURCES
 
 SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to be seen is said
 LONGEST = 600  # most characters of a finding, or of its repair, on the terminal

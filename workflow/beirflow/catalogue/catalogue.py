@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, load_collections, official_dataset, own_copy
+from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, corpora_of, load_collections
 from beirflow.catalogue.schema import CATALOGUE, Problems, read_catalogue
 from beirflow.files.addresses import address_below
 
@@ -123,7 +123,10 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     Raises ConfigError if a file does not follow its schema, or names a dataset that texts cannot be shared with.
     """
     datasets, published = (read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "published"))
-    rows = {name: official_dataset(name, entry) for name, entry in datasets["datasets"].items()}
+    rows = {
+        name: corpora_of(name, entry, archive=name, md5=entry["archive"]["md5"], archive_bytes=entry["archive"]["bytes"])
+        for name, entry in datasets["datasets"].items()
+    }
     problems = Problems()
     check_shared_texts(rows, rows, "datasets", problems)
     problems.raise_if_any(f"catalogue file {folder / 'datasets.yaml'}")
@@ -134,7 +137,7 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         datasets=rows,
         published=published["systems"],
         printed=published["printed"],
-        own_copies={name: (own_copy(name, entry),) for name, entry in datasets["own_copies"].items()},
+        own_copies={name: corpora_of(name, entry, own_copy=True) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in {**known, **newer.facts}.items()},
         mteb=mteb_tasks(datasets["datasets"]),

@@ -11,9 +11,11 @@ from typing import Any
 from beirflow.catalogue.schema import Problems, nearest, read_catalogue
 from beirflow.sources.forms import Form, HubForm
 
-OF_A_FORM = ("hub", "revision", "subset", "layout")
-OF_A_DATASET = ("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs")
-"""Keys of a member, of its collection, or of a forum, from the most general to the most particular."""
+OF_A_DATASET = (
+    *("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs"),
+    *("files", "reason", "shares_texts_with", "other_splits"),
+)
+"""Keys of a dataset, its collection or a forum that say something of a corpus."""
 
 
 @dataclass(frozen=True)
@@ -60,31 +62,18 @@ class Dataset:
         return f"{self.whole_row}-{self.forum}" if self.forum else self.whole_row
 
 
-def official_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """Return the corpora of a dataset of the catalogue: one, or one a forum."""
-    common = {
-        "split": entry["split"],
-        "archive": name,
-        "md5": entry["archive"]["md5"],
-        "archive_bytes": entry["archive"]["bytes"],
-        "licence": entry["licence"],
-        "drop_self_matches": entry.get("drop_self_matches", True),
-        "shares_texts_with": entry.get("shares_texts_with"),
-        "other_splits": entry.get("other_splits", {}),
-    }
-    if "forums" not in entry:
-        counts = {key: entry[key] for key in ("documents", "queries")}
-        return (Dataset(name=name, row=name, files=entry.get("files", {}), **counts, **common),)
-    return tuple(
-        Dataset(name=f"{name}-{forum}", row=name, forum=forum, documents=of["documents"], queries=of["queries"], **common)
-        for forum, of in entry["forums"].items()
-    )
+def corpora_of(row: str, facts: Mapping[str, Any], **more: Any) -> tuple[Dataset, ...]:
+    """Return the corpora of a dataset of the catalogue: one, or one a forum, each with ``more`` attributes."""
+    if "forums" not in facts:
+        return (_corpus(row, facts, name=row, **more),)
+    # What a forum states itself wins over what its dataset states.
+    forums = facts["forums"].items()
+    return tuple(_corpus(row, {**facts, **own}, name=f"{row}-{forum}", forum=forum, **more) for forum, own in forums)
 
 
-def own_copy(name: str, entry: Mapping[str, Any]) -> Dataset:
-    """Return the corpus of a dataset that only the user can put into BEIR form."""
-    facts = {key: entry[key] for key in ("split", "documents", "queries", "licence")}
-    return Dataset(name=name, row=name, own_copy=True, reason=entry.get("reason"), **facts)
+def _corpus(row: str, facts: Mapping[str, Any], **more: Any) -> Dataset:
+    form = HubForm.of(facts) if "hub" in facts else None
+    return Dataset(row=row, form=form, **more, **{key: facts[key] for key in OF_A_DATASET if key in facts})
 
 
 def check_shared_texts(names: Iterable[str], rows: Mapping[str, tuple[Dataset, ...]], path: str, problems: Problems) -> None:
@@ -128,7 +117,6 @@ class Collections:
     # by name of a member, its corpora: one, or one a forum
     members: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by name of a member, all its keys
-    refused: Mapping[str, str] = field(default_factory=dict)  # by name of a collection that is not read, the reason
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
@@ -148,22 +136,7 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
             row = f"{name}.{member}"
             of_beir = {key: beir[member][key] for key in ("task", "domain")} if entry.get("of_beir") else {}
             facts[row] = {**of_beir, **shared, **own}
-            members[row] = _corpora(row, name, facts[row])
+            members[row] = corpora_of(row, facts[row], collection=name)
         rows = tuple(f"{name}.{member}" for member in entry["members"])
         collections[name] = Collection(rows, entry.get("citation", name))
-    return Collections(collections, members, facts, content["refused"])
-
-
-def _corpora(row: str, collection: str, facts: Mapping[str, Any]) -> tuple[Dataset, ...]:
-    """Return the corpora of a member."""
-    if "forums" not in facts:
-        return (_corpus(row, facts, name=row, collection=collection),)
-    return tuple(
-        _corpus(row, {**facts, **own}, name=f"{row}-{forum}", forum=forum, collection=collection)
-        for forum, own in facts["forums"].items()
-    )
-
-
-def _corpus(row: str, facts: Mapping[str, Any], **names: Any) -> Dataset:
-    form = HubForm(**{key: facts[key] for key in OF_A_FORM if key in facts})
-    return Dataset(row=row, form=form, **names, **{key: facts[key] for key in OF_A_DATASET if key in facts})
+    return Collections(collections, members, facts)

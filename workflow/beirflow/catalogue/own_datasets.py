@@ -68,8 +68,7 @@ def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
 def _form(entry: Mapping[str, Any]) -> Form | None:
     """Return the form of a dataset; None for that of BEIR."""
     if "hub" in entry:
-        place = {key: entry[key] for key in ("hub", "revision", "subset", "layout") if key in entry}
-        return HubForm(**place, **{f"qrels_{key}": value for key, value in entry.get("qrels", {}).items()})
+        return HubForm.of(entry)
     kind = FILES.get(entry.get("form", ""))
     if kind is None:
         return None

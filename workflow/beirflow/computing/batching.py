@@ -1,6 +1,6 @@
 """Batches of token ids: padded to one length, or packed end to end."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,10 +17,17 @@ class Tokens(NamedTuple):
     lengths: np.ndarray  # tokens of each text, int64 of shape (n,)
 
     @classmethod
-    def of(cls, start: int, texts: Sequence[Sequence[int]]) -> "Tokens":
-        """Concatenate a list of ids for each text."""
-        lengths = np.array([len(ids) for ids in texts], dtype=np.int64)
-        return cls(start, np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum())), lengths)
+    def of(cls, start: int, texts: Iterable[Sequence[int]]) -> "Tokens":
+        """Concatenate a list of ids for each text; it is fastest where each list is made only when it is read."""
+        lengths = list[int]()
+
+        def counted() -> Iterator[Sequence[int]]:
+            for ids in texts:
+                lengths.append(len(ids))
+                yield ids
+
+        ids = np.fromiter(chain.from_iterable(counted()), np.int64)
+        return cls(start, ids, np.array(lengths, np.int64))
 
     def check(self, known: int, owner: str) -> "Tokens":
         """Return the tokens; refuse ids that a model, which knows the first ``known``, has no vector for; ``owner`` names it."""

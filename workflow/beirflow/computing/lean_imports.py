@@ -16,7 +16,7 @@ import torch
 import torch.distributed
 import transformers.utils
 
-from beirflow.computing.made import compute_exactly
+from beirflow.jobs.devices import compute_exactly
 
 Loaded = TypeVar("Loaded")
 

@@ -25,10 +25,25 @@ def load_tokenizer(folder: Path) -> Any:
 
 def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
     """Load the model of a folder by a class of transformers; return it with the report on its weights, a file of this name."""
+    _make_masks_without_waiting()
     # Pickles, too, are read as tensors alone.
     tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
     model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
     return model, report
+
+
+def _make_masks_without_waiting() -> None:
+    """Let transformers make each mask on CUDA: it looks whether one masks anything, for which the host would wait."""
+    from transformers import AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    def make_mask(*, attention_mask: torch.Tensor | None = None, **named: Any) -> torch.Tensor | None:
+        if attention_mask is not None and attention_mask.is_cuda:
+            named |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        mask: torch.Tensor | None = sdpa_mask(attention_mask=attention_mask, **named)
+        return mask
+
+    AttentionMaskInterface.register("sdpa", make_mask)
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:

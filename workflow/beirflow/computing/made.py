@@ -29,14 +29,6 @@ class CountingModel(Protocol):
         """Return what decides the last bits of its results besides versions, for the record; empty if unknown."""
 
 
-def compute_exactly() -> None:
-    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside."""
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-
-
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:
     """Return device, versions and assumptions that vectors or scores are made with, for a record.
 

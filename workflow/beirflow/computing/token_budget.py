@@ -30,7 +30,7 @@ class TokenBudget:
     packed: bool = False  # whether a batch costs its tokens, or the tokens of its longest text for every text
     unit: str = "text"  # name of one text
     setting: str = "max_length"  # setting that shortens the texts
-    halved: bool = field(default=False, init=False)  # whether memory ran out
+    halvings: int = field(default=0, init=False)  # how many times memory ran out
 
     @classmethod
     def of(cls, owner: str, device: torch.device, setting: int | str, *, unit: str = "text") -> "TokenBudget":
@@ -50,7 +50,7 @@ class TokenBudget:
     def computation(self, threads: int | None = None) -> dict[str, Any]:
         """Return what decides the last bits besides versions, for the record; ``threads`` are torch's if None."""
         return {
-            "batch_tokens": None if self.halved else self.tokens,  # None where memory ran out: nobody can repeat that
+            "batch_tokens": None if self.halvings else self.tokens,  # None where memory ran out: nobody can repeat that
             "threads": threads or torch.get_num_threads(),
             "processor": processor(),
             "features": features(),
@@ -79,7 +79,7 @@ class TokenBudget:
             torch.cuda.empty_cache()
         # For all batches to come, too, which would not fit either. Half of what was tried, since a batch may be below the budget.
         tokens = int(lengths[rows].sum() if self.packed else len(rows) * lengths[rows].max())
-        self.halved = True
+        self.halvings += 1
         self.tokens = max(1, min(self.tokens, tokens // 2))
         logger.warning("out of memory with a batch of %d tokens; continuing with a token budget of %d", tokens, self.tokens)
         for half in np.array_split(rows, 2):

@@ -29,7 +29,9 @@ def known_documents(source: str, forum: str | None, form: Form | None = None) ->
     corpus = Path(source) if form or is_archive(source) else Path(source, forum or "", CORPUS)
     if not corpus.is_file() or corpus.stat().st_size < SMALL_BYTES:
         return count_documents(source, forum, form)
-    state, path = file_state(corpus), _kept_in(corpus, forum, form)
+    # By place and form, so that corpora of one name have files of their own.
+    place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
+    state, path = file_state(corpus), COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"
     with suppress(OSError, DataError):
         known = read_json(path)
         if known.get("state") == state:
@@ -46,12 +48,6 @@ def count_documents(source: str | Path, forum: str | None = None, form: Form | N
         return sum(1 for _ in open_source(source, forum, form).lines(CORPUS))
     except DataError as error:
         raise ConfigError(str(error)) from error
-
-
-def _kept_in(corpus: Path, forum: str | None, form: Form | None) -> Path:
-    """Return the file for a corpus, by its place and form, so that corpora of one name have files of their own."""
-    place = json.dumps([str(corpus.resolve()), forum, asdict(form) if form else None])
-    return COUNTS / f"{hashlib.sha256(place.encode()).hexdigest()}.json"
 
 
 def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:

@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from beirflow.computing.arrival import send
+from beirflow.dense.block_pairs import ExcludedPairs
 from beirflow.dense.compression import CompressedFile
 from beirflow.dense.vectors import VectorFile
 from beirflow.files.background import map_ahead
@@ -96,18 +98,13 @@ class Chunk:
     dtype: torch.dtype = torch.float32
     halvings: int = 0  # halvings of the blocks, because memory ran out
     kept: list[Block] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
+    # of each slice of queries, since every block is compared with the same ones
+    pairs: dict[tuple[int, int] | None, ExcludedPairs] = field(default_factory=dict)
 
     @cached_property
     def fast(self) -> torch.Tensor:
         """Queries in the type of fast scores."""
         return self.queries.to(self.dtype)
-
-    @cached_property
-    def left_out(self) -> torch.Tensor:
-        """Rows that are left out for each query, ascending, so that those of a block lie together; behind the last for none."""
-        rows = torch.where(self.excluded < 0, len(self.documents), self.excluded)
-        # Mostly they ascend already, and sorting takes many times as long as a look.
-        return rows if (rows[:, 1:] >= rows[:, :-1]).all() else rows.sort(dim=1).values
 
     @property
     def sizes(self) -> Blocks:
@@ -120,7 +117,7 @@ class Chunk:
 
     def of_queries(self, queries: torch.Tensor) -> "Chunk":
         """Return the chunk with some of the queries, given by their numbers."""
-        return replace(self, queries=self.queries[queries], excluded=self.excluded[queries])
+        return replace(self, queries=self.queries[queries], excluded=self.excluded[queries], pairs={})
 
     @property
     def starts(self) -> list[int]:
@@ -151,6 +148,17 @@ class Chunk:
         vectors = prepare(documents[start : start + self.sizes.documents], self.similarity, self.queries.device)
         return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
+    def _excluded_pairs(self, queries: slice | torch.Tensor) -> ExcludedPairs:
+        bounds = (queries.start, queries.stop) if isinstance(queries, slice) else None
+        if bounds in self.pairs:
+            return self.pairs[bounds]
+        ends = [*self.starts[1:], len(self.documents)]
+        products = [range(*block, self.sizes.at_once) for block in zip(self.starts, ends, strict=True)]
+        pairs = ExcludedPairs.of(self.excluded[queries], list(chain.from_iterable(products)))
+        if bounds:
+            self.pairs[bounds] = pairs
+        return pairs
+
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
         """Compute fast scores of queries with neighbouring documents, float32 of shape (queries, documents).
 
@@ -158,15 +166,7 @@ class Chunk:
         infinity.
         """
         scores = (self.fast[queries] @ block.T).float()
-        left_out = self.left_out[queries]
-        bounds = torch.tensor([start, start + len(block)], device=left_out.device).repeat(len(left_out), 1)
-        places = torch.searchsorted(left_out, bounds)
-        first, last = torch.stack([places[:, 0].min(), places[:, 1].max()]).tolist()
-        if first < last:
-            rows = left_out[:, first:last] - start
-            columns = rows.clamp(0, len(block) - 1)
-            least = torch.where(rows == columns, -torch.inf, torch.inf)  # the latter for rows of other blocks changes no score
-            scores.scatter_reduce_(1, columns, least, "amin")
+        self._excluded_pairs(queries).leave_out(scores, start)
         return scores
 
 

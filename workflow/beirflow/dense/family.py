@@ -30,6 +30,7 @@ class DenseFamily(Family):
     scores_all = True
     own_candidates = True
     spot_checks = "beirflow.dense.spot_check:spot_checks"
+    follows = "beirflow.dense.run_check:follows"
     answers = "beirflow.dense.answers:open_answers"
     stored = (layout.QUERY_VECTORS,)
     records = (

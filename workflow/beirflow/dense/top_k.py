@@ -15,6 +15,7 @@ from itertools import chain
 import numpy as np
 import torch
 
+from beirflow.dense.block_pairs import by_block
 from beirflow.dense.chunk_blocks import Chunk, InMemoryChunk, Vectors, prepare
 from beirflow.dense.exact_scores import exact_scores
 from beirflow.dense.fast_pass import find_candidates
@@ -57,13 +58,8 @@ def exact_top_k(
         return no_hits()
     matrix = prepare(queries, similarity, device)
     with Threads(device, alone=len(queries) == 1) as threads:
-        whole = Chunk(
-            matrix,
-            documents,
-            torch.from_numpy(cut.excluded.astype(np.int64).reshape(len(queries), -1)).to(device),
-            similarity,
-            threads,
-        )
+        excluded = torch.from_numpy(cut.excluded.astype(np.int64).reshape(len(queries), -1)).to(device)
+        whole = Chunk(matrix, documents, excluded, similarity, threads)
 
         def search(halvings: int) -> Hits:
             chunk = replace(whole, halvings=halvings, kept=[])
@@ -120,7 +116,7 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
 
     ``query``, ascending, is int64 and ``row`` any integers of shape (pairs,).
     """
-    order, counts = _by_block(chunk, row)
+    order, counts = by_block(row, chunk.starts)
     queries, rows = (torch.split(numbers.index_select(0, order), counts) for numbers in (query, row))
     parts = [
         exact_scores(chunk, block, norms, some, of.long() - start)
@@ -128,15 +124,6 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
     ]
     scores = torch.empty(len(row), device=row.device).index_copy_(0, order, torch.cat(parts))
     return _hits(query, row, scores)
-
-
-def _by_block(chunk: Chunk, row: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
-    """Order pairs by the block of their document, else stably; return the order and the number of pairs of each block."""
-    starts = torch.tensor(chunk.starts, device=row.device, dtype=row.dtype)
-    block = torch.searchsorted(starts, row, right=True, out_int32=True) - 1
-    # Short numbers are sorted faster.
-    order = block.to(torch.int16 if len(starts) < 1 << 15 else torch.int32).argsort(stable=True)
-    return order, torch.bincount(block, minlength=len(starts)).tolist()
 
 
 def _merge(chunk: Chunk, lists: Sequence[Hits], cut: Cut) -> Hits:

@@ -32,14 +32,15 @@ class VectorWriter:
 class VectorFile:
     """Vectors that stay on disk; a slice reads its rows, so that memory is bounded by the slice and not by the file.
 
-    Arguments and errors are those of :func:`read_vectors`; ``shape`` is rows and dimensions.
+    ``shape`` is rows and dimensions; ``pinned`` whether slices are in memory that a GPU copies from without another copy. The
+    other arguments, and errors, are those of :func:`read_vectors`.
     """
 
-    def __init__(self, path: str | Path, rows: int, *, checked: bool = False) -> None:
+    def __init__(self, path: str | Path, rows: int, *, checked: bool = False, pinned: bool = False) -> None:
         mapped = read_vectors(path, rows, checked=checked)
         self.path = Path(path)
         self.shape: tuple[int, int] = mapped.shape
-        self._header_bytes = mapped.offset
+        self._header_bytes, self._pinned = mapped.offset, pinned
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -49,7 +50,20 @@ class VectorFile:
         start, stop, _ = rows.indices(len(self))
         dim = self.shape[1]
         offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
-        return np.fromfile(self.path, np.float32, count=max(0, stop - start) * dim, offset=offset).reshape(-1, dim)
+        shape = max(0, stop - start), dim
+        vectors = _pinned(shape) if self._pinned else np.empty(shape, np.float32)
+        with self.path.open("rb") as stream:
+            stream.seek(offset)
+            if stream.readinto(vectors.data) < vectors.nbytes:
+                raise damaged(self.path, "it ends before its last vector")
+        return vectors
+
+
+def _pinned(shape: tuple[int, int]) -> np.ndarray:
+    """Return an array, float32, in memory that stays where it is, so that a GPU copies from it; its numbers may be any."""
+    import torch
+
+    return torch.empty(shape, pin_memory=True).numpy()
 
 
 def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.memmap:

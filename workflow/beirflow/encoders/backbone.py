@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ class Backbone:
 
     def check_padding(self, compute: Compute) -> None:
         """Refuse a model that gives a text other vectors, computed from token ids, in a batch with longer ones."""
-        ids = self.token_ids([PROBE_TEXT])[0]
+        ids = next(self.token_ids([PROBE_TEXT]))
         check_padding(self._folder, compute, ids, longest=self.max_length, dtype=self._dtype)
 
     def _longest(self, wanted: int | None) -> int | None:
@@ -198,17 +198,19 @@ class Backbone:
             if self._fast is not None:
                 self._fast.enable_truncation(max_length - self._inserted, direction=self.tokenizer.truncation_side)
 
-    def token_ids(self, texts: list[str]) -> list[list[int]]:
-        """Return the token ids of each text, special tokens included."""
+    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
+        """Yield the token ids of each text, special tokens included."""
         if self._fast is None:
             cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length - self._inserted}
-            return self.tokenizer(texts, **cut)["input_ids"]
+            yield from self.tokenizer(texts, **cut)["input_ids"]
+            return
         # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
-        return [encoding.ids for encoding in self._fast.encode_batch_fast(texts)]
+        for encoding in self._fast.encode_batch_fast(texts):
+            yield encoding.ids
 
     def prompt_length(self, prompt: str) -> int:
         """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""
-        ids = self.token_ids([prompt])[0]
+        ids = next(self.token_ids([prompt]))
         return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -90,7 +90,7 @@ class OnnxBackbone(Backbone):
 
     def check_padding(self, compute: Compute) -> None:
         """Refuse a graph that reads padding as text: its exporter saw no padding and left the mask out."""
-        apart = changed_by_padding(compute, self.token_ids([PROBE_TEXT])[0], self.max_length)
+        apart = changed_by_padding(compute, next(self.token_ids([PROBE_TEXT])), self.max_length)
         if not apart <= PADDING_TOLERANCE.get(self.precision, LOWER_TOLERANCE):
             raise ModelError(
                 f"{self._path} gives a text another vector when it is padded (by a share of {apart:.2g}), so the graph does not"

@@ -12,7 +12,7 @@ import torch
 from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
-from beirflow.computing.made import compute_exactly, made_with
+from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED
 from beirflow.computing.packed_attention import can_pack, pack, positions
 from beirflow.computing.pooling import pool, pool_packed
@@ -21,6 +21,7 @@ from beirflow.encoders.head import load_head
 from beirflow.encoders.onnx_backbone import OnnxBackbone
 from beirflow.encoders.word_vectors import WordVectors
 from beirflow.files.errors import ModelError
+from beirflow.jobs.devices import compute_exactly
 from beirflow.models.card import Step
 from beirflow.models.settings import ONNX
 

@@ -1,11 +1,6 @@
 """The confusion matrix of retrieval: the first k documents against all others, relevant or not.
 
-``confusion.csv`` has a row a system, dataset and cutoff ``k``: ``TP`` and ``FP``, the relevant and other documents among the
-first k; ``FN`` and ``TN``, the relevant and other ones that are not among them; and ``accuracy``, (TP + TN) / (TP + FP + FN +
-TN) as for any classifier (e.g. Manning, Raghavan and Schütze 2008, section 8.3). All are means over the judged queries, of a
-dataset of forums the plain means of theirs. The four add up to the documents of the corpus: a relevant document that the corpus
-lacks counts as ``FN``, as in Recall. Documents without a judgement count as not relevant. ``Accuracy@k`` of the metrics is
-another measure, a hit rate.
+``docs/files.md`` describes ``confusion.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,24 +1,6 @@
 """The cost of every system on every dataset.
 
-``cost.csv`` has a row per system and dataset; a dataset of forums has the sums over its forums (of memory the maximum). Columns:
-
-- ``documents`` and ``queries``: counts; ``documents_reused``: documents whose vectors come from another dataset.
-- ``load_seconds`` to ``evaluate_seconds``: seconds of every stage, including those of the runs that the system reads;
-  ``seconds``: their sum; ``documents_per_second``: documents, reused ones included, over the seconds in which they were indexed;
-  ``new_documents_per_second``: without the reused ones, the rate of an encoder.
-- ``published_seconds``: seconds that a source of published scores prints for system and dataset, and ``published_source``.
-- ``index_bytes``: size on disk of the family's representation of the documents, even if it was deleted since.
-- ``peak_memory_bytes``: the maximum of a job in Snakemake's benchmarks, if these exist.
-- ``processor_joules``: energy of processors with memory during the jobs, attributed to each by its share of the processor time of
-  all processes, so that jobs side by side add up to no more than the machine used; ``machine_joules``: the sum without shares,
-  which counts what ran side by side once for each job; ``processor_share``: processor time of the jobs over that of all
-  processes, near 1 on an otherwise idle machine; ``gpu_joules``: energy of the GPUs that the jobs held, of which jobs on one GPU
-  have equal parts at every reading (:mod:`beirflow.jobs.energy`).
-- ``co2_grams``: emissions of ``processor_joules`` and ``gpu_joules``; ``carbon_intensity``: the grams per kilowatt-hour behind
-  them.
-- ``precision`` and ``devices``.
-
-Values that are not known, or do not exist in a family, are empty.
+``docs/files.md`` describes ``cost.csv``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,12 +3,7 @@
 Each family answers with the functions that make its runs, one query at a time, then all measured ones in one batch. Times cover
 search over all documents, but nothing outside, such as a network.
 
-``devices`` of the record has ``cuda``, ``cpu`` (all threads of the job) and ``cpu_1_thread``, each with ``p50_ms`` and its 95 %
-interval, ``p95_ms`` and ``mean_ms`` over queries, of the median of the repetitions of each; ``encode_p50_ms`` and
-``search_p50_ms``, the parts up to what is searched with and after it, null in families without these parts; ``queries``,
-``repetitions`` and ``threads``. ``batch_queries_per_second`` is the median rate of the repetitions of the batch, with the
-lowest and highest, ``batch_encode_queries_per_second`` and ``batch_search_queries_per_second`` those of its parts. ``load`` is
-the load average of the machine over the last minute before and after, where its ``cores`` are all busy at that number.
+``docs/files.md`` describes ``latency/<system>/<dataset>.json``.
 """
 
 import gc

@@ -2,20 +2,8 @@
 
 NO_INFLUENCE = (
     *("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers"),
-    *(
-        "figure_width",
-        "figure_font",
-        "gate",
-        "pool_depth",
-        "judge",
-        "fact",
-        "of",
-        "folders",
-        "references",
-        "prices",
-        "choice",
-        "results",
-    ),
+    *("figure_width", "figure_font", "gate", "pool_depth", "judge", "fact", "of", "folders", "references"),
+    *("prices", "choice", "results"),
 )
 """Keys of the configuration that are about looking at results."""
 

@@ -1,6 +1,6 @@
 """Statistics of paired differences: tests, intervals, effect sizes, and corrections for the number of tests.
 
-Their sources are named in :mod:`beirflow.evaluation.significance`, which applies them.
+``docs/files.md`` names their sources; :mod:`beirflow.evaluation.significance` applies them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit  # scipy.stats has the same with names; to import it takes as long as pandas
 
+LEVEL = 0.05  # at which all tests of the results are made
 DRAWN = 100_000
 EXACT = 16  # differences up to which all signs are tried: 65,536
 

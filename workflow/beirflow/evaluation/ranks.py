@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy  # scipy.stats is imported where ranks are compared: it takes as long as pandas
 
-LEVEL = 0.05
+from beirflow.evaluation.paired_tests import LEVEL
 
 FEWEST_SYSTEMS, FEWEST_DATASETS = 3, 5
 """Of two systems every dataset is a win or a loss; on fewer datasets F rejects more often than ``LEVEL`` (19 % for 3 by 3)."""

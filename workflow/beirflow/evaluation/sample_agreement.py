@@ -1,14 +1,6 @@
 """Agreement of NanoBEIR's order of systems with that of the full datasets.
 
-``nanobeir.csv`` has, by the main measure and by Recall@100, a row for every dataset of BEIR whose sample in NanoBEIR,
-``nanobeir.<dataset>``, is in the results too, and with several one for the means over them: ``dataset``, ``measure``, ``systems``
-(their number), ``tau``, Kendall's tau-b of their means on both (Kendall 1945, doi:10.1093/biomet/33.3.239), ``low`` and ``high``
-of its 95 % interval, and ``verdict``. A value that is not defined is empty; without such a dataset there is a header and nothing
-else.
-
-The interval has the draws of ``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`): queries are drawn again, those of the
-sample and of the full dataset apart, systems are not: it is about new queries for these systems. Bounds are percentiles, as
-there, of the draws in which tau is defined. Draws add noise to both orders, so tau may be near the upper bound or above it.
+``docs/files.md`` describes ``nanobeir.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,6 @@
 """The scores of every query: checked against their record, and collected in one file for custom plots.
 
-``scores.parquet`` is in long form, a row a value: ``system``, ``dataset`` (a corpus: of a dataset of forums, the forum),
-``query_id`` and ``measure``, all four dictionary-encoded, and ``value``, float64. A row group is one system on one corpus, in
-the order of the configuration; inside, measure by measure, and for each the queries in byte order of their ids. The metadata of
-its schema hold JSON under ``beirflow``: ``inputs``, the digest of every file of values by path below the results, and ``code``.
+``docs/files.md`` describes ``scores.parquet``.
 """
 
 import json

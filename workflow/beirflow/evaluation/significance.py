@@ -1,30 +1,9 @@
 """Significance of differences: paired tests on the values of every query, for every two systems on every dataset and mean.
 
-``significance.csv`` has a row a measure (the main measure, and Recall@100), dataset or mean over datasets, and pair of systems:
-``dataset``, ``measure``, ``system_a``, ``system_b``, ``queries``, ``mean_a``, ``mean_b``, ``difference`` (``mean_a - mean_b``),
-``low`` and ``high`` of its 95 % confidence interval, ``p``, ``p_holm``, ``effect_size`` and ``detectable``. A value that is not
-defined is empty; with one system there is a header and nothing else.
-
-- The mean of a dataset of forums is the plain mean of its forums, so a query counts 1 / (forums × queries of its forum). In a
-  mean over datasets it counts the share of that in the mean.
-- ``p``: two-sided paired randomisation test (Fisher; Smucker, Allan and Carterette 2007, doi:10.1145/1321440.1321528): if the
-  systems did not differ, the sign of every difference could as well be the other one. How often is the absolute mean difference
-  under random signs at least the one that was seen? All signs are tried where at most 16 differences are not 0; otherwise
-  100,000, or 40 a test of the measure if that is more, are drawn with a fixed seed, and ``p`` is (as large + 1) / (drawn + 1)
-  (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585). In a mean over datasets: the t-test with its corpora as strata.
-- ``p_holm``: ``p`` corrected by Holm's method (1979) for all tests of the measure, every pair on every dataset; in a mean over
-  datasets, every pair there. With the signs that are drawn, the least is at most 0.025. Whoever shows only comparisons with a
-  baseline corrects these alone (:func:`~beirflow.evaluation.paired_tests.against`); where no ``p`` of a dataset could then be
-  below 0.05, since its queries are too few, a warning says so.
-- The interval is that of the paired t-test; over forums and datasets with the degrees of freedom of Welch and Satterthwaite. It
-  is empty, and so are ``effect_size`` and ``detectable``, where all queries have the same difference, as 0 of equal systems.
-- ``effect_size``: Cohen's d_z, the mean of the differences over their standard deviation (Lakens 2013,
-  doi:10.3389/fpsyg.2013.00863, formula 6), both weighted as above.
-- ``detectable``: the least true difference of the two that a t-test at the level of 0.05 would find with 80 % power on as many
-  queries, if differences spread as these (:func:`~beirflow.evaluation.paired_tests.detectable_difference`).
-
 ``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) and ``nanobeir.csv`` (:mod:`beirflow.evaluation.sample_agreement`)
 are made from the same values: intervals of means, and ranks; and whether samples order systems as full datasets do.
+
+``docs/files.md`` describes ``significance.csv``.
 """
 
 import logging
@@ -39,6 +18,7 @@ import pyarrow as pa
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import (
     DRAWN,
+    LEVEL,
     confidence_interval,
     corrected,
     detectable_difference,
@@ -57,8 +37,6 @@ COLUMNS = (
     *("difference", "low", "high", "p", "p_holm", "effect_size", "detectable"),
 )
 ALSO = "Recall@100"  # tested as well, where it was measured
-
-LEVEL = 0.05
 
 SIGNS_PER_TEST = 40
 """With so many signs for each test of a measure, the least p times the number of tests is at most half of ``LEVEL``."""

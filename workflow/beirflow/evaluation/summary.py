@@ -104,6 +104,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
     if own not in (None, main_measure):
         row |= {OWN_MEASURE: own, OWN_SCORE: measures.get(own, np.nan)}
     for name in PUBLISHED:
+        # Data that nothing is known of are compared too: only those that are known to be others are not.
         comparable = means["official_data"] is not False and name in measures
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None

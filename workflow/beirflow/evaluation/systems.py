@@ -1,17 +1,6 @@
 """Description of every system: its settings, its model, and the values in its records.
 
-``systems.csv`` is in long form, so that every family fits, a row a setting: ``system``; ``setting``, by its name in the
-configuration where it has one; ``dataset``, a corpus, where the value is not that of all; ``value``, texts as they are, lists
-separated by commas; ``said_by``, who says so: ``configuration`` (the catalogue's entry of a known system too), ``model``, the
-files of the model, or ``record``, what was found while it ran; and ``model_says``, what the files of the model say where the
-configuration says it too. A text that a spreadsheet would take for a formula follows an apostrophe.
-
-``model_sha256`` is the sha256 of the lines that ``sha256sum`` prints of the model's files, in byte order of their names;
-``tuned_on`` says on which split or dataset the ``weights`` of a fused system were tuned; ``training_loss`` is how the loss of a
-model went that was trained for a dataset, in means over tenths of its steps; ``truncated_queries`` and ``truncated_documents``
-count texts that were cut, ``truncated_texts`` and ``truncated_expansions`` both parts of documents that are weighed together;
-``steps`` are the modules that a text goes through; ``dim`` is how many numbers a vector has. A setting with another value for
-queries than for documents has a row for each. What a family does not have, or nobody knows any more, has no row.
+``docs/files.md`` describes ``systems.csv``.
 """
 
 import hashlib
@@ -98,15 +87,15 @@ def settings_and_origins(settings: Mapping[str, Any], runs: Sequence[Mapping[str
     # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
     by_setting: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
     by_setting |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
-    by_setting |= {name: [Fact(name, _own(settings, name), CONFIGURATION)] for name in settings if _says(settings, name)}
+    by_setting |= {
+        name: [Fact(name, _own(settings, name), CONFIGURATION)]
+        for name, value in settings.items()
+        if name != "name" and value is not None and (name in ADDED or not isinstance(value, Mapping))
+    }
     by_setting |= {name: _joined(facts, len(runs)) for name, facts in used.items()}
     for fact in (fact for facts in by_setting.values() for fact in facts if fact.value is not None):
         also = card.get(fact.setting, card.get(_setting(fact.setting))) if fact.said_by == CONFIGURATION else None
         yield fact._replace(model_says=also)
-
-
-def _says(settings: Mapping[str, Any], name: str) -> bool:
-    return name != "name" and settings[name] is not None and (name in ADDED or not isinstance(settings[name], Mapping))
 
 
 def _own(settings: Mapping[str, Any], name: str) -> Any:

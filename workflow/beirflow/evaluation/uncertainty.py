@@ -1,21 +1,6 @@
 """Uncertainty of means and ranks, by resampling queries and datasets.
 
-``uncertainty.csv`` has a row a measure (the main measure, and Recall@100), dataset or mean over datasets, and system:
-``dataset``, ``measure``, ``resampled``, ``system``, ``mean``, ``low`` and ``high`` of its 95 % interval; ``rank`` among the
-systems, from 1, equal ones sharing the mean of theirs, ``rank_low`` and ``rank_high`` of its 95 % interval, and ``first``, the
-share of draws in which it is the best, divided among equal ones; ``groups``, letters that two systems share if no test tells
-them apart; and ``detectable``, the least difference of two systems that would be found there with 80 % power.
-
-- ``resampled`` is ``queries``: the queries of every corpus are drawn again with replacement, the same for all systems, 10,000
-  times with a fixed seed (bootstrap; Efron 1979, doi:10.1214/aos/1176344552), and a mean over datasets is that of its datasets,
-  which are not drawn: it is about new queries for these datasets. A mean over at least five datasets has a second row,
-  ``datasets and queries``: the datasets are drawn too, and of each drawn one its queries: it is about new datasets, as far as
-  these are a random sample of such.
-- Bounds are percentiles (:func:`tail`), to six decimals. They and ``first`` are empty where a corpus has fewer than five queries;
-  and so are the bounds of a mean where all queries have the same value, from which nothing follows for others.
-- ``groups``: the tests of ``significance.csv``, corrected by Holm for all pairs on the dataset, or in the mean, by the measure.
-  Letters are those of Piepho 2004, doi:10.1198/1061860043515.
-- ``detectable`` is the median of ``significance.csv`` over all pairs of which it is known, without a correction for their number.
+``docs/files.md`` describes ``uncertainty.csv``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtrit
 
-from beirflow.evaluation.paired_tests import holm
+from beirflow.evaluation.paired_tests import LEVEL, holm
 
 COLUMNS = (
     *("dataset", "measure", "resampled", "system", "mean", "low", "high"),
@@ -40,8 +25,6 @@ FEWEST = 5  # queries of a corpus, or datasets, that are drawn; of fewer, most d
 SEED = 19790101
 BOUNDS = (0.025, 0.975)
 BLOCK = 1 << 22  # drawn queries at once
-
-LEVEL = 0.05
 
 DECIMALS = 6  # of bounds: sums of the same numbers differ between machines in the sixteenth
 EQUAL = 12  # decimals to which equal means agree
@@ -153,6 +136,7 @@ def _rows(
     bounds = (0, 1) if np.isnan(share) else (share, 1 - share)
     of_means = np.quantile(drawn, bounds, axis=0).round(DECIMALS)
     of_ranks = np.quantile(drawn_ranks, bounds, axis=0, method="inverted_cdf")
+    # Queries that all have one value say nothing of others.
     of_means[:, np.ptp(of_means, axis=0) == 0] = np.nan
     if np.isnan(share):
         of_means[:], of_ranks[:], first[:] = np.nan, np.nan, np.nan

@@ -47,8 +47,13 @@ def compare(*, folder: str, other: str | None) -> str:
     manifests = [_manifest(side) for side in sides]
     try:
         means = [layout.METRICS.pairs_in(part(manifest, "inputs", kind=dict)) for manifest in manifests]
-        pairs, runs = [pair for pair in means[0] if pair in means[1]], _common_runs(sides)
-        scored = [pair for pair in runs if _has_scores(sides, *pair)]
+        pairs, runs = (
+            [pair for pair in means[0] if pair in means[1]],
+            layout.RUN.pairs_in(_common(sides, layout.RUN(system="*", dataset="*"))),
+        )
+        # Parts of a fusion and runs for tuning need not be evaluated.
+        metrics = {pair: layout.METRICS(system=pair[0], dataset=pair[1]) for pair in runs}
+        scored = [pair for pair, path in metrics.items() if all((side / path).is_file() for side in sides)]
         doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
         report = {
             "folders": [str(side) for side in sides],
@@ -103,11 +108,6 @@ def _refuse_odd(folder: Path) -> None:
         path, kind = next(iter(sorted(odd.items())))
         problem = f"{folder} cannot be compared: {printable(path)} is {printable(kind)}, which was not followed or opened"
         raise DataError(f"{problem}; only plain files are compared, so put a copy in its place")
-
-
-def _has_scores(sides: list[Path], system: str, dataset: str) -> bool:
-    """Test whether a run was evaluated on both sides: parts of a fusion and runs for tuning need not be."""
-    return all((side / layout.METRICS(system=system, dataset=dataset)).is_file() for side in sides)
 
 
 def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
@@ -174,11 +174,10 @@ def _manifest(folder: Path) -> Any:
         raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 
-def _common_runs(sides: list[Path]) -> list[tuple[str, str]]:
-    """Return the systems and corpora that both folders have runs of."""
-    pattern = layout.RUN(system="*", dataset="*")
-    names = [{path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides]
-    return layout.RUN.pairs_in(sorted(names[0] & names[1]))
+def _common(sides: list[Path], pattern: str) -> list[str]:
+    """Return the files with a name of a pattern that both folders have."""
+    here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
+    return sorted(here & there)
 
 
 def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
@@ -195,8 +194,7 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
     """Return the corpora of the same name, and the models, whose records differ."""
     differences = []
     for pattern in (layout.CORPUS(dataset="*"), layout.MODEL(system="*"), layout.TRAINED_MODEL_RECORD(system="*", dataset="*")):
-        here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
-        for name in sorted(here & there):
+        for name in _common(sides, pattern):
             one, other = (
                 {key: value for key, value in read_record(side / name).items() if key not in OF_THE_JOB} for side in sides
             )

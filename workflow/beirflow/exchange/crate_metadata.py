@@ -223,12 +223,9 @@ class _Describer:
             description="Retrieval and evaluation",
             endTime=part(self.manifest, "written"),
         )
-        models = [
-            path
-            for path in self.files
-            if (layout.MODEL.names_in(path) and self._depends(path, system))
-            or layout.TRAINED_MODEL_RECORD.names_in(path) == names
-        ]
+        needed = {path for path, results in self.chain.results.items() if any(of == system for of, _ in results)}
+        models = [path for path in self.files if layout.MODEL.names_in(path) and path in needed]
+        models += [path for path in self.files if layout.TRAINED_MODEL_RECORD.names_in(path) == names]
         action["agent"] = self.agent
         action["instrument"] = workflow
         action["object"] = [*self._of(layout.CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]
@@ -248,10 +245,6 @@ class _Describer:
         action["agent"], action["instrument"], action["object"] = self.agent, workflow, self.files[layout.MANIFEST]
         action["result"] = [self.files[path] for path in digests if path in self.files]
         return action
-
-    def _depends(self, path: str, system: str) -> bool:
-        """Test whether a system needs a file."""
-        return any(result[0] == system for result in self.chain.results.get(path, ()))
 
 
 def _outside(path: str, record: Mapping[str, Any], chain: Chain) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
 from beirflow.paper.bias import read_extra, with_extra
-from beirflow.report.pages import Cell, Column, Table, counted, number, write_page
+from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
 from beirflow.runs.run_file import RUN, read_run
 
 CUTOFFS = (10, 100)  # those of PUBLISHED
@@ -82,7 +82,7 @@ def explain(
         "title": f"{system} on {dataset}: measured and published",
         "sentences": sentences,
         "tables": [_published_table(ours, sources, dataset, precisions), _varied_table(ours, varied, run)],
-        "known": [*_known(means, extra_path), _titles(documents), *_versions(run_record)],
+        "known": list(_known(means, documents, run_record.get("made"), extra_path)),
         "sources": [
             f"{source['source']}: {'; '.join(source[key] for key in ('citation', 'version', 'place', 'note') if key in source)}"
             for source in sources
@@ -110,6 +110,7 @@ def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple
     by_id = table.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True], kind="stable")
     by_id["score"] = -by_id.groupby("query_id").cumcount()
     yield "ties by document id, ascending, as Lucene breaks them", _means(by_id, qrels)
+    # As many run files have them, so that close scores tie.
     yield "scores rounded to 4 decimals", _means(table.assign(score=table["score"].round(4)), qrels)
     if own:
         kept = pd.DataFrame({"query_id": sorted(own), "doc_id": sorted(own), "score": SELF_MATCH})
@@ -166,53 +167,35 @@ def _differences(
 
 
 def _published_table(ours: Means, sources: Sequence[Mapping[str, Any]], dataset: str, precisions: Sequence[str]) -> Table:
-    rows = [
-        [
-            Cell(source["source"]),
-            Cell(source.get("precision", "not stated")),
-            *(
-                cell
-                for name, score in zip(PUBLISHED, [*source["scores"][dataset], None], strict=False)
-                for cell in _pair(ours, name, score)
-            ),
-        ]
-        for source in sources
-    ]
-    columns = [Column(label, number=False, classes="") for label in ("source", "precision")]
+    rows = []
+    for source in sources:
+        rows.append([Cell(source["source"]), Cell(source.get("precision", "not stated"))])
+        for name, score in zip(PUBLISHED, [*source["scores"][dataset], None], strict=False):
+            rows[-1] += _pair(score, ours.get(name), score)
+    columns = list(map(words, ("source", "precision")))
     scores = [Column(label) for name in PUBLISHED for label in (name, "ours − theirs")]
     here = ", ".join(precisions) or "no model computed"
     return Table("published", "Published", f"Published scores; precision here: {here}", [*columns, *scores], rows)
 
 
-def _pair(ours: Means, name: str, published: float | None) -> tuple[Cell, Cell]:
-    missing = published is None or name not in ours
-    return number(published), number(None if missing else ours[name] - published, "+.4f")  # type: ignore[operator]
+def _pair(shown: float | None, value: float | None, minus: float | None) -> tuple[Cell, Cell]:
+    """Return the cells of a value and of a difference."""
+    return number(shown), number(None if value is None or minus is None else value - minus, "+.4f")
 
 
 def _varied_table(ours: Means, varied: Mapping[str, Means], run: pa.Table) -> Table:
-    columns = [
-        Column("convention", number=False, classes=""),
-        *(Column(label) for name in PUBLISHED for label in (name, "change")),
-    ]
+    columns = [words("convention"), *(Column(label) for name in PUBLISHED for label in (name, "change"))]
     rows = [
-        [
-            Cell(how),
-            *(
-                cell
-                for name in PUBLISHED
-                for cell in (
-                    number(means.get(name)),
-                    number(means[name] - ours[name] if {name} <= ours.keys() & means.keys() else None, "+.4f"),
-                )
-            ),
-        ]
+        [Cell(how), *(cell for name in PUBLISHED for cell in _pair(means.get(name), means.get(name), ours.get(name)))]
         for how, means in varied.items()
     ]
     caption = f"The same run of {counted(run.num_rows, 'row')}, evaluated under other conventions, one at a time"
     return Table("varied", "Measured", caption, columns, rows)
 
 
-def _known(means: Mapping[str, Any], extra_path: str | None) -> Iterator[str]:
+def _known(
+    means: Mapping[str, Any], documents: pa.Table, made: Mapping[str, Any] | None, extra_path: str | None
+) -> Iterator[str]:
     """Say what the records know that may move a result."""
     counts = means["counts"]
     official = "are the official ones" if means["official_data"] else "are not known to be the official ones"
@@ -228,18 +211,7 @@ def _known(means: Mapping[str, Any], extra_path: str | None) -> Iterator[str]:
         yield "Judgements of another version: none at hand; name a file of further ones in extra_judgements to measure them."
     yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they count 0."
     yield from (f"Assumed: {sentence}." for sentence in means.get("assumed", ()))
-
-
-def _titles(documents: pa.Table) -> str:
-    """Say how many documents have a title, and where it stands."""
-    titled = pc.sum(pc.greater(documents["title_bytes"], 0)).as_py() or 0
-    return (
-        f"Documents with a title: {titled:,} of {documents.num_rows:,}; it stands before the text, unless fields separate them."
-    )
-
-
-def _versions(run_record: Mapping[str, Any]) -> Iterator[str]:
-    """Say with which versions, and on what, the run was computed."""
-    made = run_record.get("made", {})
+    titled = f"{pc.sum(pc.greater(documents['title_bytes'], 0)).as_py() or 0:,} of {documents.num_rows:,}"
+    yield f"Documents with a title: {titled}; it stands before the text, unless fields separate them."
     if made:
         yield f"Computed with: {'; '.join(f'{name} {in_words(value)}' for name, value in made.items())}."

@@ -20,7 +20,7 @@ from beirflow.audit.chain.reading import part, read_record
 from beirflow.audit.chain.root import Published, check_published_digest
 from beirflow.datasets.corpus_files import read_table
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import confidence_interval, detectable_difference, holm, randomisation_test
+from beirflow.evaluation.paired_tests import LEVEL, confidence_interval, detectable_difference, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.exchange.gate_files import LOST, NOT_COMPARABLE, PASSED, WORSE, write_comment, write_junit
 from beirflow.files import layout
@@ -28,8 +28,6 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.records import read_json, write_json
 from beirflow.sources.query_lists import for_reading
-
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     report = {
         "verdict": "failed" if failed else "passed",
         **asdict(gate),
-        "alpha": ALPHA,
+        "alpha": LEVEL,
         "baseline_manifest_sha256": file_digest(there.folder / layout.MANIFEST),
         "baseline_trusted": "" if there is here else _trusted(gate),
         "comparisons": [asdict(each) for each in comparisons],
@@ -170,6 +168,7 @@ def _baseline(gate: GateSettings, results: Path) -> Side:
 def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterator[Comparison]:
     """Compare a system on every dataset that either side has."""
     other = gate.baseline if there is here else gate.system or (system if system in there.systems else "")
+    # A folder with one system leaves no choice, whatever it is called there.
     if not other and len(there.systems) == 1:
         other = there.systems[0]
     mine, theirs = here.rows(system), there.rows(other) if other in there.systems else {}
@@ -249,7 +248,7 @@ def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:
     measured = [each for each in comparisons if each.p is not None]
     for each, p in zip(measured, holm(np.array([each.p for each in measured], dtype=np.float64)), strict=True):
         each.p_holm = float(p)
-        if each.difference is not None and each.difference < -gate.tolerance and p < ALPHA:
+        if each.difference is not None and each.difference < -gate.tolerance and p < LEVEL:
             each.status = WORSE
             each.reason = (
                 f"{gate.measure} is {-each.difference:.4f} below the baseline's, p {p:.2g}; {gate.tolerance:g} is allowed"

@@ -24,7 +24,7 @@ from beirflow.files import layout
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
 from beirflow.report.leaderboard import leaderboard, notes
-from beirflow.report.pages import Cell, Column, Table, write_page
+from beirflow.report.pages import Table, framed, write_page
 
 SHOWN = 3  # failed checks that are named of a folder
 LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
@@ -162,6 +162,7 @@ def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> It
                 continue
             try:
                 for corpus in corpora:
+                    # Scores on other documents or judgements would stand in one column as if they could be compared.
                     first = next(each.side for each in all_ if each.side and _has(each.side, corpus))
                     same_data(first.folder, side.folder, corpus)
             except UNREADABLE as error:
@@ -175,13 +176,6 @@ def _has(side: Side, corpus: str) -> bool:
 
 
 def _folders_table(verified: Sequence[Verified]) -> Table:
-    labels = ("Folder", "Verdict", "Written", "Identity", "Audit", "Found")
-    columns = [Column(label, number=False, classes="prose" if place > 2 else "") for place, label in enumerate(labels)]
-    rows = [
-        [
-            Cell(text)
-            for text in (each.folder.name, each.verdict, each.written, each.identity, each.line, "; ".join(each.problems))
-        ]
-        for each in verified
-    ]
-    return Table("folders", "Folders", "What was checked of each folder", columns, rows)
+    facts = {name: [getattr(each, name) for each in verified] for name in ("verdict", "written", "identity")}
+    facts |= {"audit": [each.line for each in verified], "found": ["; ".join(each.problems) for each in verified]}
+    return framed("folders", pd.DataFrame({"folder": [each.folder.name for each in verified], **facts}))

@@ -105,16 +105,8 @@ def metadata_of(
     )
 
 
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values without those that are None."""
-    return {
-        key: _known_in(value)
-        for key, value in values.items()
-        if value is not None and not (isinstance(value, dict) and not value)
-    }
-
-
-def _known_in(value: Any) -> Any:
+def _known(value: Any) -> Any:
+    """Return a value without what is None, or empty, in its mappings."""
     if isinstance(value, Mapping):
-        return _known(value)
-    return [_known_in(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _known(each) for key, each in value.items() if each is not None and each != {}}
+    return list(map(_known, value)) if isinstance(value, list | tuple) else value

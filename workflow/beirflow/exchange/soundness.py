@@ -100,6 +100,7 @@ def doubts_about_run(path: Path) -> list[str]:
         "the queries of the run are not sorted": int(first.sum()) != len(names) or names != names.take(pc.sort_indices(names)),
         "the ranks of the run do not count from 1": bool((rank != np.arange(len(query)) - starts + 1).any()),
         "the scores of the run rise": bool(((score[1:] > score[:-1]) & ~first[1:]).any()),
+        # Both numbers are below 2^31, so that a pair is one number.
         "a document of the run is twice in the results of a query": len(np.unique(query << 32 | document)) != len(query),
     }
     return [says for says, holds in doubts.items() if holds]

@@ -73,9 +73,9 @@ class Decoder:
         # Else no fused kernel of CUDA reads it: it is a view of a table, which `contiguous` returns unchanged for a single place.
         bias = bias.clone(memory_format=torch.contiguous_format)
         if place == written.own_keys[0].shape[2]:
-            written.own_keys, written.own_values = (
-                [_longer(each) for each in of] for of in (written.own_keys, written.own_values)
-            )
+            for of in (written.own_keys, written.own_values):
+                for layer, memory in enumerate(of):
+                    of[layer] = _longer(memory)
         for layer, block in enumerate(self.blocks):
             hidden = self._read_text(block.layer[0], hidden, bias, written.own_keys[layer], written.own_values[layer], place)
             hidden = self._read_document(block.layer[1], hidden, written.keys[layer], written.values[layer], written.mask)

@@ -102,7 +102,7 @@ class TextReader(ABC):
         if fast is None:
             ids = self.tokenizer(part, truncation=True, max_length=self.max_length)["input_ids"]
         else:
-            ids = [encoding.ids for encoding in fast.encode_batch_fast(part)]
+            ids = (encoding.ids for encoding in fast.encode_batch_fast(part))
         return Tokens.of(start, ids).check(self._vocabulary, self.name)
 
     def _forward(self, window: Tokens, doc_ids: Sequence[str], rows: np.ndarray) -> Part:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from beirflow.expansions.sampler import drawn as drawn_documents
 from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.models.model_places import model_folder
-from beirflow.runs.drift import LEAST_DRIFT, MOST_OTHERS, Drift, drift_of_scores, unless_moved
+from beirflow.runs.drift import CHANCE, LEAST_DRIFT, MOST_OTHERS, SEED, Drift, drift_of_scores, unless_moved
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
@@ -25,18 +25,12 @@ OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """By precision, the largest length of the difference of a document's weights over the length of the stored ones."""
 
-LEAST_DRIFT_OF_QUERIES = 1e-2  # like ``LEAST_DRIFT``, for written queries, of which a word is a large part
-
+DRAWN = 19_999  # sums of drawn queries; two as large as that of the stored ones among them are a chance above ``CHANCE``
 
 Analyze = Callable[[str], Sequence[str]]
 
-
-class _Change(NamedTuple):
-    """Stored and remade addition to a document, or one of several queries: the weights of its words, or of their parts."""
-
-    document: int
-    stored: Mapping[str, float]
-    found: Mapping[str, float]
+Asked = list[list[Mapping[str, float]]]
+"""By document, the words of the queries to which it is relevant."""
 
 
 def expansion_checks(subject: Subject, sample: int, random: np.random.Generator, analyze: Analyze) -> list[SpotCheck]:
@@ -74,43 +68,58 @@ class ExpansionCheck:
         finding = (self._compare_queries if of_queries else self._compare_weights)(ids, stored, again)
         every = getattr(self.added, "documents", None) or self.subject.number_of_documents
         finding = finding._replace(drawn=(len(ids), min(every, self.subject.number_of_documents)))
-        both = enumerate(zip(stored, again, strict=True))
-        of_weights = (_Change(document, dict(before), dict(after)) for document, (before, after) in both)
-        changes = self._other_queries(stored, again) if of_queries else list(of_weights)
-        least = LEAST_DRIFT_OF_QUERIES if of_queries else LEAST_DRIFT[self._precision]
-        return unless_moved(finding, self._drift(ids, changes, least))
+        return unless_moved(finding, (self._leaks if of_queries else self._drift)(stored, again, self._asked(ids)))
 
     def _compare_queries(self, ids: list[str], stored: list[Any], found: list[Any]) -> Finding:
-        queries = sum(max(len(before), len(after)) for before, after in zip(stored, found, strict=True))
-        others, within = len(self._other_queries(stored, found)), OTHER_QUERIES[self._precision]
+        both = list(zip(stored, found, strict=True))
+        queries, others = sum(max(map(len, each)) for each in both), sum(len(_other_queries(*each)) for each in both)
+        within = OTHER_QUERIES[self._precision]
         said = f"{self.subject.name}: {len(ids)} documents, {others} of {queries} queries are others"
         return Finding(others / max(1, queries) <= within, said, f"at most {within:.0%} in {self._precision}")
-
-    def _other_queries(self, stored: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[_Change]:
-        """Return the queries that differ now: each draw is one of its own, so that one says nothing of the next."""
-        changes = []
-        for document, each in enumerate(zip(stored, found, strict=True)):
-            for before, after in zip_longest(*each, fillvalue=""):
-                if before != after:
-                    changes.append(_Change(document, *(Counter(self.analyze(text)) for text in (before, after))))
-        return changes
 
     def _compare_weights(self, ids: list[str], stored: list[Any], again: list[Any]) -> Finding:
         apart = np.array([_apart(dict(before), dict(after)) for before, after in zip(stored, again, strict=True)])
         compared, unit = f"{self.subject.name}: {len(ids)} documents", " of the length of their weights"
         return compare_distances(compared, apart, unit, TOLERANCE, self._precision, lambda worst: repr(ids[worst]))
 
-    def _drift(self, ids: list[str], changes: list[_Change], least: float) -> Drift | None:
-        """Measure how far the expansion moved towards the words of queries to which its documents are relevant."""
+    def _asked(self, ids: list[str]) -> Asked:
+        """Return the words of the queries to which each document is relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
         texts = self.subject.queries()["text"].take(pa.array(rows)).to_pylist()
-        asked = [Counter(self.analyze(text) if self.added.kind == "queries" else _words(text)) for text in texts]
-        pairs = list(zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True))
-        own = [(row, column) for row, change in enumerate(changes) for document, column in pairs if document == change.document]
-        moved = [[_score(change, words) for words in asked] for change in changes]
-        places = np.array(own, np.int64).reshape(-1, 2)
-        return drift_of_scores(np.array(moved).reshape(len(changes), len(asked)), places[:, 0], places[:, 1], least)
+        asked: Asked = [[] for _ in ids]
+        for document, query in zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True):
+            words = self.analyze(texts[query]) if self.added.kind == "queries" else _words(texts[query])
+            asked[document].append(Counter(words))
+        return asked
+
+    def _drift(self, stored: list[Any], found: list[Any], asked: Asked) -> Drift | None:
+        """Measure how far weights moved towards the words of queries to which their documents are relevant."""
+        columns = [words for each in asked for words in each]
+        changes = [
+            [_match(dict(before), words) - _match(dict(after), words) for words in columns]
+            for before, after in zip(stored, found, strict=True)
+        ]
+        own = np.repeat(np.arange(len(asked)), [len(each) for each in asked])
+        moved = np.array(changes).reshape(len(asked), len(columns))
+        return drift_of_scores(moved, own, np.arange(len(columns)), LEAST_DRIFT[self._precision])
+
+    def _leaks(self, stored: list[Any], found: list[Any], asked: Asked) -> Drift | None:
+        """Test whether queries that are others now are nearer to what their documents are relevant to than all written again.
+
+        A query that is another on this machine is still one that the model could write: as near as those of its document.
+        """
+        random, sums, others = np.random.default_rng(SEED), np.zeros(DRAWN), list[float]()
+        for before, after, of_document in zip(stored, found, asked, strict=True):
+            near = [max((_match(Counter(self.analyze(text)), words) for words in of_document), default=0.0) for text in after]
+            for text in _other_queries(before, after) if of_document else ():
+                others.append(max(_match(Counter(self.analyze(text)), words) for words in of_document))
+                sums += random.choice([*near, others[-1]], DRAWN)
+        if not others:
+            return None
+        chance = float(1 + np.count_nonzero(sums >= sum(others) - 1e-9)) / (1 + DRAWN)
+        form = "{0} queries that are others are {1:+.2f} nearer to queries to which their documents are relevant"
+        return Drift(len(others), (sum(others) - sums.mean()) / len(others), chance < CHANCE, form)
 
     def _sample(self) -> tuple[list[str], list[str], list[Any]]:
         """Draw documents: their ids, their texts, and what is stored for each: queries, or pairs of a word and its weight."""
@@ -154,15 +163,19 @@ class ExpansionCheck:
         return self.subject.precision(TOLERANCE, [EXPANSION_RECORD(**names, chunk=chunk) for chunk in range(self.subject.chunks)])
 
 
+def _other_queries(stored: Sequence[str], found: Sequence[str]) -> list[str]:
+    """Return the stored queries that are others now: each draw is one of its own, so that one says nothing of the next."""
+    return [before for before, after in zip_longest(stored, found, fillvalue="") if before != after]
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _score(change: _Change, words: Mapping[str, float]) -> float:
-    """Return the additional weight of a query's words in the stored addition, over the lengths of both."""
-    more = sum(count * (change.stored.get(word, 0.0) - change.found.get(word, 0.0)) for word, count in words.items())
-    lengths = _length(change.stored) * _length(words)
-    return more / lengths if lengths else 0.0
+def _match(added: Mapping[str, float], words: Mapping[str, float]) -> float:
+    """Return the cosine of what is added to a document and of the words of a query."""
+    lengths = _length(added) * _length(words)
+    return sum(count * added.get(word, 0.0) for word, count in words.items()) / lengths if lengths else 0.0
 
 
 def _length(weights: Mapping[str, float]) -> float:

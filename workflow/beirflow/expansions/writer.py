@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.model_settings import Computing
 from beirflow.expansions.decoder import Decoder, Written
@@ -18,8 +19,10 @@ from beirflow.files.errors import ModelError
 from beirflow.files.records import Job
 from beirflow.jobs.devices import choose_precision, exact_device
 
-TEXTS = {"cpu": 320, "cuda": 4096}
-"""Number of queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
+TEXTS = {"cpu": 320, "cuda": 16_384}
+"""Most queries that are written at a time, by device: each needs memory, and the more there are, the less each costs."""
+
+USUAL_LENGTH = 32  # tokens of a query for which there is room; where more of them are longer than that, memory may run out
 
 FEWER = 0.75  # largest part of the texts of a batch that continue when finished ones leave it
 
@@ -35,7 +38,10 @@ UNUSUAL = {
 
 
 class QueryWriter(TextReader):
-    """A T5 that writes queries, at most ``texts`` at a time. Raises ModelError if the model cannot be loaded, or cannot write."""
+    """A T5 that writes queries, at most ``texts`` at a time, and fewer where memory runs out.
+
+    Raises ModelError if the model cannot be loaded, or cannot write.
+    """
 
     def __init__(self, settings: WrittenQueries, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
         self.settings, self.device = settings, exact_device(device)
@@ -45,7 +51,7 @@ class QueryWriter(TextReader):
         tokenizer, self.model = load_model(AutoModelForSeq2SeqLM, settings, folder, self.dtype)
         self._check_generation()
         self.decoder = Decoder(self.model.to(self.device).eval())
-        self.texts = TEXTS[self.device.type]
+        self.texts = texts_at_once(self.device, self.model.config, self.dtype, settings)
         super().__init__(settings.name, tokenizer, settings.max_length or 512, self.model.config.vocab_size, token_budget)
 
     def _check_generation(self) -> None:
@@ -64,8 +70,10 @@ class QueryWriter(TextReader):
 
     def _batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
         for batch in super()._batches(lengths):
-            size = max(1, self.texts // self.settings.queries)
-            yield from (batch[start : start + size] for start in range(0, len(batch), size))
+            while len(batch):
+                size = max(1, (self.texts >> self.budget.halvings) // self.settings.queries)  # which may fall meanwhile
+                yield batch[:size]
+                batch = batch[size:]
 
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
         """Return the queries of some documents, without empty ones; and how many were empty, and tokens written."""
@@ -83,8 +91,8 @@ class QueryWriter(TextReader):
     @torch.inference_mode()
     def _write(self, window: Tokens, rows: np.ndarray, numbers: np.ndarray, doc_ids: Sequence[str]) -> np.ndarray:
         """Return tokens of the queries, -1 behind their ends, int64 of shape (documents, queries, places)."""
-        ids, mask = (torch.from_numpy(array).to(self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
-        chosen = torch.from_numpy(numbers).to(self.device)
+        ids, mask = (send(array, self.device) for array in pad(window, rows, self.tokenizer.pad_token_id or 0))
+        chosen = send(numbers, self.device)
         next_tokens = torch.full(numbers.shape, -1, device=self.device)
         written = self.decoder.begin(ids, mask, numbers.shape[1])
         place = _Places(len(rows), numbers.shape[1], self.device)
@@ -98,9 +106,10 @@ class QueryWriter(TextReader):
             tokens = pick(logits, chosen[where], self.settings.top_k, self.settings.top_p)
             next_tokens[where] = torch.where(place.going_on, tokens, next_tokens[where])
             place.going_on &= ~torch.isin(tokens, ends)
-            if not place.going_on.any():
+            left = place.leave(written, tokens)
+            if left is None:
                 break
-            tokens = place.leave(written, tokens)
+            tokens = left
         if not finite.all():
             name = doc_ids[int(finite.int().argmin())]
             todo = "use precision float32, or look at its text"
@@ -116,18 +125,35 @@ class _Places:
         self.texts = torch.arange(queries, device=device).repeat(documents, 1)
         self.going_on = torch.ones_like(self.texts, dtype=torch.bool)
 
-    def leave(self, written: Written, tokens: torch.Tensor) -> torch.Tensor:
-        """Drop texts that have ended, where that makes the batch much smaller; return the tokens of the others."""
+    def leave(self, written: Written, tokens: torch.Tensor) -> torch.Tensor | None:
+        """Drop texts that have ended, where that makes the batch much smaller; return the tokens of the others, None if none."""
         counts = self.going_on.sum(dim=1)
-        kept, width = counts.nonzero().flatten(), int(counts.max())
-        if len(kept) * width > FEWER * self.going_on.numel():
+        documents, width = torch.stack([counts.count_nonzero(), counts.max()]).tolist()  # all that the host waits for at a step
+        if not documents:
+            return None
+        if documents * width > FEWER * self.going_on.numel():
             return tokens
+        kept = counts.nonzero().flatten()
         # Unfinished rows come first; finished ones follow where another document has more.
         order = self.going_on[kept].int().argsort(dim=1, descending=True, stable=True)[:, :width]
         written.keep(kept, order)
         self.documents = self.documents[kept]
         self.texts, self.going_on = (each[kept].gather(1, order) for each in (self.texts, self.going_on))
         return tokens[kept].gather(1, order)
+
+
+def texts_at_once(device: torch.device, model: Any, dtype: torch.dtype, settings: WrittenQueries) -> int:
+    """Return how many queries a model, by its configuration, writes at a time: a power of two on CUDA, by the free memory.
+
+    A third of that takes keys and values of queries and documents, and the logits: another job may write beside this one.
+    """
+    if device.type != "cuda":
+        return TEXTS[device.type]
+    of_a_token = 2 * model.num_decoder_layers * model.num_heads * model.d_kv * dtype.itemsize
+    document = (settings.max_length or 512) / settings.queries
+    each = of_a_token * (min(settings.query_length, USUAL_LENGTH) + document) + model.vocab_size * (dtype.itemsize + 4)
+    fitting = max(1, int(torch.cuda.mem_get_info(device)[0] / 3 / each))
+    return min(TEXTS["cuda"], 1 << (fitting.bit_length() - 1))
 
 
 def write_queries(*, making: Computing[WrittenQueries], documents_path: str, chunk: int, output_path: str, job: Job) -> None:

@@ -16,8 +16,7 @@ class FusionFamily(Family):
     settings = FusionSettings
     direct = True
     own_candidates = True
-    spot_checks = "beirflow.fusion.spot_check:spot_checks"
-    follows = "beirflow.fusion.spot_check:spot_checks"
+    follows = "beirflow.fusion.run_check:follows"
     answers = "beirflow.fusion.answers:open_answers"
     other_stages = (Stage("fuse_runs", row=4e-6),)
 

@@ -13,8 +13,7 @@ class ImportedFamily(Family):
     settings = ImportedSettings
     implied_by = "run"
     direct = True
-    spot_checks = "beirflow.imported.spot_check:spot_checks"
-    follows = "beirflow.imported.spot_check:spot_checks"
+    follows = "beirflow.imported.run_check:follows"
     other_stages = (Stage("import_run", row=4e-6),)
 
     def source(self, settings: ImportedSettings, dataset: str) -> Path | None:

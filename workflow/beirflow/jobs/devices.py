@@ -84,13 +84,22 @@ def within_memory(search: Callable[[int], Result], device: torch.device) -> Resu
         logger.warning("out of memory in a search; continuing with blocks of 1/%d of their size", 1 << halvings)
 
 
+def compute_exactly() -> None:
+    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_accumulation = False
+
+
 def require_exact_products(device: torch.device) -> None:
     """Let products of float32 matrices round as IEEE float32 does, which the bounds of exact searches suppose; prove it once.
 
     torch's own switch does not reach what libraries of CUDA read from the environment. A factor of 1 + 2 ** -12 is rounded to 1
     by TF32, which keeps ten bits, and by bfloat16. Raises DeviceError if the products are rounded further.
     """
-    torch.set_float32_matmul_precision("highest")
+    compute_exactly()
     if not (off := product_error(device)) <= 2.0**-16:
         todo = "unset NVIDIA_TF32_OVERRIDE and CUBLAS_EMULATE_SINGLE_PRECISION, or set device: cpu"
         raise DeviceError(f"products of float32 on {device} are off by {off:.1e}, so that no search there is exact; {todo}")
@@ -102,6 +111,30 @@ def product_error(device: torch.device) -> float:
     rows, dim, factor = 256, 768, 1 + 2.0**-12
     products = torch.mm(torch.full((rows, dim), factor, device=device), torch.ones((dim, rows), device=device))
     return float((products / (dim * factor) - 1).abs().max())
+
+
+@cache
+def fast_type(device: torch.device) -> torch.dtype:
+    """Return float16 where a device adds the products of such vectors in float32, as NVIDIA's tensor cores do; else float32.
+
+    The sum of a product that tries it has more digits than half precision.
+    """
+    multiplies = device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= (7, 0)
+    if not multiplies or not hasattr(torch.ops.aten.mm, "dtype_out"):
+        return torch.float32
+    compute_exactly()
+    rows, dim = 256, 768
+    large, small = (torch.full((rows, dim), 2.0**power, dtype=torch.float16, device=device) for power in (-12, -8))
+    large[:, 0] = small[:, 0] = 1
+    try:
+        products = torch.mm(large, small.T, out_dtype=torch.float32)
+    except (RuntimeError, TypeError) as error:
+        if is_out_of_memory(error):
+            raise
+        logger.warning("%s does not multiply half precision into float32 (%s); float32 is used, which is slower", device, error)
+        return torch.float32
+    off = float((products - (1 + (dim - 1) * 2.0**-20)).abs().max())
+    return torch.float16 if off <= 2.0**-16 else torch.float32
 
 
 def driver_version() -> str | None:

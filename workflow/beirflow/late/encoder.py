@@ -111,7 +111,7 @@ class TokenEncoder:
         if tokenizer.truncation_side != "right":
             problem = "the tokenizer cuts texts at their beginning"
             raise ModelError(f"{problem}, where the marker {marker!r} stands, with which the model was trained")
-        nothing = self.backbone.token_ids([""])[0]
+        nothing = next(self.backbone.token_ids([""]))
         if not nothing or nothing[0] not in tokenizer.all_special_ids:
             problem = "the tokenizer begins no text with a special token"
             if of_colbert:  # which writes the marker over the second token
@@ -183,7 +183,7 @@ class TokenEncoder:
 
     def _read(self, texts: Sequence[str], start: int) -> Window:
         prompt, expansion = self.reading.prompt, self.reading.expansion
-        ids = self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])
+        ids = [*self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])]
         if self._marker is not None:
             ids = [[*each[:1], self._marker, *each[1:]] for each in ids]
         own = np.array([len(each) for each in ids], np.int64)  # before the expansion, which hides whether a text was cut

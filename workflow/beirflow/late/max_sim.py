@@ -11,10 +11,19 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
+from beirflow.jobs.devices import fast_type
 from beirflow.late.vectors import LONGEST, TokenVectors
 from beirflow.runs.shortlist import places_of
 
-UNIT_ROUNDOFF = 2.0**-24  # unit roundoff of float32
+UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.float16: 2.0**-21}
+"""Error of an addition in a product of vectors of a type, relative to the sum of the absolute values of what is added.
+
+Float32 rounds to nearest. Float16 is added by tensor cores: at least four products and the sum so far at once, each of which is
+cut, not rounded, at 2 ** -23 of the largest or below, and so is the result (Fasi et al. 2021, Numerical behavior of NVIDIA tensor
+cores). With m at once these are (m + 2) / m additions' errors of 2 ** -23 a product, and 1.5 at most. Twice 2 ** -22 is taken,
+for tensor cores to come.
+"""
 
 
 class Sizes(NamedTuple):
@@ -60,7 +69,7 @@ class Blocks(NamedTuple):
     """Texts in blocks of about one length; a shorter text has its last vector again, which changes no maximum."""
 
     order: np.ndarray  # their numbers, block after block, int64 of shape (texts,)
-    vectors: list[torch.Tensor]  # of each block, float32 of shape (n, length, dim), on the device
+    vectors: list[torch.Tensor]  # of each block, of the type of fast products and shape (n, length, dim), on the device
 
     @property
     def bounds(self) -> np.ndarray:
@@ -79,7 +88,7 @@ def in_blocks(texts: TokenVectors, device: torch.device, halvings: int = 0) -> B
         for start in range(first, first + number, at_once):
             some = order[start : min(start + at_once, first + number)]
             places = starts[some][:, None] + np.minimum(np.arange(length), texts.counts[some][:, None] - 1)
-            blocks.append(torch.from_numpy(texts.vectors[places]).to(device).float())
+            blocks.append(send(texts.vectors[places], device).to(fast_type(device)))
         first += number
     return Blocks(order, blocks)
 
@@ -87,16 +96,24 @@ def in_blocks(texts: TokenVectors, device: torch.device, halvings: int = 0) -> B
 def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
     """Score n queries in float32, in the order in which a product of matrices adds: (n, texts), in the order of the blocks."""
     number, longest, dim = queries.vectors.shape
-    flat = queries.vectors.reshape(-1, dim).T
+    flat = queries.vectors.reshape(-1, dim).T.to(blocks.vectors[0].dtype)
     scores = torch.empty((number, len(blocks.order)), device=flat.device)
     rows = max(len(block) * block.shape[1] for block in blocks.vectors)
     similar = torch.empty((rows, number * longest), device=flat.device)  # again and again, so that it stays in the caches
     for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
         here = similar[: len(block) * block.shape[1]]
-        torch.mm(block.view(-1, dim), flat, out=here)
+        _multiply(block.view(-1, dim), flat, here)
         best = _largest(here.view(len(block), -1, number * longest))
         scores[:, first : first + len(block)] = best.view(-1, number, longest).sum(dim=2).T
     return scores
+
+
+def _multiply(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
+    """Multiply matrices of the type of fast products into one in float32."""
+    if some.dtype == torch.float32:
+        torch.mm(some, others, out=products)
+    else:
+        torch.mm(some, others, out_dtype=torch.float32, out=products)
 
 
 def _largest(similar: torch.Tensor) -> torch.Tensor:
@@ -107,17 +124,19 @@ def _largest(similar: torch.Tensor) -> torch.Tensor:
 def error_bounds(queries: Queries) -> torch.Tensor:
     """Bound, for each of n queries, the distance between a fast score and the exact one, float32 of shape (n,).
 
-    A sum of d products in float32 is off by at most g(d) |x| |y|, where g(d) = d u / (1 - d u) and u is the unit roundoff, in
-    whatever order (Higham 2002, section 3.1); a maximum by no more than what it is taken of; and a sum of n of these by g(n) of
-    their absolute values besides. Twice that is taken: it covers that two exact scores which float32 does not tell apart tie.
-    Products of float16 are far above the smallest normal number of float32, or 0.
+    A sum of d products is off by at most g(d) |x| |y|, where g(d) = d u / (1 - d u) and u is the error of an addition, in
+    whatever order (Higham 2002, section 3.1); a maximum by no more than what it is taken of; and a sum of n of these in float32
+    by g(n) of their absolute values besides. Twice that is taken: it covers that two exact scores which float32 does not tell
+    apart tie. Products of float16 are exact in float32, and far above its smallest normal number, or 0.
     """
     _, longest, dim = queries.vectors.shape
-    return 2 * _rounding(dim + longest + 2) * LONGEST * queries.vectors.norm(dim=2).sum(dim=1)
+    return 2 * _rounding(longest + 2, dim, fast_type(queries.vectors.device)) * LONGEST * queries.vectors.norm(dim=2).sum(dim=1)
 
 
-def _rounding(operations: int) -> float:
-    return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
+def _rounding(sums: int, products: int, of: torch.dtype) -> float:
+    """Bound the relative error of so many additions in float32, and of so many in a product of vectors of a type."""
+    error = sums * UNIT_ROUNDOFF[torch.float32] + products * UNIT_ROUNDOFF[of]
+    return error / (1 - error)
 
 
 def exact_scores(
@@ -144,7 +163,7 @@ def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> 
     (number, longest, dim), length = queries.vectors.shape, block.shape[1]
     similar = _similarities(queries.vectors, block, text)
     # The largest and its rival may each be off by the bound.
-    within = 2 * _rounding(dim + 2) * LONGEST * queries.vectors.norm(dim=2)
+    within = 2 * _rounding(2, dim, torch.float32) * LONGEST * queries.vectors.norm(dim=2)
     own = torch.arange(longest, device=text.device) < queries.counts[:, None]
     least = torch.where(own, similar.amax(dim=2) - within, torch.inf)
     near = places_of(similar >= least[:, :, None])
@@ -163,12 +182,12 @@ def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> 
 def _similarities(vectors: torch.Tensor, block: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
     """Compare n queries, shape (n, longest, dim), with a text of the block each: float32 of shape (n, longest, length)."""
     if text.is_cuda:
-        return torch.bmm(vectors, block[text].transpose(1, 2))
+        return torch.bmm(vectors, block[text].float().transpose(1, 2))
     (number, longest, dim), length = vectors.shape, block.shape[1]
     similar = torch.empty((number, longest, length))
     bounds = np.flatnonzero(np.diff(text.numpy(), prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):  # one product for all queries of a text, which is not copied for each
-        torch.mm(vectors[first:last].reshape(-1, dim), block[text[first]].T, out=similar[first:last].view(-1, length))
+        torch.mm(vectors[first:last].reshape(-1, dim), block[text[first]].float().T, out=similar[first:last].view(-1, length))
     return similar
 
 

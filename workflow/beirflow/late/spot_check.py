@@ -38,7 +38,8 @@ ROUNDING = 2.0**-23
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan three checks of a system of late interaction: documents and queries encoded again, queries searched again."""
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
-    return TokenVectorCheck(subject, settings, sample, random).checks()
+    check = TokenVectorCheck(subject, settings, sample, random)
+    return [*check.checks(), check.ranks()]  # which take long, so that no audit without a sample searches
 
 
 class TokenVectorCheck(RepresentationCheck[TokenVectors]):

@@ -26,6 +26,7 @@ class LexicalFamily(Family):
     settings = LexicalSettings
     by_dataset = has_expansion = True
     spot_checks = "beirflow.lexical.spot_check:spot_checks"
+    follows = "beirflow.lexical.run_check:follows"
     answers = "beirflow.lexical.answers:open_answers"
     representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
     records = (

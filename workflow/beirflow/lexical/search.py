@@ -15,7 +15,7 @@ from beirflow.lexical.bm25 import length_codes, scores
 from beirflow.lexical.postings import Part, Postings, PostingsFile
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField
 from beirflow.lexical.statistics import places_in_order
-from beirflow.postings.search import Lists, WantedLists, ranked, search_lists, slices_of
+from beirflow.postings.search import NO_HIT, Lists, WantedLists, hits_of, search_lists, slices_of
 from beirflow.runs.ranking import Cut, Hits, no_hits
 
 BLOCK_POSTINGS = 1 << 25  # number of postings that are scored for a block of queries and kept until it is done, 12 bytes each
@@ -117,11 +117,10 @@ def _search_block(chunk: _Chunk, block: Sequence[int], cut: Cut, threads: int) -
     """Yield the hits of some queries of a block at a time, sorted by query and rank; and how many documents were left out."""
     lists, spans = _score(chunk, block, threads)
     wanted = WantedLists(spans[chunk.queries.pairs], np.ones(len(chunk.queries.pairs)), chunk.queries.starts)
-    nothing_known = np.full(len(chunk.queries.starts) - 1, -np.inf, np.float32)
 
     def search(some: Sequence[int]) -> tuple[Hits, int]:
-        best, left_out = search_lists(lists, wanted, some, cut, nothing_known)
-        return ranked(some, best, cut), left_out
+        best, left_out = search_lists(lists, 0, wanted, some, cut, [NO_HIT] * len(some))
+        return hits_of(some, best), left_out
 
     yield from map_ahead(search, slices_of(block), threads)
 

@@ -10,7 +10,6 @@ from beirflow.lexical.queries import analyze_queries, weigh
 from beirflow.lexical.search import search_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import CorpusStatistics, Frequencies
-from beirflow.postings.search import import_scipy
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.runs.ranking import Hits
 from beirflow.runs.searched import Ids, read_expansion
@@ -41,9 +40,8 @@ def search_index(
     if expansion_path is not None:
         expansions[expansion_path] = read_expansion(expansion_path, postings_path, records[postings_path], job)
     files = SearchedFiles(records, expansions, read=read)
-    # scipy is imported and postings are read while this thread reads ids.
+    # Postings are read, and ids sorted, while this thread reads ids and queries.
     with ThreadPoolExecutor(max_workers=2) as background:
-        background.submit(import_scipy)
         opening = background.submit(open_postings, postings_path, settings.index.name)
 
         def open_chunk(ids: Ids) -> OpenedChunk:

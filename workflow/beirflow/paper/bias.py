@@ -1,15 +1,6 @@
 """Annotation bias, section 6 of the BEIR paper: the possible effect of unjudged documents.
 
-``bias.csv`` has a row a dataset and system: ``dataset``, ``system``, ``pooled``, whether documents were also judged irrelevant;
-``hole``, Hole@10 as BEIR counts it, documents that are judged for no query, and ``ndcg``, NDCG@10, both as evaluated. Where
-judgements are pooled it has also ``unjudged``, the share of the first ten that is not judged for the query itself; ``bpref`` of
-all that was retrieved (trec_eval's; Buckley and Voorhees 2004, doi:10.1145/1008992.1009000); ``ndcg_condensed``, NDCG@10 of the
-run without its unjudged documents (Sakai 2007, doi:10.1145/1277741.1277756); and ``ndcg_holes_relevant``, NDCG@10 if the
-unjudged documents of the first ten had the grade 1. If they are irrelevant, it is ``ndcg``. The two are no strict bounds: a
-relevant document more makes the ideal ranking better too. ``extra`` counts the further judgements, ``extra_by`` names who made
-them, people or a model, and ``hole_extra`` and ``ndcg_extra`` are the two with them. ``printed_hole``, ``printed_ndcg`` and
-``printed_ndcg_annotated`` are what the paper prints of TREC-COVID, the last with 980 judgements that are not public. A dataset
-of forums has the plain means of theirs.
+``docs/files.md`` describes ``bias.csv``.
 """
 
 import json
@@ -24,25 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytrec_eval
 
+from beirflow.analysis.pool import PAIR
 from beirflow.datasets.corpus_files import read_table, relevant_from
 from beirflow.evaluation.measures import measure
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
-from beirflow.paper.facts import load_facts
+from beirflow.paper.facts import STUDIED, load_facts
 from beirflow.runs.run_file import read_run
 
 CUTOFF = 10
 OF_POOLED = ("unjudged", "bpref", "ndcg_condensed", "ndcg_holes_relevant")
 PRINTED = {"printed_hole": "hole", "printed_ndcg": "before", "printed_ndcg_annotated": "after"}
-STUDIED = "trec-covid"  # the dataset of the paper's table
 
 RANDOM_ZEROS = "scidocs"
 """The dataset whose irrelevant documents are 25 random ones a query, as the paper says, and no pool that somebody judged."""
 
 EXTRA = ("extra", "extra_by", "hole_extra", "ndcg_extra")
 COLUMNS = ("dataset", "system", "pooled", "hole", "ndcg", *OF_POOLED, *EXTRA, *PRINTED)
-PAIR = ["query_id", "doc_id"]
 
 FIELDS = 4
 
@@ -55,7 +45,8 @@ def measure_bias(
     *,
     means_paths: Sequence[str],
     run_paths: Sequence[str],
-    qrels_paths: Mapping[str, str],
+    qrels_paths: Sequence[str],
+    corpora: Sequence[str],
     rows: Mapping[str, Sequence[str]],
     bias_path: str,
     job: Job,
@@ -63,10 +54,10 @@ def measure_bias(
 ) -> None:
     """Write ``bias.csv`` from the means and the runs of every system on every corpus, both in the same order.
 
-    ``rows`` has the corpora of every dataset, ``extra_paths`` by corpus a file of further judgements. Raise DataError if a file
-    is not the one that was evaluated.
+    ``qrels_paths`` are in the order of ``corpora``, ``rows`` has the corpora of every dataset, ``extra_paths`` by corpus a file
+    of further judgements. Raise DataError if a file is not the one that was evaluated.
     """
-    qrels = {name: read_table(path) for name, path in qrels_paths.items()}
+    qrels = {name: read_table(path) for name, path in zip(corpora, qrels_paths, strict=True)}
     pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
     judges = {name: judges_of(path) for name, path in (extra_paths or {}).items() if name in qrels}
@@ -152,11 +143,6 @@ def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
     return {column: printed.get(key) for column, key in PRINTED.items()}
 
 
-def qrels_by_corpus(corpora: Sequence[str], qrels_paths: Sequence[str]) -> dict[str, str]:
-    """Map the names of corpora to the files of their judgements, which a rule has in the same order."""
-    return dict(zip(corpora, qrels_paths, strict=True))
-
-
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     """Return further judgements of a dataset; a file that ends in ``.jsonl`` is a pool (:mod:`beirflow.analysis.pool`).
 
@@ -167,6 +153,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     queries, added = set(qrels["query_id"].to_pylist()), dict[tuple[str, str], int]()
     grades = sorted({0, *qrels["score"].to_pylist()})
     try:
+        # Ids may hold characters that splitlines takes for line ends.
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error

@@ -1,12 +1,6 @@
 """The findings of the BEIR paper, tested on the results here and on its printed values.
 
-``claims.csv`` has two rows a finding, for the results ``here`` and for the ``printed`` values: ``finding`` (the number of the
-paragraph in section 5, or another section, with a letter where it says several things), ``says``, ``source``, ``verdict``
-(``holds``, ``does not hold``, ``undecided``, ``not enough systems``, ``not enough datasets``), ``sentence``, ``coverage`` (``7 of
-18`` datasets that the finding is about), ``decided_by`` (the threshold, and its source), ``numbers`` and ``datasets``, what the
-counts and means are over. Where a number in the paper's text does not follow from the results here or from the paper's table, the
-sentence says so.
-:mod:`beirflow.paper.findings` has the tests.
+:mod:`beirflow.paper.findings` has the tests, ``docs/files.md`` describes ``claims.csv``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +12,8 @@ import pandas as pd
 from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.paper.efficiency import GIGABYTE, HERE, OF_PAPER
 from beirflow.paper.evidence import NDCG, Evidence, printed_scores, read_scores
-from beirflow.paper.facts import BM25, PaperFacts, load_facts
+from beirflow.paper.facts import BM25, STUDIED, PaperFacts, load_facts
 from beirflow.paper.findings import all_findings
-from beirflow.paper.further_findings import STUDIED
 from beirflow.report.leaderboard import significance_marks
 from beirflow.report.registry import CLAIMED_FROM
 

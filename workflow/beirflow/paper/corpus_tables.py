@@ -1,18 +1,6 @@
 """The datasets of the BEIR paper as tables: table 1, their statistics, and the lengths of their documents.
 
-``table-1.csv`` has a row a dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``,
-``task``, ``domain``, ``titles`` (the share of documents that have one), ``without_text`` (the number of documents with nothing
-but a title), ``relevancy`` (``binary``, or the number of levels, 0
-included), ``queries``, ``documents``, ``relevant_per_query``, ``query_words`` and ``document_words`` (averages), ``printed_…``
-of the last five, and ``note``. Words are stretches without whitespace, a title and its text with a space between; the paper
-seems to join them without one. A dataset of forums has the numbers of all of them together. Training and development queries
-are not counted: only the judged queries of the evaluated split are prepared.
-
-``lengths-retrieved.csv`` and ``lengths-judged.csv``, figures of the appendix, have a row a bin of a histogram: ``dataset``,
-``of`` (``all documents``, ``relevant``, a system; or ``grade <n>``), ``from`` and ``to`` in words, the latter not included, and
-``documents``. Only datasets with several grades are among the judged. ``lengths-medians.csv`` has the medians of all of these,
-the printed ones beside them: ``dataset``, ``of``, ``documents``, ``median``, ``printed``. Retrieved are the first ten ranks of
-every query, and a document counts as often as it is retrieved or judged.
+``docs/files.md`` describes ``table-1.csv`` and the three of lengths.
 """
 
 from collections.abc import Mapping, Sequence

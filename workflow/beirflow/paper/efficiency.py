@@ -1,12 +1,6 @@
 """Latency and index size, section 5.1 of the BEIR paper: our systems on an available corpus, beside quoted values.
 
-``efficiency.csv`` has a row a system of the paper, ``as quoted elsewhere``, which no copy of the paper confirmed, over a
-million documents of DBpedia; and then a row a system ``here``: ``system``, ``source``, ``dataset`` and its ``documents``;
-``gpu_ms`` and ``cpu_ms``, the median milliseconds of a query (the quotation does not say which average it is), and the 95th
-percentiles and means of ours, and ``cpu_1_thread_ms``, the median with one thread; ``gpu_batch_queries_per_second`` and
-``cpu_batch_queries_per_second``, the rates of all measured queries in one batch; ``top_k`` and ``precision`` of ours;
-``queries``, the number of measured ones; ``index_bytes``; ``threads``, ``processor`` and ``gpu``, on which ours were measured;
-and ``note``, the reason why a time is missing. Ours are times of exact search over all documents, with everything in memory.
+``docs/files.md`` describes ``efficiency.csv``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.catalogue.choice import OF_THE_PAPER
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.facts import PaperFacts, load_facts
 
 QUOTED, HERE = "as quoted elsewhere", "here"  # sources
 
-OF_PAPER = {"source": QUOTED, "dataset": "dbpedia-entity", "documents": 1_000_000}
+OF_PAPER = {"source": QUOTED, "dataset": OF_THE_PAPER, "documents": 1_000_000}
 
 GIGABYTE = 1e9
 

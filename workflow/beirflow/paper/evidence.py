@@ -8,6 +8,7 @@ from beirflow.paper.facts import PaperFacts
 from beirflow.report.pages import listed
 
 NDCG = "NDCG@10"
+Names = Sequence[str]  # of systems or datasets
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 FEW_SYSTEMS, FEW_DATASETS = "not enough systems", "not enough datasets"
@@ -143,6 +144,7 @@ class Evidence:
     def known(self, systems: Iterable[str], key: str) -> dict[str, float]:
         """Return by system what is known under a key of ``latencies``."""
         values = {system: self.latencies.get(system, {}).get(key, float("nan")) for system in systems}
+        # Not-a-number, which is what a table has for an empty cell, differs from itself.
         return {system: value for system, value in values.items() if value == value}
 
 

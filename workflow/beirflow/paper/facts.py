@@ -10,6 +10,7 @@ from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.schema import CATALOGUE, problems_with, read_yaml
 from beirflow.files.digests import file_digest
 
+STUDIED = "trec-covid"  # the dataset whose unjudged documents the paper studies
 BM25 = "bm25-multifield"  # the paper's baseline, by its name in ``published.yaml``
 
 

@@ -6,15 +6,14 @@ sentence, its numbers and a verdict: :mod:`beirflow.paper.score_findings` has th
 those that systems were trained on left out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from beirflow.paper import further_findings, score_findings
-from beirflow.paper.evidence import FAILS, HOLDS, UNDECIDED, Conclusion, Evidence, NotEnoughError, is_or_are
+from beirflow.paper.evidence import FAILS, HOLDS, UNDECIDED, Conclusion, Evidence, Names, NotEnoughError, is_or_are
 from beirflow.paper.facts import PaperFacts
 from beirflow.report.pages import listed
 
-Names = Sequence[str]
 Test = Callable[[Evidence, Names, Names], Conclusion]
 """A test of results by the systems and datasets that a finding is about; it raises NotEnoughError where it cannot be made."""
 

@@ -1,18 +1,15 @@
 """The findings of the BEIR paper about words, lengths, times, sizes and holes: tests for :mod:`beirflow.paper.findings`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
 
-from beirflow.paper.evidence import FEW_DATASETS, FEW_SYSTEMS, Conclusion, Evidence, NotEnoughError, conclude, no_scores
-from beirflow.paper.facts import BM25
+from beirflow.catalogue.choice import OF_THE_PAPER
+from beirflow.paper.evidence import FEW_DATASETS, FEW_SYSTEMS, Conclusion, Evidence, Names, NotEnoughError, conclude, no_scores
+from beirflow.paper.facts import BM25, STUDIED
 from beirflow.report.pages import counted, listed
 
-Names = Sequence[str]
-
-STUDIED = "trec-covid"
-MEASURED = "dbpedia-entity"  # the dataset of section 5.1: a million of its documents
 DENSE, SPARSE = ("dpr", "ance", "tas-b", "genq"), (BM25, "deepct", "doct5query", "sparta")
 SLOW = ("bm25+ce", "colbert")
 LEXICAL = (BM25, "doct5query")
@@ -204,7 +201,7 @@ def _milliseconds_on(evidence: Evidence, device: str) -> str:
 
 
 def _place(evidence: Evidence) -> str:
-    return "a million documents of DBPedia" if evidence.measured_on == MEASURED else evidence.measured_on
+    return "a million documents of DBPedia" if evidence.measured_on == OF_THE_PAPER else evidence.measured_on
 
 
 def _listed(evidence: Evidence, values: Mapping[str, float], unit: str) -> str:

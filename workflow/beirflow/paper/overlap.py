@@ -1,12 +1,8 @@
 """The overlap of domains: weighted Jaccard similarity of the words of every two datasets, figure 2 of the BEIR paper.
 
-The frequency of a word is its count over that of all words of the dataset; the similarity of two datasets is the sum over all
-words of the smaller frequency, over the sum of the larger. Since frequencies sum to 1, the latter is 2 less the former. Words
-are those of :mod:`beirflow.paper.statistics`, in documents and their titles; the forums of a dataset count together.
-
-``overlap.csv`` has a row a pair of datasets, in their order: ``dataset_a``, ``dataset_b``, ``similarity``.
-
 Words with one first byte are in memory at a time, of all datasets.
+
+``docs/files.md`` describes ``overlap.csv``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

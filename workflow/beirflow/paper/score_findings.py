@@ -5,17 +5,15 @@ paired t-test with the datasets as the sample.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import scipy
 
-from beirflow.paper.evidence import FEW_SYSTEMS, Conclusion, Evidence, NotEnoughError, conclude, is_or_are, no_scores
+from beirflow.paper.evidence import FEW_SYSTEMS, Conclusion, Evidence, Names, NotEnoughError, conclude, is_or_are, no_scores
 from beirflow.paper.facts import BM25
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.pages import counted, listed
-
-Names = Sequence[str]
 
 NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"
 

@@ -1,18 +1,6 @@
 """Scores of the BEIR paper as tables: table 2, and figure 3, the counts of datasets on which systems beat the baseline.
 
-``table-2.csv`` (NDCG@10), ``table-2-recall.csv`` (Recall@100) and ``table-2-capped-recall.csv`` (R_cap@100) have a row a
-dataset of the paper, in its order, and then a row a dataset of the user's own: ``dataset``, ``printed <system>`` for every
-system of the paper where its values are known, ``best_printed``, then our systems under their own names, ``best_here``, and
-``note``, the reason why values may not be compared or are missing. Below are the averages, each with its datasets in its name:
-``mean of …`` and ``difference to BM25, mean of …``, the mean of a system over that of BM25, less one; a cell is empty where a
-system lacks one of them. BM25 is ``bm25-multifield``, or ``bm25`` where that is not there. Datasets that systems were trained
-on are in no average.
-
-``against-baseline.csv`` has a row a system, ``here`` and in the values that the paper ``printed``: ``source``, ``system``,
-``baseline``, the number of datasets on which it is ``better``, ``worse`` and ``equal``, of these ``surely_better`` and
-``surely_worse``, and ``datasets``, the names of those that are counted; in-domain ones are left out. "Surely" is p < 0.05 of
-the paired randomisation test in ``significance.csv``, after Holm's correction for the comparisons with the baseline; the paper
-prints nothing to compute it from.
+``docs/files.md`` describes ``table-2.csv`` and ``against-baseline.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,6 @@
 """Two similarities of the same vectors, the experiment of appendix D of the BEIR paper.
 
-``similarities.csv`` has a row a dataset and pair of configured systems that compare the same vectors, one by the cosine, one by
-the dot product: ``dataset``; ``cosine`` and ``dot``, the systems; ``cosine_ndcg`` and ``dot_ndcg``, their NDCG@10;
-``difference``, that of the dot product minus that of the cosine; ``printed``, the same where the text of the paper has it;
-``cosine_words`` and ``dot_words``, the median words of the first ten ranks. The paper trained a model for each similarity; here,
-the vectors of one model are compared twice.
+``docs/files.md`` describes ``similarities.csv``.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,6 @@
 """Statistics of a corpus: number and lengths of its texts, its judgements, and the frequency of every word.
 
-``words/<dataset>.json`` is the record of ``words/<dataset>.parquet``. It holds ``dataset``, ``split``, ``counts`` (``documents``,
-``titles``, documents with a title, ``without_text``, documents with nothing else, ``queries``, ``judgements``, ``relevant``,
-judgements above 0, ``document_words``, ``query_words``, all words as stretches without whitespace, ``words`` and
-``different_words``, as the overlap counts them), ``grades`` (judgements by grade) and ``lengths``, histograms
-(:mod:`beirflow.analysis.lengths`) of ``all`` documents and, by grade, of those that were judged, one count a judgement.
-
-``words/<dataset>.parquet`` has the columns ``word`` and ``count``, words in byte order, and a row group for every first byte, so
-that a reader of many corpora holds the words with one first byte at a time. A word is a stretch of letters, marks and digits of
-any script, in lower case; the paper does not define the term.
+``docs/files.md`` describes ``words/<dataset>.json`` and ``.parquet``.
 """
 
 from collections.abc import Iterator

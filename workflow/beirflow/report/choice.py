@@ -1,23 +1,6 @@
 """The choice of a system: quality beside what a query and an index cost, and which systems are not told apart from the best.
 
-``choice.csv`` has a row a system, the best first:
-
-- ``datasets``, the main measure (the mean over datasets), ``low`` and ``high`` of its 95 % interval: queries are the sample,
-  datasets are fixed, as in :func:`~beirflow.evaluation.paired_tests.confidence_interval`.
-- ``difference``, ``difference_low``, ``difference_high``, ``p``, ``p_holm``: the same mean minus that of the best system, its
-  interval, and the paired randomisation test, corrected by Holm's method for all comparisons with the best; empty for the best.
-- ``encoder``: the system whose vectors a variant or an approximate index searches, if it is among these; ``curve``: the
-  dimensions, or the index, that it searches; ``loss``, ``loss_low``, ``loss_high``, ``loss_p``, ``loss_p_holm``: the mean minus
-  that of the encoder, likewise, corrected for all such comparisons; ``exact@<k>``: share of the exact top k that an approximate
-  system finds.
-- ``milliseconds`` and ``p95_milliseconds``: the median and the 95th percentile of a query that is answered alone, with everything
-  in memory, on ``device``; plain means over datasets.
-- ``index_bytes`` of all datasets, ``bytes_per_million`` documents; ``index_seconds_per_million``, of documents whose
-  representations were computed here, with expansion and training.
-- ``index_price`` and ``month_price`` of a million documents, ``price``, their sum; ``query_price`` of a million queries.
-- ``front_of_<cost>``: no other system is at least as good for at most as much, and better in one.
-
-Values that are not known are empty.
+``docs/files.md`` describes ``choice.csv``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,14 +13,13 @@ import pandas as pd
 from scipy.constants import giga, hour, kilo, mega
 
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import confidence_interval, holm, randomisation_test
+from beirflow.evaluation.paired_tests import LEVEL, confidence_interval, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.report.figure_tables import on_front
 
-SIGNIFICANT = 0.05
 DRAWN = 20_000  # signs of a test; their least p, times the number of systems, is far below the level
 
 INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
@@ -169,6 +151,7 @@ def _latencies(files: ChoiceFiles) -> dict[str, dict[str, Any]]:
     found = {}
     for system in dict.fromkeys(system for system, _ in records):
         devices = [set(records[system, corpus]["devices"]) for names in files.rows.values() for corpus in names]
+        # A mean of times on two devices would be that of neither.
         device = next((name for name in ("cuda", "cpu") if all(name in known for known in devices)), None)
         times = {}
         for column, key in (("milliseconds", "p50_ms"), ("p95_milliseconds", "p95_ms")):
@@ -207,7 +190,7 @@ def _add_prices(table: pd.DataFrame, prices: Prices) -> None:
 
 def not_worse(table: pd.DataFrame) -> pd.Series:
     """Test by row that a system is the best, or not significantly worse."""
-    return table["p_holm"].isna() | (table["p_holm"] >= SIGNIFICANT)
+    return table["p_holm"].isna() | (table["p_holm"] >= LEVEL)
 
 
 def cheapest(table: pd.DataFrame) -> Any:

@@ -1,18 +1,19 @@
 """The page of the choice: the answer in words, then plots, tables and definitions."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
 from scipy.constants import giga
 
+from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job
-from beirflow.report.choice import SIGNIFICANT, ChoiceFiles, Prices, cheapest, choice_table, not_worse
-from beirflow.report.pages import Cell, Column, Table, counted, listed, number, record_files_for_reading, write_page
-from beirflow.report.scatter import Scatter, scatter, short
+from beirflow.report.choice import ChoiceFiles, Prices, cheapest, choice_table, not_worse
+from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
+from beirflow.report.scatter import Scatter, scatter
 
 BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
 """By key of ``choice``, the column, the size of its unit, and how it is said."""
@@ -24,22 +25,10 @@ PLOTS = {
 }
 """By kind of cost, the label of the axis."""
 
-Numbers = Mapping[str, tuple[str, str, float]]
-"""By column of ``choice.csv``: its header, how it is written (empty: the digits that count), and what it is divided by."""
+PRICES = ("index_price", "month_price", "price", "query_price")  # columns of ``choice.csv``
 
-INDEX: Numbers = {
-    "bytes_per_million": ("GB", "", giga),
-    "index_bytes": ("GB here", "", giga),
-    "index_seconds_per_million": ("Seconds", ",.0f", 1),
-}
-PRICES: Numbers = {
-    "index_price": ("To index", ",.2f", 1),
-    "month_price": ("A month", ",.2f", 1),
-    "price": ("Both", ",.2f", 1),
-    "query_price": ("Million queries", ",.2f", 1),
-}
+EXACT = ("exact@10", "exact@100", "exact@1000")  # likewise, where an approximate system has them
 UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
-STUB = Column("System", number=False, classes="stub")
 
 
 def write_choice(
@@ -70,7 +59,7 @@ def write_choice(
         "systems": systems_table(table, measure),
         "encoders": list(_encoders(in_gigabytes, measure)),
         "prices": known_prices,
-        "significant": SIGNIFICANT,
+        "significant": LEVEL,
         "measure": measure,
     }
     write_page("choice.html.j2", page_path, values, scripts=("tables.js", "choice.js"))
@@ -162,55 +151,26 @@ def _signed(value: float) -> str:
 
 def systems_table(table: pd.DataFrame, measure: str) -> Table:
     """Return quality, significance and cost of every system, the best first."""
-    groups = [(_mean(table, measure), 2), ("Beside the best", 3), ("A query alone, ms", 2), ("Index of a million documents", 3)]
-    columns = [STUB, _first("Mean"), Column("95 % interval")]
-    columns += [_first("Difference"), Column("95 % interval"), Column("p")]
-    columns += [_first("Median, 95 %"), Column("On", number=False, classes="")]
-    columns += _columns(INDEX)
-    if priced := bool(table["price"].notna().any() or table["query_price"].notna().any()):
-        groups.append(("Price of a million documents, and queries", len(PRICES)))
-        columns += _columns(PRICES)
-    rows = []
-    for i, row in enumerate(table.to_dict("records")):
-        quality = [Cell(f"{row[measure]:.4f}", row[measure], best=not i), _interval(row["low"], row["high"], ".4f")]
-        compared = [number(row["difference"], "+.4f"), _interval(row["difference_low"], row["difference_high"])]
-        times = number(row["milliseconds"], ",.1f"), number(row["p95_milliseconds"], ",.1f")
-        query = [
-            Cell(", ".join(time.text for time in times if time.text), times[0].value),
-            Cell({"cuda": "GPU", "cpu": "CPU"}.get(str(row["device"]), "")),
-        ]
-        prices = _numbers(row, PRICES) if priced else []
-        rows.append([Cell(str(row["system"])), *quality, *compared, _p(row["p_holm"]), *query, *_numbers(row, INDEX), *prices])
-    return Table("choice-table", "Every system", "The best first", columns, rows, groups, close=True)
+    priced = table["price"].notna().any() or table["query_price"].notna().any()
+    shown = table.assign(
+        **{measure: [Cell(f"{mean:.4f}", mean, best=not place) for place, mean in enumerate(table[measure])]},
+        interval=_intervals(table["low"], table["high"], ".4f"),
+        differences=_intervals(table["difference_low"], table["difference_high"]),
+        times=list(map(_times, table["milliseconds"], table["p95_milliseconds"])),
+        device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
+    )
+    return framed("choice-table", shown, () if priced else PRICES, measure=measure, mean=_mean(table, measure))
 
 
-def _first(label: str) -> Column:
-    """Return the first column of a group."""
-    return Column(label, classes="number group")
+def _times(median: float, p95: float) -> Cell:
+    """Return the cell of the times of a query that are known, by which a column sorts from the median."""
+    return replace(number(median), text=", ".join(f"{time:,.1f}" for time in (median, p95) if pd.notna(time)))
 
 
-def _columns(numbers: Numbers) -> list[Column]:
-    """Return the columns of a group."""
-    return [Column(label) if i else _first(label) for i, (label, *_) in enumerate(numbers.values())]
-
-
-def _numbers(row: Mapping[Any, Any], columns: Numbers) -> list[Cell]:
-    return [number(row[key] / unit, form) if form else _short(row[key] / unit) for key, (_, form, unit) in columns.items()]
-
-
-def _short(value: float) -> Cell:
-    """Return a cell for a number with the digits that count; an empty one for not-a-number."""
-    return Cell("") if pd.isna(value) else Cell(short(value), value)
-
-
-def _interval(low: float, high: float, form: str = "+.4f") -> Cell:
-    """Return a cell for an interval, sorted by its lower bound; empty if it is not known."""
-    return Cell("") if pd.isna(low) else Cell(f"{number(low, form).text} to {number(high, form).text}", low)
-
-
-def _p(value: float) -> Cell:
-    """Return a p value with the digits that count."""
-    return Cell("< 0.0001", value) if value < 0.0001 else number(value)
+def _intervals(lows: Iterable[float], highs: Iterable[float], form: str = "+.4f") -> list[Cell]:
+    """Return the cells of intervals, by which a column sorts from its lower bound; empty where one is not known."""
+    bounds = [(number(low, form), number(high, form)) for low, high in zip(lows, highs, strict=True)]
+    return [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
 
 
 def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Scatter], Table]]:
@@ -219,20 +179,8 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
         part = table[(table["encoder"] == encoder) | (table["system"] == encoder)]
         shares = [str(name) for name in part.columns if str(name).startswith("exact@") and part[name].notna().any()]
         plots = (scatter(part, cost, measure, PLOTS[cost], series="curve") for cost in ("bytes_per_million", "milliseconds"))
-        labels = [measure, "Loss", "95 % interval", "p", *(f"Exact top {name[6:]}" for name in shares)]
-        columns = [STUB, *map(Column, labels), Column("GB a million"), Column("Median, ms")]
-        rows = []
-        for row in part.sort_values("bytes_per_million", ascending=False, kind="stable").to_dict("records"):
-            losses = [number(row["loss"], "+.4f"), _interval(row["loss_low"], row["loss_high"])]
-            found = [number(row[name]) for name in shares]
-            costs = _short(row["bytes_per_million"]), number(row["milliseconds"], ",.2f")
-            rows.append([Cell(str(row["system"])), number(row[measure]), *losses, _p(row["loss_p_holm"]), *found, *costs])
-        table_of = Table(
-            f"variants-{encoder}",
-            f"Variants of {encoder}",
-            f"Loss: {measure} minus that of {encoder}; p: corrected for all variants",
-            columns,
-            rows,
-            close=True,
-        )
-        yield str(encoder), [plot for plot in plots if plot], table_of
+        largest_first = part.assign(interval=_intervals(part["loss_low"], part["loss_high"]))
+        largest_first = largest_first.sort_values("bytes_per_million", ascending=False, kind="stable")
+        absent = [name for name in EXACT if name not in shares]
+        variants = framed("variants-{encoder}", largest_first, absent, encoder=encoder, measure=measure)
+        yield str(encoder), [plot for plot in plots if plot], variants

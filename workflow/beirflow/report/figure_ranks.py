@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, LEVEL, Friedman, alike
+from beirflow.evaluation.paired_tests import LEVEL
+from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, Friedman, alike
 from beirflow.report.figure_style import below, full_width, words_only
 from beirflow.report.figure_tables import Results, ranks_table
 

@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 import pandas as pd
 from matplotlib import font_manager
@@ -24,6 +25,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 from beirflow.catalogue.schema import nearest
 from beirflow.files.errors import DataError
 from beirflow.files.writing import atomic_path
+from beirflow.report.registry import TEMPLATES
 
 WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
 SINGLE = 4.32  # most inches of a figure with a single panel
@@ -37,38 +39,6 @@ GREY = "#767676"
 SHADES = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#7fb1d8"])  # light enough for black numbers
 CELL, CELL_FONT = 0.145, 6.2  # inches of a row of printed values, and points of its numbers
 MOST_LINES = 6  # more lines in a panel cannot be told apart: their values are printed instead
-
-SETTINGS: Any = {
-    "font.family": "sans-serif",
-    "font.size": 7.5,
-    "axes.titlesize": 7.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 0,
-    "ytick.minor.size": 0,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 3.5,
-    "hatch.linewidth": 0.6,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    # Text stays text; ids of elements, random otherwise, follow from the content; fonts are TrueType for publishers.
-    "svg.fonttype": "none",
-    "svg.hashsalt": "beirflow",
-    "pdf.fonttype": 42,
-}
 
 # Without dates and versions, the same numbers give the same bytes.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
@@ -90,7 +60,7 @@ plain = FuncFormatter(lambda value, _: f"{value:,.10g}")  # numbers as people wr
 
 @contextmanager
 def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
-    """Draw with the settings of this module while the block runs; raise DataError if this machine lacks the font family.
+    """Draw with ``workflow/report/figures.mplstyle`` while the block runs; raise DataError if this machine lacks the font family.
 
     ``width`` is in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
     """
@@ -105,7 +75,8 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
     with mpl.rc_context():
         # A matplotlibrc of the user must not change a byte.
         mpl.rcdefaults()
-        mpl.rcParams.update({**SETTINGS, "figure.figsize": (width, width), "font.sans-serif": families})
+        mpl.style.use(TEMPLATES / "figures.mplstyle")
+        mpl.rcParams.update({"figure.figsize": (width, width), "font.sans-serif": families})
         yield
 
 
@@ -178,7 +149,7 @@ def value_rows(panel: Axes, values: np.ndarray, columns: Sequence[str], rows: Se
 
 def below(figure: Figure, text: str) -> None:
     """Write text below the panels, in lines that fit a figure with one column."""
-    figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=SETTINGS["font.size"])
+    figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=mpl.rcParams["font.size"])
 
 
 def row_height(systems: Sequence[str]) -> float:

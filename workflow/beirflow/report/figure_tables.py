@@ -1,14 +1,6 @@
 """The data of the figures, read from the results; and those of their numbers that are in no other table, as CSV.
 
-``pareto.csv`` has a row a system: the main measure, a plain mean over the datasets; ``seconds_per_query``, seconds of all jobs
-that encoded queries, searched, merged, fused and scored pairs, over the number of queries, which is no latency of a single one
-(unknown for runs from elsewhere and what is made from them); ``index_bytes`` of all datasets; two flags for the front of each
-cost: no other system is at least as good for at most as much, and better in one; and ``devices``.
-
-``critical_difference.csv`` has a row a system, the best first: ``average_rank`` over so many ``datasets``, by the main measure,
-without datasets that any of the systems was trained on; datasets that share a corpus are one, with the mean of their scores;
-``groups``, letters shared by systems that are not told apart; and, on every row the same, ``f`` and ``p`` of the test of Friedman
-by Iman and Davenport, and the ``critical_difference``, as :mod:`beirflow.evaluation.ranks` says.
+``docs/files.md`` describes ``pareto.csv`` and ``critical_difference.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,18 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.evaluation.main_measure import cutoff_of
-from beirflow.evaluation.paired_tests import against
+from beirflow.evaluation.paired_tests import LEVEL, against
 from beirflow.report import figure_style
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_tables import FRONTS, FigureFiles, Results, pareto_table, read_results
 from beirflow.report.registry import FIGURES
-
-SIGNIFICANT = 0.05
 
 COSTS = (
     ("documents_per_second", "documents indexed\na second"),
@@ -42,7 +41,7 @@ def ndcg_difference(results: Results) -> Figure:
     figure_style.below(
         figure,
         f"{results.measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
-        f" * different at the level of {SIGNIFICANT}, corrected for all tests",
+        f" * different at the level of {LEVEL}, corrected for all tests",
     )
     return figure
 
@@ -58,7 +57,7 @@ def _differences(panel: Axes, results: Results, system: str) -> None:
     for which, colour, hatch in ((better, figure_style.COLOURS[0], ""), (~better, figure_style.COLOURS[5], "//////")):
         panel.barh(places[which], table["difference"][which], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
     panel.errorbar(table["difference"], places, xerr=table["reach"].fillna(0), fmt="none", ecolor="#333333", elinewidth=0.7)
-    for place in np.flatnonzero(table["p_holm"] < SIGNIFICANT).tolist():
+    for place in np.flatnonzero(table["p_holm"] < LEVEL).tolist():
         panel.text(1, place, "*", transform=panel.get_yaxis_transform(), ha="right", va="center_baseline", fontweight="bold")
     figure_style.name_rows(panel, list(table.index))
     panel.axvline(0, color="#333333", linewidth=0.6)
@@ -82,7 +81,7 @@ def recall_over_k(results: Results) -> Figure:
         panel.set_xticks(cutoffs, [f"{k:,}" for k in cutoffs])
         panel.set_ylim(-0.03, 1.03)
     figure_style.below(figure, "k")
-    figure.supylabel("Recall@k", fontsize=figure_style.SETTINGS["font.size"])
+    figure.supylabel("Recall@k", fontsize=mpl.rcParams["font.size"])
     figure_style.system_legend(figure, styles, lines=True)
     return figure
 
@@ -106,7 +105,7 @@ def ndcg_per_query(results: Results) -> Figure:
         panel.set_xlim(-0.02, 1.02)
         panel.set_ylim(-0.03, 1.03)
     figure_style.below(figure, f"with at least this {results.measure}")
-    figure.supylabel("share of queries", fontsize=figure_style.SETTINGS["font.size"])
+    figure.supylabel("share of queries", fontsize=mpl.rcParams["font.size"])
     figure_style.system_legend(figure, styles, lines=True)
     return figure
 

@@ -9,10 +9,10 @@ from beirflow.analysis.judge_agreement import COMPARED, UNDER, Agreement, agreem
 from beirflow.datasets.corpus_files import read_table
 from beirflow.files.records import Job, read_json
 from beirflow.files.verified import check_digest
-from beirflow.report.pages import Cell, Column, Table, counted, number, write_page
+from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
 from beirflow.runs.run_file import read_run
 
-NAME = Column("", number=False, classes="")
+NAME = words("")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _agreement_table(found: Agreement) -> Table:
 
 
 def _confusion_table(found: Agreement) -> Table:
-    columns = [Column("People", number=False, classes=""), *(Column(str(grade)) for grade in found.grades)]
+    columns = [words("People"), *(Column(str(grade)) for grade in found.grades)]
     rows = [
         [Cell(str(grade)), *(number(count, "d") for count in counts)]
         for grade, counts in zip(found.grades, found.confusion, strict=True)

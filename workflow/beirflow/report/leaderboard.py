@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue
-from beirflow.evaluation.paired_tests import against
+from beirflow.evaluation.paired_tests import LEVEL, against
 from beirflow.evaluation.summary import (
     BETWEEN,
     DEVIATION,
@@ -23,17 +24,11 @@ from beirflow.evaluation.summary import (
 )
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
-from beirflow.report.pages import HEATS, Cell, Column, Table, number
-from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources
+from beirflow.report.pages import HEATS, Cell, Column, Table, framed, number
+from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources, with_short_names
 
-SIGNIFICANT = 0.05
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
-
-RANKS = [Column("95 %"), Column("Rank"), Column("First"), Column("Alike", number=False, classes="")]
-"""Columns of a table of ranks; a single system has the first alone."""
-
-NANOBEIR = dict.fromkeys(("tau", "low", "high"), "+.2f") | {"systems": ".0f"}  # numbers of ``nanobeir.csv``, and their form
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
 ON_TRUST = "§"  # behind the name of a model whose results are of others
@@ -76,6 +71,7 @@ def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -
     rows = []
     for (model, revision), part in references.groupby(["model", "revision"], sort=False):
         values = dict(zip(part["dataset"], part[measure], strict=True))
+        # No rank, mark or shade: nothing here says that these scores are comparable.
         cells = [Cell(f"{model} at {str(revision)[:10]} {ON_TRUST}")]
         for label in labels:
             members = groups.get(
@@ -117,7 +113,7 @@ def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
     """Return the marks of ``significance.csv`` for a measure, by system and dataset; none if another measure was tested."""
     marks = {}
-    for row in against(comparison, measure, baseline).query("p_holm < @SIGNIFICANT").to_dict("records"):
+    for row in against(comparison, measure, baseline).query("p_holm < @LEVEL").to_dict("records"):
         other, sign = (row["system_b"], -1) if row["system_a"] == baseline else (row["system_a"], 1)
         marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
     return marks
@@ -232,7 +228,7 @@ def notes(
         sentences.append("Bold: the best of a column. Shade: how near to the best of its column.")
     if marked:
         tested = (
-            f"paired randomisation test, of a mean the t-test; p < {SIGNIFICANT} after Holm's correction for all comparisons"
+            f"paired randomisation test, of a mean the t-test; p < {LEVEL} after Holm's correction for all comparisons"
             " with it on the measure, of a mean for those there"
         )
         sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
@@ -272,31 +268,15 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
     means = [name for name in _names(of_measure) if "mean of " in name]
     dataset = (means or _names(of_measure))[0]
     label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
-    rows = []
-    for row in of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable").to_dict("records"):
-        interval = Cell(_span(row["low"], row["high"], ".4f"), row["low"])
-        ranks = Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])
-        others = [ranks, number(row["first"], ".2f"), Cell(_text(row["groups"]))] if several else []
-        rows.append([Cell(str(row["system"])), number(row["mean"]), interval, *others])
-    columns = [SYSTEM, Column(label), *(RANKS if several else RANKS[:1])]
-    caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
-    return Table(f"ranks-{measure}", f"{measure}: ranks", caption, columns, rows, close=True)
+    rows = _with_spans(of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable"))
+    alone = () if several else ("ranks", "first", "groups")
+    return framed("ranks-{measure}", rows, alone, measure=measure, dataset=label)
 
 
 def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
     """Return ``nanobeir.csv`` of a measure; None if no dataset is there in full and as NanoBEIR's sample."""
-    rows = [
-        [
-            Cell(str(row["dataset"]).partition(" (")[0]),
-            *(number(row[key], form) for key, form in NANOBEIR.items()),
-            Cell(row["verdict"]),
-        ]
-        for row in nanobeir[nanobeir["measure"] == measure].to_dict("records")
-    ]
-    columns = [Column("Dataset", number=False, classes="stub"), *map(Column, ("Kendall's tau", "95 % from", "to", "Systems"))]
-    columns.append(Column("Verdict", number=False, classes="prose"))
-    caption = f"{measure}: the order of systems on NanoBEIR's sample and on the full dataset; queries of both are drawn again"
-    return Table(f"nanobeir-{measure}", f"{measure}: NanoBEIR and the full datasets", caption, columns, rows) if rows else None
+    rows = nanobeir[nanobeir["measure"] == measure]
+    return None if rows.empty else framed("nanobeir-{measure}", with_short_names(rows), measure=measure)
 
 
 def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
@@ -319,26 +299,16 @@ def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
 
 def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
     """Return ``uncertainty.csv``: every system on every dataset and in every mean."""
-    labels = {"dataset": "Dataset", "measure": "Measure", "resampled": "Drawn again", "system": "System"}
-    columns = [Column(label, number=False, classes="" if i else "stub") for i, label in enumerate(labels.values())]
-    columns += [Column(label) for label in ("Mean", "95 %", "Rank", "95 % of ranks", "First")]
-    columns += [Column("Alike", number=False, classes=""), Column("Detectable")]
-    rows = []
-    for row in uncertainty.to_dict("records"):
-        cells = [Cell(str(row[key]).partition(" (")[0]) for key in labels]
-        cells += [number(row["mean"]), Cell(_span(row["low"], row["high"], ".4f"), row["low"])]
-        cells += [number(row["rank"], "g"), Cell(_span(row["rank_low"], row["rank_high"], "g"), row["rank_low"])]
-        rows.append([*cells, number(row["first"], ".3f"), Cell(_text(row["groups"])), number(row["detectable"])])
-    return Table("uncertainty-table", "Uncertainty", "Means and ranks with their 95 % intervals", columns, rows, tall=True)
+    return framed("uncertainty-table", _with_spans(with_short_names(uncertainty)))
 
 
-def _span(low: float, high: float, form: str) -> str:
-    """Return an interval as text; one number if both bounds look alike, and words if they are not known."""
-    if low != low:
-        return "not known"
+def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns ``interval`` and ``ranks``, cells of the bounds of means and of ranks."""
+    means = map(_span, uncertainty["low"], uncertainty["high"], repeat(".4f"))
+    return uncertainty.assign(interval=list(means), ranks=list(map(_span, uncertainty["rank_low"], uncertainty["rank_high"])))
+
+
+def _span(low: float, high: float, form: str = "g") -> Cell:
+    """Return the cell of an interval: one number if both bounds look alike, and words if they are not known."""
     first, last = (format(bound, form) for bound in (low, high))
-    return first if first == last else f"{first}–{last}"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return Cell("not known" if low != low else first if first == last else f"{first}–{last}", low)

@@ -1,13 +1,6 @@
 """Results in the forms of MTEB and the hub: the JSON of a task, ``model-index`` of a model card, and files of ``.eval_results``.
 
-The JSON is what ``TaskResult`` of mteb 2 reads, with measures at full precision. It says nothing that was not measured here:
-``dataset_revision`` is no revision of the hub but ``beir-sha256-`` and the sha256 of the lines that ``sha256sum`` prints of the
-source files, since BEIR's own files were evaluated and not a copy of them; ``mteb_version``, ``kg_co2_emissions`` and ``date``
-are null; ``evaluation_time`` is the sum over all jobs, from loading models to the measures, in seconds.
-
-``eval_results/<task>.yaml``, for the folder ``.eval_results`` of a model, has the main score in percent under the ids that mteb
-2.26 gives tasks of a benchmark on the hub: ``<task>_default_<split>``, and ``<task>`` for the whole. It names no revision of the
-hub's data, since they were not evaluated.
+``docs/files.md`` describes them.
 """
 
 import hashlib
@@ -125,5 +118,6 @@ def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
     return {
         "task": {"type": "Retrieval"},
         "dataset": {"type": dataset, "name": f"MTEB {result['task_name']}", "config": "default", "split": split},
+        # A hundred times a float may end in digits that were not measured, as 100 * 0.29 does.
         "metrics": [{"type": name, "value": round(100 * scores[name], 10)} for name in names if name in scores],
     }

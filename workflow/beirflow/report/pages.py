@@ -6,20 +6,22 @@ and the page's own policy lets a browser run no script but the one that was ther
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from beirflow.catalogue.schema import read_yaml
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import write_text
-
-TEMPLATES = Path(__file__).parents[2] / "report"
+from beirflow.report.registry import TEMPLATES
 
 HEATS = 6  # shades of a column by nearness to its best number; the style has one for each
 
@@ -31,6 +33,11 @@ class Column:
     label: str  # its header
     number: bool = True  # whether it holds numbers: aligned on the right, sorted by value
     classes: str = "number"  # names for the style
+
+
+def words(label: str, classes: str = "") -> Column:
+    """Return a column of words."""
+    return Column(label, number=False, classes=classes)
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,50 @@ def number(value: Any, form: str = ".4f") -> Cell:
     """Return a cell for a number, with a true minus sign; an empty one for None and not-a-number."""
     missing = value is None or value != value
     return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
+
+
+def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **named: str) -> Table:
+    """Return the table of this name in ``workflow/report/tables.yaml`` from the rows of a data frame, some columns left out.
+
+    ``named`` fills in the names in braces. A value that is a :class:`Cell` stays as it is; a number that is not known, and what
+    is no text in a column of words, is empty.
+    """
+    about = {key: value.format(**named) if isinstance(value, str) else value for key, value in shown_tables()[name].items()}
+    columns, groups, rows = list[Column](), list[tuple[str, int]](), [list[Cell]() for _ in range(len(frame))]
+    for label, entry in about.pop("columns").items():
+        is_group = isinstance(entry, dict) and "label" not in entry
+        members = {key.format(**named): each for key, each in (entry if is_group else {label: entry}).items()}
+        members = {key: each for key, each in members.items() if key not in without}
+        groups += [(label.format(**named), len(members))] if is_group and members else []
+        for place, (key, each) in enumerate(members.items()):
+            shown = each if isinstance(each, dict) else {"label": each}
+            form, starts = shown.get("form"), is_group and label and not place
+            classes = shown.get("classes", "number" if form else "") + (" group" if starts else "")
+            columns.append(Column(shown["label"].format(**named), form is not None, classes.lstrip()))
+            for row, value in zip(rows, frame[key], strict=True):
+                row.append(value if isinstance(value, Cell) else _cell(value, form, shown.get("unit", 1)))
+    return Table(name.format(**named), columns=columns, rows=rows, groups=groups, **about)
+
+
+@cache
+def shown_tables() -> dict[str, dict[str, Any]]:
+    """Return the content of ``workflow/report/tables.yaml``, by the name of the table."""
+    return dict(read_yaml(TEMPLATES / "tables.yaml"))
+
+
+def _cell(value: Any, form: str | None, unit: float) -> Cell:
+    if form is None or value is None or value != value:
+        return Cell(value if isinstance(value, str) else "")
+    return Cell(FORMS[form](value / unit), float(value / unit)) if form in FORMS else number(value / unit, form)
+
+
+def short(value: float) -> str:
+    """Return a number with at most three digits that count."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+FORMS: Mapping[str, Callable[[float], str]] = {"short": short, "p": lambda p: "< 0.0001" if p < 0.0001 else f"{p:.4f}"}
+"""Ways to write numbers besides those of Python, by their names in ``tables.yaml``."""
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -1,8 +1,6 @@
 """Published results of others in MTEB's layout, which the leaderboard shows as they are: nothing here verified them.
 
-``references.csv`` has a row a model, revision and dataset: ``model`` and ``revision``, the folders ``<model>/<revision>/`` of the
-JSON of a task, ``dataset``, ``mteb_version`` and ``dataset_revision`` as that file says, ``sha256`` of the file, and measures of
-the evaluated split under the names here; empty where MTEB has none.
+``docs/files.md`` describes ``references.csv``.
 """
 
 import json

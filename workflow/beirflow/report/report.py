@@ -15,18 +15,11 @@ from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report import leaderboard as boards
 from beirflow.report import tables
-from beirflow.report.pages import TEMPLATES, counted, listed, record_files_for_reading, write_page
-from beirflow.report.registry import FIGURES
+from beirflow.report.pages import counted, listed, record_files_for_reading, write_page
+from beirflow.report.registry import FIGURES, TEMPLATES
 from beirflow.report.system_tables import settings_table, systems_table
 
 MOST_NAMED = 4  # systems that the first sentence names
-
-SIGNIFICANCE = (
-    "Every pair of systems on every dataset and mean, by the values of the same queries. p: two-sided paired randomisation"
-    " test, of a mean the t-test with its corpora as strata; corrected by Holm's method for all datasets, and for each mean, by"
-    " its measure. The interval is that of the paired t-test; the effect size is Cohen's d of paired values: the mean difference"
-    " over its standard deviation."
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,6 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "datasets": tables.datasets_table(summary),
         "bibtex": tables.bibtex(summary["dataset"]),
         "significance": tables.significance_table(comparison),
-        "significance_note": SIGNIFICANCE,
         "uncertainty": boards.uncertainty_table(uncertainty),
         "cost": tables.cost_table(costs),
         "energy": tables.energy_table(costs),

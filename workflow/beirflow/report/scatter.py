@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator, MaxNLocator
 
+from beirflow.report.pages import short
+
 WIDTH, HEIGHT = 380.0, 300.0  # of a drawing, in pixels of the text
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 14.0, 44.0  # around the panel
 LETTER, LINE = 6.1, 12.0  # width and height of a label's letters
@@ -107,11 +109,6 @@ def _ticks(bounds: tuple[float, float], *, log: bool) -> list[float]:
     return [float(value) for value in MaxNLocator(5).tick_values(*bounds) if bounds[0] <= value <= bounds[1]]
 
 
-def short(value: float) -> str:
-    """Return a number with at most three digits that count."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def _label(points: Sequence[dict[str, Any]]) -> None:
     """Place the names of points beside these, first of those on the front, where they cover no point and no other name."""
     taken = [(point["x"] - 4, point["y"] - 4, point["x"] + 4, point["y"] + 4) for point in points]
@@ -121,11 +118,8 @@ def _label(points: Sequence[dict[str, Any]]) -> None:
             left = point["x"] + 6 if anchor == "start" else point["x"] - 6 - width
             box = (left, point["y"] + down - LINE + 2, left + width, point["y"] + down + 2)
             inside = box[0] >= LEFT and box[2] <= WIDTH and box[1] >= 0 and box[3] <= HEIGHT - BOTTOM
-            if inside and not any(_overlap(box, other) for other in taken):
+            clashes = (box[0] < of[2] and of[0] < box[2] and box[1] < of[3] and of[1] < box[3] for of in taken)
+            if inside and not any(clashes):
                 taken.append(box)
                 point["label"] = {"x": point["x"] + (6 if anchor == "start" else -6), "y": point["y"] + down, "anchor": anchor}
                 break
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

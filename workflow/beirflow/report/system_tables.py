@@ -4,13 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from beirflow.evaluation.systems import MADE, PROMPTS, RECORD, TRUNCATED
+from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
 from beirflow.files.records import ASSUMED
-from beirflow.report.pages import Cell, Column, Table
-
-SYSTEM = Column("System", number=False, classes="stub")
-
-SHORT = ("Family", "Precision")  # columns of single words
+from beirflow.report.pages import Table, framed
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
@@ -26,25 +22,20 @@ SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
 
 def systems_table(settings: pd.DataFrame) -> Table:
     """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
-    labels = ("Family", "Model", "Settings", "Query prompt", "Document prompt", "Precision", "Texts cut", "Trained on")
-    columns = [SYSTEM, *(Column(label, number=False, classes="" if label in SHORT else "prose") for label in labels)]
-    rows = [_row(str(system), part) for system, part in settings.groupby("system", sort=False)]
-    return Table("systems-table", "Systems", "What every system is, and how it was used", columns, rows)
+    rows = [{"system": system} | _row(part) for system, part in settings.groupby("system", sort=False)]
+    return framed("systems-table", pd.DataFrame(rows))
 
 
-def _row(system: str, settings: pd.DataFrame) -> list[Cell]:
+def _row(settings: pd.DataFrame) -> dict[str, str]:
     values = {str(name): part for name, part in settings.groupby("setting", sort=False)}
-    shown = [name for name, part in values.items() if _is_shown(_setting(name), part, values)]
-    cells = [
-        _one(values, "family"),
-        _model(values),
-        " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
-        *(_prompt(values, name) for name in PROMPTS.values()),
-        _one(values, MADE[0]),
-        _cut(values),
-        _one(values, "trained_on"),
-    ]
-    return [Cell(system), *map(Cell, cells)]
+    shown = [name for name, part in values.items() if _is_shown(name.partition(" of ")[0], part, values)]
+    return {
+        **{name: _one(values, name) for name in ("family", "precision", "trained_on")},
+        "model": _model(values),
+        "settings": " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
+        **{name: _prompt(values, name) for name in PROMPTS.values()},
+        "cut": _cut(values),
+    }
 
 
 def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame]) -> bool:
@@ -52,10 +43,6 @@ def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame])
     if name == "weights":  # of a fused system; those of a model are the name of a file
         return "model" not in values
     return name in FOUND or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
-
-
-def _setting(name: str) -> str:
-    return name.partition(" of ")[0]
 
 
 def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
@@ -101,11 +88,5 @@ def _cut(values: Mapping[str, pd.DataFrame]) -> str:
 
 def settings_table(settings: pd.DataFrame) -> Table:
     """Return every setting of every system from ``systems.csv``, with its origin."""
-    labels = {"Setting": "", "Dataset": "", "Value": "prose", "Origin": "", "Files of the model": "prose"}
-    columns = [SYSTEM, *(Column(label, number=False, classes=classes) for label, classes in labels.items())]
-    rows = [
-        [Cell(row[key]) for key in ("system", "setting")]
-        + [Cell(row["dataset"] or "all"), Cell(row["value"]), Cell(SAID_BY[row["said_by"]]), Cell(row["model_says"])]
-        for row in settings.fillna("").to_dict("records")
-    ]
-    return Table("settings-table", "All settings", "Every setting of every system, and its origin", columns, rows, tall=True)
+    datasets = settings["dataset"].fillna("").replace("", "all")
+    return framed("settings-table", settings.assign(dataset=datasets, said_by=settings["said_by"].map(SAID_BY)))

@@ -2,64 +2,24 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pandas as pd
-from scipy.constants import hour, kilo
 
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import CHARACTERS, PUBLISHED
-from beirflow.report.pages import Cell, Column, Notes, Table, number
+from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, words
 
-NAME = Column("Dataset", number=False, classes="stub")
-SYSTEM = Column("System", number=False, classes="stub")
-FIRST = "number group"
+SYSTEM = words("System", "stub")
 MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
 
 HOLES = "Hole@10"
-MEBIBYTE = 1 << 20
 
-SIGNIFICANCE = {
-    "difference": ("Difference", "+.4f"),
-    "low": ("95 % from", "+.4f"),
-    "high": ("to", "+.4f"),
-    "p_holm": ("p corrected", ".5f"),
-    "effect_size": ("Effect size", "+.2f"),
-    "p": ("p", ".5f"),
-    "detectable": ("Detectable", ".4f"),
-    "queries": ("Queries", ",.0f"),
-}
-"""Columns of ``significance.csv`` that hold numbers: their headers, and how they are written."""
-
-COST: dict[str, dict[str, tuple[str, str, float]]] = {
-    "Documents": {
-        "documents": ("Number", ",.0f", 1),
-        "documents_reused": ("Reused", ",.0f", 1),
-        "documents_per_second": ("Per second", ",.0f", 1),
-    },
-    "Seconds of all jobs": {
-        "expand_seconds": ("Expand", ",.1f", 1),
-        "train_seconds": ("Train", ",.1f", 1),
-        "index_seconds": ("Index", ",.1f", 1),
-        "queries_seconds": ("Queries", ",.1f", 1),
-        "search_seconds": ("Search", ",.1f", 1),
-        "rerank_seconds": ("Re-rank", ",.1f", 1),
-        "evaluate_seconds": ("Evaluate", ",.1f", 1),
-        "seconds": ("All", ",.1f", 1),
-    },
-    "MiB": {"peak_memory_bytes": ("Peak memory", ",.0f", MEBIBYTE), "index_bytes": ("Index size", ",.1f", MEBIBYTE)},
-}
-"""By group, columns of ``cost.csv`` that hold numbers: their headers, how they are written, and what they are divided by."""
-
-ENERGY: dict[str, tuple[str, str, float]] = {
-    "processor_joules": ("Processors, kWh", ",.4f", kilo * hour),
-    "gpu_joules": ("GPUs, kWh", ",.4f", kilo * hour),
-    "processor_share": ("Share", ".2f", 1),
-    "co2_grams": ("CO₂, g", ",.1f", 1),
-}
-"""Columns of energy in ``cost.csv``, likewise."""
+ENERGY = {key: key for key in ("processor_joules", "gpu_joules", "co2_grams")} | {"processor_share": "processor_joules"}
+"""By column of energy in ``cost.csv``, the one that is above 0 where something was counted."""
 
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds")  # left out if no system has such a stage
 
@@ -73,7 +33,6 @@ COUNTED = (
     " no more than the machine used; share is that of all jobs. Jobs on one GPU have equal parts of its energy."
 )
 
-COST_WORDS = {"system": "Name", "precision": "Precision", "devices": "Device"}  # columns of words, which come first
 BEIR = "beir"  # among the citations, which are by dataset otherwise
 
 ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
@@ -122,16 +81,13 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
     """Return every pair of systems on every dataset and mean; None for a single system."""
     if comparison.empty:
         return None
-    names = [NAME, *(Column(label, number=False, classes="") for label in ("Measure", "Systems"))]
-    columns = names + [Column(label) for label, _ in SIGNIFICANCE.values()]
-    rows = []
-    for row in comparison.to_dict("records"):
-        pair = row["system_a"], row["system_b"]
-        cells = [number(row[name], form) for name, (_, form) in SIGNIFICANCE.items()]
-        name = str(row["dataset"]).partition(" (")[0]  # of a mean, without its datasets
-        rows.append([Cell(name), Cell(row["measure"]), Cell(f"{pair[0]} − {pair[1]}"), *cells])
-    caption = "The first system minus the second: the first is better where the difference is above 0"
-    return Table("significance-table", "Significance", caption, columns, rows, tall=True)
+    systems = comparison["system_a"] + " − " + comparison["system_b"]
+    return framed("significance-table", with_short_names(comparison).assign(systems=systems))
+
+
+def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which means over datasets are called so, without these."""
+    return table.assign(dataset=table["dataset"].str.partition(" (")[0])
 
 
 def energy_note(costs: pd.DataFrame) -> str:
@@ -145,42 +101,16 @@ def energy_note(costs: pd.DataFrame) -> str:
 
 def cost_table(costs: pd.DataFrame) -> Table:
     """Return time, memory and disk use of every system on every dataset."""
-    columns = [
-        NAME,
-        *(Column(label, number=False, classes="group" if key == "system" else "") for key, label in COST_WORDS.items()),
-    ]
-    shown = {
-        name: {key: form for key, form in group.items() if key not in RARE or _has(costs, key)} for name, group in COST.items()
-    }
-    for group in shown.values():
-        columns += [Column(label, classes="number" if i else FIRST) for i, (label, *_) in enumerate(group.values())]
-    numbers = [(key, form, unit) for group in shown.values() for key, (_, form, unit) in group.items()]
-    rows = []
-    for row in costs.to_dict("records"):
-        words = [Cell("" if pd.isna(row[key]) else str(row[key])) for key in COST_WORDS]
-        rows.append([Cell(str(row["dataset"])), *words, *(number(row[key] / unit, form) for key, form, unit in numbers)])
-    groups = [("System", len(COST_WORDS)), *((label, len(group)) for label, group in shown.items())]
-    caption = "What every system needed on every dataset"
-    return Table("cost-table", "Cost", caption, columns, rows, groups, tall=True)
-
-
-def _has(costs: pd.DataFrame, key: str) -> bool:
-    """Test that any system has a value in a column."""
-    return key in costs and bool(costs[key].notna().any())
+    return framed("cost-table", costs, without=[key for key in RARE if key not in costs or costs[key].isna().all()])
 
 
 def energy_table(costs: pd.DataFrame) -> Table | None:
     """Return energy and emissions of every system on every dataset, without empty columns; None if nobody counted any."""
-    counted = {key: "processor_joules" if key == "processor_share" else key for key in ENERGY}
-    shown = [key for key, source in counted.items() if source in costs and (costs[source] > 0).any()]
-    columns = [NAME, Column("System", number=False, classes=""), *(Column(ENERGY[key][0]) for key in shown)]
-    rows = []
-    for row in costs.to_dict("records"):
-        values = {key: row[key] / ENERGY[key][2] for key in shown}
-        cells = [Cell("not known") if pd.isna(value) else number(value, ENERGY[key][1]) for key, value in values.items()]
-        rows.append([Cell(str(row["dataset"])), Cell(str(row["system"])), *cells])
-    caption = "Energy of the jobs of every system, summed over all of them"
-    return Table("energy-table", "Energy", caption, columns, rows, tall=True) if shown else None
+    empty = [key for key, source in ENERGY.items() if source not in costs or not (costs[source] > 0).any()]
+    if len(empty) == len(ENERGY):
+        return None
+    table = framed("energy-table", costs, empty)
+    return replace(table, rows=[[cell if cell.text else Cell("not known") for cell in row] for row in table.rows])
 
 
 def counts(means: Mapping[str, Any]) -> dict[str, int]:
@@ -214,18 +144,12 @@ def citation_of(known: str | None) -> str | None:
 def datasets_table(summary: pd.DataFrame) -> Table:
     """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
-    labels = ("Task", "Domain", "Licence", "Entry of BibTeX")
-    columns = [NAME, Column("Split", number=False, classes=""), *map(Column, ("Documents", "Queries", "Characters a document"))]
-    columns += [Column(label, number=False, classes="prose") for label in labels]
-    rows = []
-    for row in summary[summary["split"].notna()].drop_duplicates("dataset").to_dict("records"):
-        known = of_catalogue(str(row["dataset"]))
-        kinds = catalogue.kinds.get(known or "", {})
-        licence = catalogue.known_datasets[known][0].licence if known else None
-        words = (kinds.get("task"), kinds.get("domain"), licence, citation_of(known))
-        sizes = (number(row.get(key, float("nan")), ",.0f") for key in ("documents", "queries", CHARACTERS))
-        rows.append([Cell(str(row["dataset"])), Cell(str(row["split"])), *sizes, *(Cell(str(word or "")) for word in words)])
-    return Table("datasets-table", "Datasets", "What every dataset is; licences as the BEIR paper names them", columns, rows)
+    sizes = ["dataset", "split", "documents", "queries", CHARACTERS]
+    datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
+    known = [of_catalogue(name) for name in datasets["dataset"]]
+    facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind) for name in known] for kind in ("task", "domain")}
+    facts["licence"] = [catalogue.known_datasets[name][0].licence if name else None for name in known]
+    return framed("datasets-table", datasets.assign(**facts, citation=list(map(citation_of, known))))
 
 
 def bibtex(names: Iterable[str]) -> str:

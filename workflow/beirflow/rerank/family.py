@@ -34,7 +34,7 @@ class RerankFamily(Family):
     direct = True
     own_candidates = True
     spot_checks = "beirflow.rerank.spot_check:spot_checks"
-    follows = "beirflow.rerank.run_check:spot_checks"
+    follows = "beirflow.rerank.run_check:follows"
     answers = "beirflow.rerank.answers:open_answers"
     stored = (PAIRS,)
     records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring", *COMPUTATION)),)

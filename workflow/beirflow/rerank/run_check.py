@@ -16,7 +16,7 @@ from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
-def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the check of a reranker on one corpus: queries ranked again."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [SpotCheck("queries ranked again have the recorded ranks", path, partial(_check, subject, sample, random))]

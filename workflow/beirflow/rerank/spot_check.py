@@ -1,7 +1,4 @@
-"""Check of the pair scores and of the run of a reranker, on a sample.
-
-Pairs are scored again with the real model, in other batches than before.
-"""
+"""Check of the pair scores of a reranker: sampled pairs are scored again by the model, in other batches."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -11,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import as_read
-from beirflow.rerank import run_check
 from beirflow.rerank.run_check import pairs_folder, paths_of_pairs, stored_pairs
 from beirflow.rerank.scorers.encoders import EncodedPairs
 from beirflow.rerank.scorers.load import load_scorer
@@ -35,11 +31,10 @@ PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encod
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a reranker on one corpus: pairs scored again, also bit for bit, and queries ranked again."""
+    """Plan the checks of a reranker on one corpus: pairs scored again, also bit for bit."""
     pairs, folder, again = PairScoreCheck(subject, sample, random), pairs_folder(subject), "scored again have the stored scores"
     scored = SpotCheck(f"pairs {again}", folder, pairs.check)
-    ranked = run_check.spot_checks(subject, sample, random)
-    return [scored, *ranked, SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits)]
+    return [scored, SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits)]
 
 
 class PairScoreCheck:
@@ -70,13 +65,12 @@ class PairScoreCheck:
         again_scores, made = np.full(len(every), np.nan), np.arange(len(every))
         again_scores[drawn] = again
         finding = finding._replace(drawn=(len(pairs), len(every)))
-        for drift in (
+        return unless_moved(
+            finding,
             drift_of(changes[relevant] - others, least),
             drift_of(_above_rivals(queries[drawn], changes, relevant, np.isin(drawn, rivals)), least),
             drift_of_measure(self.subject, every, again_scores, made),
-        ):
-            finding = unless_moved(finding, drift)
-        return finding
+        )
 
     def check_bits(self) -> Finding:
         """Score some batches of pairs again as they were. Raises NotHereError in another computation than the recorded one."""

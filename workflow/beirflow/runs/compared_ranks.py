@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.own_candidates import candidates_in
-from beirflow.files.layout import QRELS, RUN
+from beirflow.files.layout import QRELS, RUN, Pattern
 from beirflow.runs.ranking import Ties
-from beirflow.runs.spot_check import Finding, Subject
+from beirflow.runs.spot_check import Finding, SpotCheck, Subject
 from beirflow.sources.forms import EXCLUDED
 
 
@@ -81,9 +81,23 @@ class SearchCheck(ABC):
     def __init__(self, subject: Subject, settings: Any, sample: int, random: np.random.Generator) -> None:
         self.subject, self.settings, self.sample, self.random = subject, settings, sample, random
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """Names in the paths of what is searched."""
+        return {"system": self.subject.system.name, "dataset": self.subject.dataset}
+
+    def path(self, pattern: Pattern, **chunk: int) -> str:
+        """Return the path of a file of what is searched. Raises NotHereError if it is not here."""
+        return str(self.subject.file(pattern(**self.names, **chunk)))
+
     @abstractmethod
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, at some rows of all queries, without the code of the search."""
+
+    def ranks(self) -> SpotCheck:
+        """Plan the check of the run, for which no model is needed."""
+        run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
+        return SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks)
 
     def check_ranks(self) -> Finding:
         """Search some queries again and compare with the run."""
@@ -174,10 +188,12 @@ class _Ranks:
     def problem(self, number: int, slack: float) -> str:
         """Return the problem of the ranks of a query; empty without one."""
         rows, best = np.flatnonzero(self._query == number), np.sort(self._best[number])[::-1]
-        # Of some documents, those with scores that are surely above 0 are hits of every family.
-        expected = min(self.subject.top_k, int(self._retrieved[number])) if self._whole else int(np.sum(best > slack))
-        if len(rows) < expected or (self._whole and len(rows) > expected):
-            return f"has {len(rows)} documents, expected {expected}{'' if self._whole else ' or more'}"
+        # Those with scores that are surely above 0 are hits of every family, unless they are below the cut.
+        most, has, sure = self.subject.top_k, int(np.sum(self._scores[rows] > slack)), int(np.sum(best > slack))
+        if self._whole and len(rows) != (expected := min(most, int(self._retrieved[number]))):
+            return f"has {len(rows)} documents, expected {expected}"
+        if not self._whole and len(rows) < most and has < sure:
+            return f"has {len(rows)} documents, {has} of those made again, expected {most}, or all {sure} that score above 0"
         best = np.pad(best, (0, len(rows)), constant_values=-np.inf).tolist()
         seen: set[str] = set()
         for rank, row in enumerate(rows.tolist()):

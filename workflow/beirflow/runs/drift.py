@@ -47,11 +47,10 @@ class Drift(NamedTuple):
 EXPECTED = "differences that do not know what is relevant"
 
 
-def unless_moved(finding: Finding, moved: Drift | None) -> Finding:
+def unless_moved(finding: Finding, *moved: Drift | None) -> Finding:
     """Return a finding that passed within a tolerance as failed, if scores of relevant documents moved in one direction."""
-    if finding.passed and moved is not None and moved.one_sided:
-        return Finding(False, finding.found + moved.found, EXPECTED)
-    return finding
+    found = next((each.found for each in moved if each is not None and each.one_sided), "")
+    return Finding(False, finding.found + found, EXPECTED) if finding.passed and found else finding
 
 
 def drift_of(beyond: np.ndarray, least: float) -> Drift | None:

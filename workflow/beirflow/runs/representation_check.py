@@ -65,7 +65,6 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         return [
             SpotCheck(f"documents {again}", folder, partial(self.check, "documents")),
             SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
-            SpotCheck("queries searched again have the recorded ranks", run, self.check_ranks),
             *(SpotCheck(f"batches of {kind} {again}, bit for bit", folder, partial(self.check_bits, kind)) for kind in KINDS),
             *([] if are_here else [SpotCheck(f"hits {participle} again have the recorded scores", run, self.check_hits)]),
         ]
@@ -114,12 +113,11 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         are_relevant = self.subject.are_relevant(hits)[both]
         relevant = (pairs[0][are_relevant], pairs[1][are_relevant])
         again = np.where(both, scores[places, of_drawn], np.nan)
-        for drift in (
+        return unless_moved(
+            finding,
             drift_over_rivals(relative, relevant, pairs, 1, self.least_drift[self.precision]),
             drift_of_measure(self.subject, hits, again, np.maximum(of_drawn, 0)),
-        ):
-            finding = unless_moved(finding, drift)
-        return finding
+        )
 
     def slack(self, queries: R, documents: R) -> np.ndarray:
         """Return how far scores may change where both representations change by the tolerance; shape as of :meth:`lengths`."""
@@ -195,13 +193,12 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         rivals, documents = (texts[both], places[both]), 0 if of_documents else 1
         again_scores = np.where(both, hits["score"].to_numpy() - changes[texts, places], np.nan)
         least = self.least_drift[self.precision]
-        for drift in (
+        return unless_moved(
+            finding,
             drift_of_scores(relative, *relevant, least),
             drift_over_rivals(relative, relevant, rivals, documents, least),
             drift_of_measure(self.subject, hits, again_scores, np.maximum(texts, 0)),
-        ):
-            finding = unless_moved(finding, drift)
-        return finding
+        )
 
     def _sample_documents(self, *, is_stored: bool = True) -> TextSample[Any]:
         rows = self.subject.draw_documents(self.sample, self.random)
@@ -219,11 +216,6 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         return self.join([self.stored_chunk(chunk, chosen) for chunk, chosen in enumerate(rows) if len(chosen)])
 
     @property
-    def names(self) -> dict[str, Any]:
-        """Names in the paths of the representations."""
-        return {"system": self.subject.system.name, "dataset": self.subject.dataset}
-
-    @property
     def separator(self) -> str | None:
         """Separator of title and text; None for the space that is stored."""
         return None
@@ -232,10 +224,6 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     def precision(self) -> str:
         """Precision in which the texts were represented."""
         return self.subject.precision(self.tolerance)
-
-    def path(self, pattern: Pattern, **chunk: int) -> str:
-        """Return the path of a file of representations. Raises NotHereError if it is not here."""
-        return str(self.subject.file(pattern(**self.names, **chunk)))
 
     @abstractmethod
     def stored_queries(self, rows: np.ndarray) -> R:

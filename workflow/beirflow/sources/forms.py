@@ -76,6 +76,12 @@ class HubForm:
 
     has_splits: ClassVar[bool] = True
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> "HubForm":
+        """Return the form from the checked entry of a dataset, which may have other keys too."""
+        place = {key: entry[key] for key in ("hub", "revision", "subset", "layout") if key in entry}
+        return cls(**place, **{f"qrels_{key}": value for key, value in entry.get("qrels", {}).items()})
+
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of its parts."""

@@ -23,6 +23,7 @@ class SparseFamily(Family):
     has_expansion = True
     read_by_model = ("index", "queries")
     spot_checks = "beirflow.sparse.spot_check:spot_checks"
+    follows = "beirflow.sparse.run_check:follows"
     answers = "beirflow.sparse.answers:open_answers"
     stored = (layout.QUERY_WEIGHTS,)
     representations = (layout.TERM_WEIGHTS,)

@@ -12,7 +12,7 @@ import numpy as np
 
 from beirflow.files.background import map_ahead, read_ahead
 from beirflow.files.records import Job
-from beirflow.postings.search import NO_DOCUMENT, Best, Lists, WantedLists, better_of, ranked, search_lists, slices_of
+from beirflow.postings.search import NO_HIT, Lists, WantedLists, hits_of, search_lists, slices_of
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.runs.ranking import Cut, Hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, read_expansion, read_searched
@@ -72,31 +72,20 @@ def search_segments(queries: Rows, segments: Iterable[Backward], cut: Cut, threa
     order of ties; and the number of documents that have a term of the query, but were left out.
     """
     slices = slices_of(range(len(queries.counts)))
-    best = [NO_DOCUMENT] * len(queries.counts)
-    least = np.full(len(queries.counts), -np.inf, np.float32)
+    best = [NO_HIT] * len(queries.counts)
     first = self_matches = 0
 
     def search(some: Sequence[int]) -> int:
         """Search a segment for some queries; gives how many documents were left out."""
-        hits, left_out = search_lists(segment.lists, wanted, some, of_segment, least)
-        for query, (rows, scores) in zip(some, hits, strict=True):
-            best[query] = better_of(best[query], Best(rows + first, scores), cut)
-            if len(best[query].rows) == cut.k:  # a later segment needs more than the k-th score
-                least[query] = best[query].scores.min()
+        own = slice(some[0], some[-1] + 1)
+        best[own], left_out = search_lists(segment.lists, first, wanted, some, cut, best[own])
         return left_out
 
-    def rank(some: Sequence[int]) -> Hits:
-        return ranked(some, [best[query] for query in some], cut)
-
     for segment in segments:
-        rows = slice(first, first + segment.lists.documents)
-        here = np.where((cut.excluded >= rows.start) & (cut.excluded < rows.stop), cut.excluded - first, -1)
-        wanted, of_segment = lists_of(queries, segment), Cut(cut.k, cut.id_order[rows], here)
+        wanted = lists_of(queries, segment)
         self_matches += sum(map_ahead(search, slices, threads))
         first += segment.lists.documents
-    hits = [rank([]), *map_ahead(rank, slices, threads)]  # the first has the types, also without queries
-    query, row, score = (np.concatenate(columns) for columns in zip(*hits, strict=True))
-    return (query, row, score), self_matches
+    return hits_of(range(len(best)), best), self_matches
 
 
 def search_weights(

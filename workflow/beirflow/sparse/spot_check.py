@@ -1,26 +1,19 @@
-"""Check of the stored weights and of the run of a sparse system, on a sample.
+"""Check of the stored weights of a sparse system: sampled texts are weighed again by the model, in other batches."""
 
-Texts are weighed again with the real model, in other batches than before; sampled queries are searched again over all stored
-weights, document by document and with nothing of ``search.py``.
-"""
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from beirflow.datasets.document_text import Kind
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.compared_ranks import Scores
 from beirflow.runs.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
-from beirflow.sparse.files import Rows, quantized, read_queries, read_segments
+from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders
-from beirflow.sparse.settings import SparseSettings
+from beirflow.sparse.run_check import SparseRunCheck
 from beirflow.sparse.weigher import WINDOW_TEXTS, Weigher
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -30,18 +23,14 @@ ROUNDING = 2.0  # further difference of integer weights: one that is rounded to 
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan three checks of a sparse system on one corpus: documents and queries weighed again, queries searched again.
-
-    A fourth checks what a model has added to the documents.
-    """
+    """Plan the checks of a sparse system on one corpus: of its weights, and of what a model has added to the documents."""
     weights = TermWeightCheck(subject, subject.system.settings, sample, random)
     return [*expansion_checks(subject, sample, random, analyze), *weights.checks()]
 
 
-class TermWeightCheck(RepresentationCheck[Rows]):
+class TermWeightCheck(SparseRunCheck, RepresentationCheck[Rows]):
     """The checks of the weights of one system for one corpus."""
 
-    settings: SparseSettings
     made = "weighed", "weights"
     of_queries, of_chunk = QUERY_WEIGHTS, TERM_WEIGHTS
     tolerance = TOLERANCE
@@ -109,35 +98,6 @@ class TermWeightCheck(RepresentationCheck[Rows]):
     def _both(self, queries: Rows, documents: Rows) -> list[np.ndarray]:
         return [_spread(rows, _width(queries, documents)) for rows in (queries, documents)]
 
-    def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
-        """Score all documents for some queries, term by term."""
-        asked = self.stored_queries(rows)
-        weights = [dict(zip(*_row(asked, row), strict=True)) for row in range(len(rows))]
-        blocks = (block for chunk in range(self.subject.chunks) for block in self._blocks(chunk, weights))
-        return Scores(blocks, ties=self.settings.ties)
-
-    def _blocks(self, chunk: int, queries: list[dict[int, float]]) -> Iterator[tuple[pa.Array, np.ndarray]]:
-        """Yield ids and scores of the documents of a chunk, segment by segment."""
-        doc_ids, first = self.subject.doc_ids(chunk), 0
-        for segment in read_segments(self.path(TERM_WEIGHTS, chunk=chunk), self.settings.quantize):
-            place = {term: number for number, term in enumerate(segment.terms.tolist())}
-            scores = np.full((len(queries), segment.documents), -np.inf)
-            for query, weights in enumerate(queries):
-                own = scores[query]
-                for term in sorted(weights.keys() & place.keys()):
-                    span = slice(*segment.starts[place[term] : place[term] + 2].tolist())
-                    rows = segment.rows[span]
-                    products = segment.weights[span].astype(np.float64) * weights[term]
-                    # Minus infinity until a document has a term of the query: others are no hits.
-                    own[rows] = np.where(np.isinf(own[rows]), 0, own[rows]) + products
-            yield doc_ids.slice(first, segment.documents), scores.astype(np.float32)
-            first += segment.documents
-
-    def stored_queries(self, rows: np.ndarray) -> Rows:
-        """Read the weights of some queries."""
-        queries = read_queries(self.path(QUERY_WEIGHTS), self.settings.quantize)
-        return Rows.together([Rows(queries.counts[[row]], *_row(queries, row)) for row in rows.tolist()])
-
     def stored_chunk(self, chunk: int, rows: np.ndarray) -> Rows:
         """Read the weights of some documents of a chunk."""
         first, parts = 0, []
@@ -153,12 +113,6 @@ class TermWeightCheck(RepresentationCheck[Rows]):
     def join(self, parts: list[Rows]) -> Rows:
         """Join the weights of several parts."""
         return Rows.together(parts)
-
-
-def _row(rows: Rows, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return terms and weights of one text."""
-    part = slice(rows.starts[number], rows.starts[number + 1])
-    return rows.terms[part], rows.weights[part]
 
 
 def _width(*texts: Rows) -> int:

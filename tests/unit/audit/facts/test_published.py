@@ -27,11 +27,11 @@ def checks(
         "systems": {system: recorded},
         "datasets": {dataset: corpora},
     }
-    chain = Chain(Path("results"), "results", manifest)
+    chain = Chain(Path("results"), "results", manifest, audited_with=experiment)
     split = corpora[0]["split"] if corpora else "test"
     chain.records[path] = {"official_data": True, "split": split, "measures": {}, "precisions": [precision]} | record
     chain.evaluated[system, dataset] = dataset
-    return check_published(chain, experiment)
+    return check_published(chain)
 
 
 def of(found: list[Check], measure: str, source: str) -> Check:

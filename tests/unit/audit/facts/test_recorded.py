@@ -8,7 +8,7 @@ import pytest
 from beirflow.audit.chain.chain import Chain, Claim
 from beirflow.audit.chain.checks import FAILED, PASSED
 from beirflow.audit.chain.facts import Comparison
-from beirflow.audit.facts.made_from import RECORDS
+from beirflow.audit.facts.made_from import OF_THE_MANIFEST, RECORDS
 from beirflow.audit.facts.recorded import (
     OF_AVERAGES,
     OF_RERANKERS,
@@ -22,7 +22,7 @@ from beirflow.audit.facts.recorded import (
 from beirflow.audit.facts.relations import Place, compare
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import METRICS, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
+from beirflow.files.layout import MANIFEST, METRICS, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
 
@@ -50,7 +50,7 @@ def checked(change: Callable[[dict[str, Any]], Any] = dict, **tune: str) -> list
 
 def stated() -> dict[Pattern, set[str]]:
     """By kind of record, the keys that it may have."""
-    found: dict[Pattern, set[str]] = {}
+    found: dict[Pattern, set[str]] = {MANIFEST: {*OF_THE_MANIFEST, "inputs"}}
     for record in (*RECORDS, *(record for family in FAMILIES.values() for record in family.records)):
         found.setdefault(record.pattern, {"inputs"}).update(record.keys, record.optional)
     return found

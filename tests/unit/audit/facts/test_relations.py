@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SparseSettings
 
 
 def failed(results: Path, settings: SparseSettings, change: Callable[[dict[str, Any]], object] = dict) -> list[Check]:
-    """What is wrong with the record of a chunk after a change."""
+    """List the faults of the record of a chunk after a change."""
     record = read_json(results / RECORD)
     change(record)
     records = {RECORD: record, CORPUS(dataset="small"): read_json(results / CORPUS(dataset="small"))}

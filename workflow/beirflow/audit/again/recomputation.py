@@ -13,7 +13,6 @@ from beirflow.audit.again.trec_check import check_trec
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import PASSED, UNREADABLE, Check, RecordError, Result, unique
 from beirflow.audit.chain.reading import part, read_columns, read_rows
-from beirflow.audit.facts.corpora import Corpora
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.runs.reference_measures import measures_of_nuggets, measures_of_query, p_mrr
@@ -24,35 +23,35 @@ TOLERANCE = 1e-9
 RANKED = "runs follow the ranking rule"
 
 
-def check_recomputation(chain: Chain, corpora: Corpora) -> list[Check]:
+def check_recomputation(chain: Chain) -> list[Check]:
     """Compute the metrics of every run and dataset of forums again, and check the ranking of all runs."""
     checks: list[Check] = []
     for (system, dataset), dataset_row in chain.evaluated.items():
         names = {"system": system, "dataset": dataset}
         result, path = (system, dataset_row), METRICS(**names)
         try:
-            checks += _check_dataset(chain, corpora, system, dataset, result)
+            checks += _check_dataset(chain, system, dataset, result)
         except UNREADABLE as error:
             checks.append(chain.unreadable("metrics are what the run gives", path, error, [result]))
         if TREC_RUN(**names) in chain.listing.files:
             checks.append(check_trec(chain, system, dataset, result))
     for system, dataset in chain.runs:
         if (system, dataset) not in chain.evaluated:
-            checks.append(_check_needed_run(chain, corpora, system, dataset))
+            checks.append(_check_needed_run(chain, system, dataset))
     return checks + [_check_mean(chain, path, result) for path, result in chain.means.items()]
 
 
-def _check_needed_run(chain: Chain, corpora: Corpora, system: str, dataset: str) -> Check:
+def _check_needed_run(chain: Chain, system: str, dataset: str) -> Check:
     """The run of a system that only others need is ranked as it should be."""
     path = RUN(system=system, dataset=dataset)
     results = unique(chain.results[path])
     try:
-        return _check_ranking(chain, corpora, system, dataset, results, lambda query, ids: None)
+        return _check_ranking(chain, system, dataset, results, lambda query, ids: None)
     except UNREADABLE as error:
         return chain.unreadable(RANKED, path, error)
 
 
-def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, result: Result) -> Iterator[Check]:
+def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> Iterator[Check]:
     """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
     path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
     chain.note(MANIFEST, "configuration/cutoffs", None, path)
@@ -69,7 +68,7 @@ def _check_dataset(chain: Chain, corpora: Corpora, system: str, dataset: str, re
             again[query] = measures_of_query(ids, qrels[query], judged, cutoffs, least)
             stated.ranked[query] = ids[: max(cutoffs)]
 
-    yield _check_ranking(chain, corpora, system, dataset, (result,), take)
+    yield _check_ranking(chain, system, dataset, (result,), take)
     stated.add_to(again, cutoffs)
     yield _compare_queries(chain, path, result, again)
     without = len(qrels.keys() - retrieved)
@@ -123,7 +122,6 @@ class _Stated:
 
 def _check_ranking(
     chain: Chain,
-    corpora: Corpora,
     system: str,
     dataset: str,
     results: tuple[Result, ...],
@@ -131,8 +129,8 @@ def _check_ranking(
 ) -> Check:
     """A run is ranked as it should be; each query and its documents are handed to ``take``, best first."""
     run_path = RUN(system=system, dataset=dataset)
-    rules, retrieved, last = run_rules(chain, corpora, system, dataset), 0, ""
-    unknown = unknown_documents(chain, corpora, system, dataset)
+    rules, retrieved, last = run_rules(chain, system, dataset), 0, ""
+    unknown = unknown_documents(chain, system, dataset)
     problem = f"{len(unknown)} documents are in no corpus, the first is {unknown[0]!r}" if unknown else ""
     with_results: set[str] = set()
     for query, ids, scores in read_run(chain, run_path):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_rows
-from beirflow.audit.facts.corpora import Corpora
+from beirflow.audit.facts.corpora import documents_of
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
 from beirflow.sources.forms import CANDIDATES, EXCLUDED
@@ -66,9 +66,9 @@ class RunRules:
         return min(self.top_k, self.documents - len(own.union(self.excluded.get(query, ()))))
 
 
-def run_rules(chain: Chain, corpora: Corpora, system: str, dataset: str) -> RunRules:
+def run_rules(chain: Chain, system: str, dataset: str) -> RunRules:
     """Return the conditions on a run."""
-    path, ids = QUERIES(dataset=dataset), corpora[dataset].ids
+    path, ids = QUERIES(dataset=dataset), documents_of(chain, dataset).ids
     queries = read_columns(chain.file(path), path, ["query_id"])["query_id"]
     own = queries.filter(pc.is_in(queries.cast(pa.large_string()), value_set=ids))
     of_judgements = _judged_candidates(chain, dataset)
@@ -121,8 +121,8 @@ def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
         yield query, ids, scores
 
 
-def unknown_documents(chain: Chain, corpora: Corpora, system: str, dataset: str) -> Sequence[str]:
+def unknown_documents(chain: Chain, system: str, dataset: str) -> Sequence[str]:
     """Ids that a run has and the corpus has not."""
     path = RUN(system=system, dataset=dataset)
     found = pc.unique(read_columns(chain.file(path), path, ["doc_id"])["doc_id"].combine_chunks()).cast(pa.large_string())
-    return found.filter(pc.invert(pc.is_in(found, value_set=corpora[dataset].ids))).to_pylist()
+    return found.filter(pc.invert(pc.is_in(found, value_set=documents_of(chain, dataset).ids))).to_pylist()

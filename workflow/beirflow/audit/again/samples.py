@@ -1,6 +1,6 @@
 """Sampled documents and queries, made again by the families that made them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -9,63 +9,47 @@ import numpy as np
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique
 from beirflow.audit.chain.reading import check_unpacked, part
-from beirflow.audit.chain.setup import Setup
 from beirflow.audit.facts.stated import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.jobs.by_name import by_name
-from beirflow.runs.family import Family
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"
 """Name of the check where it cannot be said what would be made again."""
 
 QUERIES_THAT_FOLLOW = 100
-"""Queries of each corpus whose ranks are made again from other files of the results."""
+"""Queries of each corpus whose ranks are made again from other files of the results; more if a larger sample is asked for."""
 
 
-def check_samples(chain: Chain, setup: Setup, sample: int, seed: int) -> list[Check]:
-    """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0.
-
-    ``setup`` says where models are and on which device to compute.
-    """
+def check_samples(chain: Chain, sample: int, seed: int) -> list[Check]:
+    """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0."""
     if not sample:
         todo = "snakemake --cores 2 audit --config audit_sample=100"
         return [Check(WHAT, NOT_CHECKED, "audit_sample is 0", repair=todo)]
-    return _check_all(chain, setup, sample, seed, _spot_checks)
+    return _check_all(chain, sample, seed, uses_model=True)
 
 
-def check_runs_that_follow(chain: Chain, setup: Setup, seed: int) -> list[Check]:
-    """Make runs again that follow from other files of the results, whether or not a sample is asked for: no model is needed.
-
-    Returns the checks of fused and of reranked systems, and of runs of elsewhere, on :data:`QUERIES_THAT_FOLLOW` queries of every
-    corpus, drawn by ``seed``.
-    """
-    return _check_all(chain, setup, QUERIES_THAT_FOLLOW, seed, _following)
+def check_runs_that_follow(chain: Chain, sample: int, seed: int) -> list[Check]:
+    """Make runs again from other files of the results, such as postings, also without a sample: no model is needed."""
+    return _check_all(chain, max(sample, QUERIES_THAT_FOLLOW), seed, uses_model=False)
 
 
-def _spot_checks(family: Family) -> str | None:
-    return family.spot_checks
-
-
-def _following(family: Family) -> str | None:
-    return family.follows
-
-
-def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Callable[[Family], str | None]) -> list[Check]:
-    """The checks of every run; ``planner`` gives by family what plans them."""
+def _check_all(chain: Chain, sample: int, seed: int, *, uses_model: bool) -> list[Check]:
+    """The checks of every run."""
     random = np.random.default_rng(seed)
     checks: list[Check] = []
     for name, dataset in chain.runs:
         try:
-            family = part(chain.manifest, "systems", name, "family", kind=str)
-            plan = planner(setup.families[family]) if family in setup.families else None
+            family = chain.setup.families.get(str(part(chain.manifest, "systems", name, "family")))
+            plan = family and (family.spot_checks if uses_model else family.follows)
             if plan:
-                checks += _check_corpus(chain, setup, name, dataset, sample, random, plan, uses_model=planner is _spot_checks)
-            elif planner is _spot_checks:
-                problem = f"{name} on {dataset}: there is no way to make systems of the family {family} again"
+                checks += _check_corpus(chain, name, dataset, sample, random, plan, uses_model=uses_model)
+            elif uses_model and not (family and family.follows):
+                kind = chain.manifest["systems"][name]["family"]
+                problem = f"{name} on {dataset}: there is no way to make systems of the family {kind} again"
                 checks.append(Check(WHAT, NOT_CHECKED, problem))
         except UNREADABLE as error:
             checks.append(chain.unreadable(WHAT, MANIFEST, error, _affected(chain, name, dataset)))
@@ -73,33 +57,23 @@ def _check_all(chain: Chain, setup: Setup, sample: int, seed: int, planner: Call
 
 
 def _check_corpus(
-    chain: Chain,
-    setup: Setup,
-    name: str,
-    dataset: str,
-    sample: int,
-    random: np.random.Generator,
-    planner: str,
-    *,
-    uses_model: bool,
+    chain: Chain, name: str, dataset: str, sample: int, random: np.random.Generator, planner: str, *, uses_model: bool
 ) -> Iterator[Check]:
-    recorded = part(chain.manifest, "systems", name, kind=dict)
     _check_files(chain, name, dataset)
-    corpus = chain.corpora[dataset]
-    row, whole = chain.whole(dataset)
+    record, corpus, (row, whole) = chain.record(CORPUS(dataset=dataset)), chain.corpora[dataset], chain.whole(dataset)
     subject = Subject(
         results=chain.folder,
-        system=setup.system_as_stated(name, recorded),
-        here=setup.systems.get(name),
+        system=chain.setup.system_as_stated(name, part(chain.manifest, "systems", name, kind=dict)),
+        here=chain.setup.systems.get(name),
         dataset=dataset,
         made=_made(chain, name, dataset),
         top_k=part(chain.manifest, "configuration", "top_k", kind=int),
         main_measure=main_measure(chain.manifest["configuration"]),
         drop_self_matches=corpus["drop_self_matches"],
-        chunks=part(chain.record(CORPUS(dataset=dataset)), "chunks", kind=int),
-        config={key: setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu", "precision")},
+        chunks=part(record, "chunks", kind=int),
+        config={key: chain.setup.config[key] for key in ("device", "token_budget", "jobs_per_gpu", "precision")},
         row=row,
-        own_candidates=bool(chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES)),
+        own_candidates=bool(record.get(OWN_CANDIDATES)),
         whole=whole,
     )
     with chain.limits.lifted() if uses_model else nullcontext():

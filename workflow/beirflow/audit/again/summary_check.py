@@ -1,10 +1,10 @@
 """Does the summary follow from the metrics: every row, every average, every difference?"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import PASSED, UNREADABLE, WARNING, Check, RecordError, Result
+from beirflow.audit.chain.checks import PASSED, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.chain.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
@@ -17,14 +17,6 @@ NAME = "the summary is what the metrics give"
 
 FROM_THE_CATALOGUE = tuple(f"{kind}_{measure}" for measure in PUBLISHED for kind in ("published", "difference", "source"))
 """Columns that no other file of the results gives."""
-
-
-class Difference(NamedTuple):
-    """The first place where the summary is not what it should be: what was found, what was expected, and whose row it is."""
-
-    found: str
-    expected: str
-    result: Result | None = None
 
 
 def check_summary(chain: Chain) -> list[Check]:
@@ -48,8 +40,9 @@ def check_summary(chain: Chain) -> list[Check]:
     except UNREADABLE as error:
         return [chain.unreadable(NAME, SUMMARY, error)]
     if differs:
-        mine = [result for result in chain.means.values() if result == differs.result]
-        return [chain.failed(NAME, SUMMARY, f"{SUMMARY}: {differs.found}", differs.expected, mine or None)]
+        found, expected, *row = differs
+        mine = [result for result in chain.means.values() if result in row]
+        return [chain.failed(NAME, SUMMARY, f"{SUMMARY}: {found}", expected, mine or None)]
     rows = f"{made.count(chr(10)) - 1} rows"
     if not same_catalogue:
         problem = (
@@ -59,17 +52,17 @@ def check_summary(chain: Chain) -> list[Check]:
     return [Check(NAME, PASSED, f"{rows}, the same text", files=(SUMMARY,))]
 
 
-def _difference(written: str, made: str, left_out: Sequence[str]) -> Difference | None:
-    """Return the first difference between two tables, some columns left out; None without one."""
+def _difference(written: str, made: str, left_out: Sequence[str]) -> tuple[Any, ...]:
+    """Return what was found where two tables first differ, what was expected, and whose row it is; empty without that."""
     (names, *found_rows), (expected_names, *expected_rows) = (read_cells(text) for text in (written, made))
     if names != expected_names:
-        return Difference(f"columns {', '.join(names)}", ", ".join(expected_names))
+        return f"columns {', '.join(names)}", ", ".join(expected_names)
     here, there = ([dict(zip(names, row, strict=True)) for row in rows] for rows in (found_rows, expected_rows))
     for line, (found, expected) in enumerate(zip(here, there, strict=False), 2):
         for column, value in expected.items():
             if column not in left_out and found[column] != value:
                 where = f"line {line}: {column} of {found['system']} on {found['dataset']} is {found[column]}"
-                return Difference(where, f"{value or 'nothing'}, by its metrics", (found["system"], found["dataset"]))
+                return where, f"{value or 'nothing'}, by its metrics", (found["system"], found["dataset"])
     if len(here) != len(there):
-        return Difference(f"{len(here)} rows", f"{len(there)}, by the metrics that {MANIFEST} names")
-    return None
+        return f"{len(here)} rows", f"{len(there)}, by the metrics that {MANIFEST} names"
+    return ()

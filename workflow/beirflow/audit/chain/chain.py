@@ -64,6 +64,7 @@ class Chain:
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
     repairs: Repairs | None = None  # makes the commands that repair something; as if the audit had been called here, if None
+    documents: dict[str, Any] = field(default_factory=dict)  # by corpus, its documents: facts.corpora.Prepared
     unpacked: set[str] = field(default_factory=set)  # tables that were read as a whole, within the limits
     busy: frozenset[str] = frozenset()  # files that a run in progress writes
     # by file and key, keys joined with slashes, what a fact was compared with

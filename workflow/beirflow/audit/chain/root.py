@@ -69,7 +69,7 @@ def check_manifest(chain: Chain) -> list[Check]:
             raise RecordError(f"is the record of {manifest['path']!r}")
     except UNREADABLE as error:
         return [chain.unreadable(name, MANIFEST, error, [EVERYTHING], repair=again)]
-    chain.manifest = manifest
+    chain.manifest = chain.records[MANIFEST] = manifest
     if not is_whole(file):
         problem = f"its content is not that of its own {RECORD_DIGEST}, {manifest.get(RECORD_DIGEST)}"
         return [Check(name, FAILED, problem, "the bytes that were written", (MANIFEST,), (EVERYTHING,), again)]

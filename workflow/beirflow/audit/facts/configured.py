@@ -1,22 +1,22 @@
 """Does the manifest evaluate its configuration, with systems and datasets that match their names?"""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import Check, RecordError
+from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.chain.reading import part
-from beirflow.audit.chain.setup import Setup
+from beirflow.audit.facts.relations import Expected, Place, Relation, Row, computed
 from beirflow.catalogue.choice import corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import custom_dataset
 from beirflow.catalogue.schema import problems_with
 from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import TUNED_ON
-from beirflow.files.layout import CORPUS, MANIFEST, METRICS
+from beirflow.files.digests import file_digest
+from beirflow.files.layout import ARCHIVE, MANIFEST, METRICS
 from beirflow.runs.family import System
 
 PLACES = ("model", "query_model", "offline", "path", "run")
@@ -32,59 +32,83 @@ BY_CONFIGURATION = f"the configuration in {MANIFEST}"
 BY_AUDITOR = "the configuration of the audit"
 
 
-def check_configured(chain: Chain, setup: Setup) -> list[Check]:
-    """Compare the manifest with its own configuration, with the catalogue, and with the configuration of who audits."""
+def check_configured(chain: Chain) -> list[Check]:
+    """Compare systems and datasets with their own configuration, with the catalogue, and with the configuration of who audits."""
     facts = Comparison(chain, "the manifest is what its configuration asks for")
-    facts.each([MANIFEST], lambda facts, path: _check_form(facts))
-    facts.each([MANIFEST], lambda facts, path: _check_product(facts, setup))
-    facts.each([MANIFEST], lambda facts, path: _check_precision(facts, setup))
+    facts.each([MANIFEST], _check_precision)
     for name in part(chain.manifest, "systems", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, setup, name))  # type: ignore[misc]
+        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, name))  # type: ignore[misc]
     for row in part(chain.manifest, "datasets", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, setup, row, "datasets"))  # type: ignore[misc]
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, row, "datasets"))  # type: ignore[misc]
     for row in chain.tuning_rows:
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, setup, row, TUNED_ON))  # type: ignore[misc]
-    facts.each([CORPUS(dataset=name) for name in chain.prepared], _check_chunks)
+        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, row, TUNED_ON))  # type: ignore[misc]
+    archives = {corpus["archive"]: corpus["md5"] for corpus in chain.corpora.values() if corpus["archive"]}
+    for archive, md5 in archives.items():
+        facts.each([ARCHIVE(archive=archive)], lambda facts, path, md5=md5: _check_archive(facts, path, md5))  # type: ignore[misc]
     return facts.finished()
 
 
-def _check_form(facts: Comparison) -> None:
-    """The configuration is one that could be used."""
-    found = problems_with(dict(facts.chain.manifest["configuration"]), "config").lines
-    facts.same(MANIFEST, "in its configuration", found, [], "workflow/schemas")
+def problems_of(place: Place, found: Any) -> list[str]:
+    """Return why a configuration could not be used."""
+    systems, baseline = found["systems"], found.get("baseline")
+    lines = problems_with(dict(found), "config").lines
+    lines += [f"the baseline {baseline!r} is no configured system"] * (baseline not in (None, *systems))
+    is_measured = cutoff_of(main_measure(found)) in found["cutoffs"]
+    return lines + ([] if is_measured else [f"the cutoff of the main measure {found['main_measure']!r} is not configured"])
 
 
-def _check_product(facts: Comparison, setup: Setup) -> None:
-    """Every configured system was evaluated on every configured dataset, and nothing else was."""
-    manifest, configuration = facts.chain.manifest, facts.chain.manifest["configuration"]
-    rows = list(setup.catalogue.datasets) if configuration["datasets"] == "all" else configuration["datasets"]
-    chosen = configuration["systems"]
-    configured = setup.systems_as_configured(_custom(manifest, "systems"))
-    expected = [*chosen, *(name for name in setup.with_needed(chosen, configured) if name not in chosen)]
-    facts.same(MANIFEST, "systems", list(manifest["systems"]), expected, BY_CONFIGURATION, "configuration/systems")
-    facts.same(MANIFEST, "datasets", list(manifest["datasets"]), rows, BY_CONFIGURATION, "configuration/datasets")
-    expected = [METRICS(system=system, dataset=row) for system in configuration["systems"] for row in rows]
-    facts.same(MANIFEST, "inputs", list(manifest["inputs"]), expected, BY_CONFIGURATION)
-    if configuration.get("baseline") not in (None, *configuration["systems"]):
-        raise RecordError(f"has the baseline {configuration['baseline']!r}, which is no configured system")
-    if cutoff_of(main_measure(configuration)) not in configuration["cutoffs"]:
-        raise RecordError(f"has the main measure {configuration['main_measure']!r}, whose cutoff is not configured")
+def as_configured(expected: Callable[[Place], list[str]]) -> Relation:
+    """The names that a configuration asks for, in its order."""
+
+    def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
+        said = place.record["configuration"].get(key)
+        yield Expected(list(found), expected(place), BY_CONFIGURATION, [(MANIFEST, f"configuration/{key}", said)] if said else ())
+
+    return follows
 
 
-def _check_precision(facts: Comparison, setup: Setup) -> None:
+def _systems(place: Place) -> list[str]:
+    """Return the configured systems, and after them those that they are made from."""
+    chosen, setup = place.record["configuration"]["systems"], place.chain.setup
+    needed = setup.with_needed(chosen, setup.systems_as_configured(_custom(place.record, "systems")))
+    return [*chosen, *(name for name in needed if name not in chosen)]
+
+
+def _rows(place: Place) -> list[str]:
+    """Return the configured datasets."""
+    named = place.record["configuration"]["datasets"]
+    return list(place.chain.setup.catalogue.datasets) if named == "all" else named
+
+
+def _results(place: Place) -> list[str]:
+    """Return the metrics of every configured system on every configured dataset."""
+    return [METRICS(system=system, dataset=row) for system in place.record["configuration"]["systems"] for row in _rows(place)]
+
+
+OF_THE_MANIFEST = (
+    Row("configuration", computed(lambda place: [], "workflow/schemas", problems_of), what="wrong in its"),
+    Row("systems", as_configured(_systems), what="names of"),
+    Row("datasets", as_configured(_rows), what="names of"),
+    Row("inputs", as_configured(_results), what="names of"),
+)
+"""Facts of the manifest, but for its entries of systems and datasets, which :func:`check_configured` compares."""
+
+
+def _check_precision(facts: Comparison, path: str) -> None:
     """The results have the precision that the person who audits configured."""
-    said, asked = part(facts.chain.manifest, "configuration", "precision"), setup.config["precision"]
+    said, asked = part(facts.chain.manifest, "configuration", "precision"), facts.chain.setup.config["precision"]
     if asked not in ("auto", said):
         facts.not_compared(
             f"precision: these results were configured with {said}, the audit with {asked}; samples are made again in the more "
             f"precise of both and compared within its tolerance",
-            MANIFEST,
+            path,
         )
 
 
-def _check_system(facts: Comparison, setup: Setup, name: str) -> None:
+def _check_system(facts: Comparison, name: str) -> None:
     """A system has the settings that its configuration or the catalogue gives it, and, but for places, those of who audits."""
     found = part(facts.chain.manifest, "systems", name, kind=dict)
+    setup = facts.chain.setup
     own = _custom(facts.chain.manifest, "systems").get(name)
     if own is not None:
         if configured := setup.systems_as_configured(_custom(facts.chain.manifest, "systems")).get(name):
@@ -127,8 +151,9 @@ def _without(value: Any, but: tuple[str, ...]) -> Any:
     return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
-def _check_dataset(facts: Comparison, setup: Setup, row: str, key: str) -> None:
+def _check_dataset(facts: Comparison, row: str, key: str) -> None:
     """A dataset has the corpora that its configuration or the catalogue gives it; all of them, where it is evaluated."""
+    setup = facts.chain.setup
     found = part(facts.chain.manifest, key, row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
     own, known = corpora_named(row, defined), corpora_named(row, setup.catalogue.known_datasets)
@@ -164,12 +189,10 @@ def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: 
             facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by, f"{where}/{number}/{key}")
 
 
-def _check_chunks(facts: Comparison, path: str) -> None:
-    """A corpus has as many chunks as the configuration asks for."""
-    record, most = facts.chain.record(path), part(facts.chain.manifest, "configuration", "chunk_documents", kind=int)
-    expected = max(1, math.ceil(part(record, "counts", "documents", kind=int) / most))
-    facts.same(path, "chunks", part(record, "chunks"), expected, f"{BY_CONFIGURATION}, chunk_documents {most}")
-    facts.chain.note(MANIFEST, "configuration/chunk_documents", most, path)
+def _check_archive(facts: Comparison, path: str, md5: str) -> None:
+    """An archive is the official one, where it is here."""
+    if path in facts.chain.listing.files:
+        facts.same(path, "md5", file_digest(facts.chain.file(path), "md5"), md5, MANIFEST)
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

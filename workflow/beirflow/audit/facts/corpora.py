@@ -1,14 +1,14 @@
-"""Do the prepared corpora match their records and their sources?
+"""The facts of prepared corpora, and the check of their files.
 
 Documents are compared as a set: every id once, with its text and the length of its title. A digest of 128 bits stands for each,
 so that memory holds some bytes a document.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,10 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check, RecordError
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import open_parquet, part, read_columns
-from beirflow.audit.chain.setup import Setup
+from beirflow.audit.facts.relations import AS_NONE, Expected, Place, Relation, Row, computed
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS, FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
 from beirflow.datasets.prepare import excluded_rows_of, length_statistics
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, Pattern
 from beirflow.sources.forms import EXCLUDED, SamplesForm
 
 DIGEST = 16
@@ -29,15 +29,8 @@ DIGEST = 16
 
 COLUMNS = ("doc_id", "text", "title_bytes")
 
-SAMPLES = {
-    "sample": {"queries": "sample_queries", "seed": "sample_seed"},
-    "document_sample": {"documents": "sample_documents", "seed": "documents_seed"},
-}
-"""Keys of samples in a record, and their names in a manifest."""
 
-
-@dataclass
-class Prepared:
+class Prepared(NamedTuple):
     """Memory of one pass over the documents of a corpus."""
 
     ids: pa.Array  # ids, in the order of the file
@@ -47,36 +40,23 @@ class Prepared:
     chunks: int  # row groups
 
 
-@dataclass
-class Corpora:
-    """The documents of the corpora, each read once."""
-
-    chain: Chain  # what records say
-    read: dict[str, Prepared] = field(default_factory=dict)  # what was read, by name of the corpus
-
-    def __getitem__(self, name: str) -> Prepared:
-        """Return the documents of a corpus; raise RecordError if they cannot be read."""
-        if name not in self.read:
-            path = DOCUMENTS(dataset=name)
-            try:
-                self.read[name] = _read_documents(self.chain, path)
-            except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-                raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", path) from error
-        return self.read[name]
+COUNTS_OF_DOCUMENTS: Mapping[str, Callable[[Prepared], int]] = {
+    "documents": lambda documents: len(documents.ids),
+    "characters": lambda documents: int(documents.characters.sum()),
+    "distinct_texts": lambda documents: documents.texts,
+}
 
 
-def check_corpora(chain: Chain, setup: Setup, corpora: Corpora) -> list[Check]:
-    """Compare the record of every corpus with its files, and with the official data of the catalogue."""
-    facts = Comparison(chain, "corpora hold what their records say")
-
-    def check(facts: Comparison, path: str) -> None:
-        name = (CORPUS.names_in(path) or {})["dataset"]
-        _check_documents(facts, path, name, corpora[name])
-        _check_judgements(facts, path, name, corpora[name])
-        _check_official(facts, path, name, setup)
-
-    facts.each([CORPUS(dataset=name) for name in chain.prepared], check)
-    return facts.finished()
+def documents_of(chain: Chain, name: str) -> Prepared:
+    """Return the documents of a corpus, which are read once; raise RecordError if they cannot be read."""
+    if name not in chain.documents:
+        path = DOCUMENTS(dataset=name)
+        try:
+            chain.documents[name] = _read_documents(chain, path)
+        except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", path) from error
+    found: Prepared = chain.documents[name]
+    return found
 
 
 def digests_of(ids: Iterable[str], texts: Iterable[str], title_bytes: Iterable[int]) -> np.ndarray:
@@ -108,75 +88,116 @@ def _read_documents(chain: Chain, path: str) -> Prepared:
     return Prepared(pa.concat_arrays(all_ids), digests, len(np.unique(of_texts, axis=0)), characters, chunks)
 
 
-def _check_documents(facts: Comparison, path: str, name: str, documents: Prepared) -> None:
-    """Counts and lengths of the documents are those of the file, and no id comes twice."""
-    record, file = facts.chain.record(path), DOCUMENTS(dataset=name)
-    twice = len(documents.ids) - len(pc.unique(documents.ids))
-    facts.same(file, "ids that come twice", twice, 0, "what an id is")
-    counts = part(record, "counts", kind=dict)
-    facts.same(path, "counts / documents", counts.get("documents"), len(documents.ids), file)
-    facts.same(path, "counts / characters", counts.get("characters"), int(documents.characters.sum()), file)
-    facts.same(path, "counts / distinct_texts", counts.get("distinct_texts"), documents.texts, file)
-    facts.same(path, "chunks", part(record, "chunks"), documents.chunks, file)
-    facts.same(path, "characters", part(record, "characters"), length_statistics(documents.characters), file)
-    facts.same(path, FOOTER, part(record, FOOTER), footer_digest(facts.chain.file(file)), file)
+def of_documents(value: Callable[[Prepared], Any]) -> Relation:
+    """Computed from the documents."""
+    return computed(lambda place: value(documents_of(place.chain, place.dataset)), "its documents")
 
 
-def _check_judgements(facts: Comparison, path: str, name: str, documents: Prepared) -> None:
-    """Queries and judgements are sorted, come once, belong together, and are as many as the record says."""
-    counts = part(facts.chain.record(path), "counts", kind=dict)
-    queries_path, qrels_path = QUERIES(dataset=name), QRELS(dataset=name)
-    queries = read_columns(facts.chain.file(queries_path), queries_path, ["query_id"])["query_id"].to_pylist()
-    qrels = read_columns(facts.chain.file(qrels_path), qrels_path, ["query_id", "doc_id", "score"])
+def of_corpus(name: str, default: Any = None) -> Relation:
+    """Equal to what the manifest says of the corpus."""
+    return computed(lambda place: place.chain.corpora[place.dataset].get(name, default))
+
+
+def of_sample(**names: str) -> Relation:
+    """Equal to what the manifest says of a sample, by the names of both."""
+    return computed(
+        lambda place: {key: place.chain.corpora[place.dataset].get(name) for key, name in names.items()},
+        said=lambda place, found: {key: (found or {}).get(key) for key in names},
+    )
+
+
+OF_JUDGEMENTS = ("queries", "judgements", "positives", "judgements_without_document")
+
+
+def counts_of_judgements(place: Place) -> dict[str, int]:
+    """Count queries and judgements."""
+    qrels, doc_ids = _columns(place, QRELS), documents_of(place.chain, place.dataset).ids
+    there = pc.sum(pc.is_in(qrels["doc_id"].cast(pa.large_string()), value_set=doc_ids)).as_py() or 0
+    positives = pc.sum(pc.greater(qrels["score"], 0)).as_py() or 0
+    counts = _columns(place, QUERIES).num_rows, qrels.num_rows, positives, qrels.num_rows - there
+    return dict(zip(OF_JUDGEMENTS, counts, strict=True))
+
+
+def chunks_as_configured(place: Place, key: str, found: Any) -> Iterator[Expected]:
+    """As many as the configuration asks for."""
+    most = part(place.chain.manifest, "configuration", "chunk_documents", kind=int)
+    expected = max(1, math.ceil(part(place.record, "counts", "documents", kind=int) / most))
+    by = f"the configuration in {MANIFEST}, chunk_documents {most}"
+    yield Expected(found, expected, by, [(MANIFEST, "configuration/chunk_documents", most)])
+
+
+def is_official(place: Place) -> bool | None:
+    """Return whether the data are official: only those of which the catalogue has digests can be; None where it has none."""
+    corpora = place.chain.setup.catalogue.known_datasets.values()
+    known = next((corpus for of_row in corpora for corpus in of_row if corpus.name == place.dataset), None)
+    files, digests = (dict(known.files) if known else {}), part(place.record, "source_sha256", kind=dict)
+    read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(place.record, 'split')}.tsv")
+    same = all(digests.get(key) == digest for key, digest in files.items() if key in read)
+    counts = known is None or known.queries in (None, part(place.record, "counts", "queries"))
+    is_part = place.chain.corpora[place.dataset].get("part_of")
+    return False if is_part or not (same and counts) else (True if files else None)
+
+
+def has_own_candidates(place: Place) -> bool:
+    """Return whether each query ranks only the documents that are judged for it."""
+    return (place.chain.corpora[place.dataset].get("form") or {}).get("kind") == SamplesForm.kind
+
+
+def _columns(place: Place, pattern: Pattern) -> pa.Table:
+    path = pattern(dataset=place.dataset)
+    return read_columns(place.chain.file(path), path, ["query_id", *(["doc_id", "score"] if pattern == QRELS else [])])
+
+
+OF_A_CORPUS = (
+    Row("split", of_corpus("split")),
+    *(Row(f"counts/{key}", of_documents(count)) for key, count in COUNTS_OF_DOCUMENTS.items()),
+    Row(
+        "counts",
+        computed(
+            counts_of_judgements,
+            "its queries and judgements",
+            lambda place, found: {key: found.get(key) for key in OF_JUDGEMENTS},
+        ),
+    ),
+    Row("chunks", of_documents(lambda documents: documents.chunks)),
+    Row("chunks", chunks_as_configured),
+    Row("characters", of_documents(lambda documents: length_statistics(documents.characters))),
+    Row(FOOTER, computed(lambda place: footer_digest(place.chain.file(DOCUMENTS(dataset=place.dataset))), "its documents")),
+    Row("official", computed(is_official, "the catalogue here")),
+    Row("part_of", of_corpus("part_of"), AS_NONE),
+    Row(OWN_CANDIDATES, computed(has_own_candidates, said=lambda place, found: bool(found)), AS_NONE),
+    Row(RELEVANT_FROM, of_corpus(RELEVANT_FROM), AS_NONE),
+    Row("sample", of_sample(queries="sample_queries", seed="sample_seed"), AS_NONE),
+    Row("document_sample", of_sample(documents="sample_documents", seed="documents_seed"), AS_NONE),
+)
+"""Facts of the record of a corpus."""
+
+
+def check_corpora(chain: Chain) -> list[Check]:
+    """Check that the files of every corpus are ones that can be: ids once and in order, and queries that are judged."""
+    facts = Comparison(chain, "corpora are in order")
+    facts.each([CORPUS(dataset=name) for name in chain.prepared], _check_files)
+    return facts.finished()
+
+
+def _check_files(facts: Comparison, path: str) -> None:
+    place = Place(facts, path, CORPUS.names_in(path) or {}, facts.chain.record(path))
+    documents, queries_path, qrels_path = (pattern(**place.names) for pattern in (DOCUMENTS, QUERIES, QRELS))
+    ids, qrels = documents_of(facts.chain, place.dataset).ids, _columns(place, QRELS)
+    queries = _columns(place, QUERIES)["query_id"].to_pylist()
     pairs = list(zip(qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist(), strict=True))
+    facts.same(documents, "ids that come twice", len(ids) - len(pc.unique(ids)), 0, "what an id is")
     # Code points of Python sort as bytes of UTF-8 do.
     for where, rows in ((queries_path, queries), (qrels_path, pairs)):
-        facts.same(where, "rows that are not in order, or come twice", sum(a >= b for a, b in _neighbours(rows)), 0, "their ids")
-    facts.same(
-        queries_path, "ids", sorted({query for query, _ in pairs}) == queries, True, f"{qrels_path}: other queries are judged"
-    )
-    there = set(documents.ids.filter(pc.is_in(documents.ids, pc.unique(qrels["doc_id"]).cast(pa.large_string()))).to_pylist())
-    expected: dict[str, Any] = {
-        "queries": len(queries),
-        "judgements": len(pairs),
-        "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py() or 0,
-        "judgements_without_document": sum(doc_id not in there for _, doc_id in pairs),
-    }
-    for key, value in expected.items():
-        facts.same(path, f"counts / {key}", counts.get(key), value, qrels_path)
+        facts.same(where, "rows that are not in order, or come twice", sum(a >= b for a, b in pairwise(rows)), 0, "their ids")
+    are_judged = sorted({query for query, _ in pairs}) == queries
+    facts.same(queries_path, "ids", are_judged, True, f"{qrels_path}: other queries are judged")
+    least = facts.chain.corpora[place.dataset].get(RELEVANT_FROM) or 1
+    facts.same(qrels_path, RELEVANT_FROM, relevant_from(qrels), least, MANIFEST)
     with open_parquet(facts.chain.file(queries_path), queries_path) as file:
         lists = file.read([EXCLUDED, EXCLUDED_ROWS])
     if lists.num_columns:
-        both = lists.num_columns == 2
-        same = both and lists[EXCLUDED_ROWS].combine_chunks().equals(
-            excluded_rows_of(lists[EXCLUDED].combine_chunks(), documents.ids)
+        same = lists.num_columns == 2 and lists[EXCLUDED_ROWS].combine_chunks().equals(
+            excluded_rows_of(lists[EXCLUDED].combine_chunks(), ids)
         )
-        facts.same(queries_path, f"{EXCLUDED_ROWS} are those of {EXCLUDED}", same, True, DOCUMENTS(dataset=name))
-
-
-def _check_official(facts: Comparison, path: str, name: str, setup: Setup) -> None:
-    """Only data of which the catalogue has digests can be the official ones."""
-    record = facts.chain.record(path)
-    known = {corpus.name: corpus for corpora in setup.catalogue.known_datasets.values() for corpus in corpora}.get(name)
-    files, digests = (dict(known.files) if known else {}), part(record, "source_sha256", kind=dict)
-    read = ("corpus.jsonl", "queries.jsonl", f"qrels/{part(record, 'split')}.tsv")
-    same = all(digests.get(key) == digest for key, digest in files.items() if key in read)
-    counts = known is None or known.queries in (None, record["counts"]["queries"])
-    part_of = facts.chain.corpora[name].get("part_of")
-    own = (facts.chain.corpora[name].get("form") or {}).get("kind") == SamplesForm.kind
-    facts.same(path, OWN_CANDIDATES, record.get(OWN_CANDIDATES, False), own, MANIFEST)
-    least = facts.chain.corpora[name].get(RELEVANT_FROM)
-    facts.same(path, RELEVANT_FROM, record.get(RELEVANT_FROM), least, MANIFEST)
-    qrels = read_columns(facts.chain.file(QRELS(dataset=name)), QRELS(dataset=name), ["score"])
-    facts.same(QRELS(dataset=name), RELEVANT_FROM, relevant_from(qrels), least or 1, MANIFEST)
-    expected = False if part_of or not (same and counts) else (True if files else None)
-    facts.same(path, "official", part(record, "official"), expected, "the catalogue here")
-    facts.same(path, "part_of", record.get("part_of"), part_of, MANIFEST)
-    for key, fields in SAMPLES.items():
-        said = {field: facts.chain.corpora[name].get(of_manifest) for field, of_manifest in fields.items()}
-        sample = {field: (record.get(key) or {}).get(field) for field in said}
-        facts.same(path, key, sample, said, MANIFEST)
-
-
-def _neighbours(rows: list[Any]) -> Iterator[tuple[Any, Any]]:
-    return pairwise(rows)
+        facts.same(queries_path, f"{EXCLUDED_ROWS} are those of {EXCLUDED}", same, True, documents)

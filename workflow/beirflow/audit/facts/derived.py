@@ -22,7 +22,7 @@ from beirflow.audit.facts.relations import (
     merged,
     sums,
 )
-from beirflow.audit.facts.stated import added_by, configured_precision, first_stages, settings_on
+from beirflow.audit.facts.stated import added_by, configured_precision, first_stages, settings_of, settings_on
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
@@ -207,16 +207,33 @@ def pairs_of_batches(place: Place) -> int:
     return int(part(place.record, "train", "batch", kind=int) * counts["training_steps"] + counts["pairs_left_out"])
 
 
-def of_added(value: Callable[[Expansion], Any]) -> Relation:
-    """Equal to what the settings of the systems with an expansion say of it."""
+def of_added(value: Callable[[Expansion], Any], said: Callable[[Place, Any], Any] = lambda place, found: found) -> Relation:
+    """Equal to what the settings of the systems with an expansion say of it; ``said`` is what of the fact is compared."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         for system in place.chain.manifest["systems"]:
             added = added_by(place.chain, system)
             if added and added.name == place.names["expansion"]:
-                yield from computed(lambda place, added=added: value(added))(place, key, found)  # type: ignore[misc]
+                yield from computed(lambda place, added=added: value(added), said=said)(place, key, found)  # type: ignore[misc]
 
     return follows
+
+
+def of_first_chunk(place: Place, key: str, found: Any) -> Iterator[Expected]:
+    """Equal to what the record of the first chunk says."""
+    path = layout.EXPANSION_RECORD(**{**place.names, "chunk": 0})
+    value = place.chain.record(path).get(key)
+    yield Expected(found, value, path, [(path, key, value)])
+
+
+def is_read(place: Place) -> bool:
+    """Return whether a run is read from a file outside the results."""
+    return bool(place.family and place.family.source(settings_of(place.chain, place.system), place.dataset))
+
+
+def is_stated(place: Place, found: Any) -> bool:
+    """Return whether a fact is there."""
+    return found is not None
 
 
 def sizes_of_files(place: Place) -> Any:

@@ -31,15 +31,17 @@ ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)
 
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
 OF_A_CORPUS = ("counts", "split", "chunks", "official", "characters", "source_sha256")
+OF_SOME_CORPORA = (FOOTER, OWN_CANDIDATES, RELEVANT_FROM, "assumed", "part_of", "sample", "document_sample")
 OF_A_RUN = ("made", "seconds", "counts", "system", "dataset", "top_k")
 OF_SOME_RUNS = ("bytes", "jobs", "ties", "first_stages", "parts", "tuned", "below", "depth", "source_sha256", "reproducible")
 OF_METRICS = ("seconds", "counts", "system", "dataset", "measures")
-OF_A_MODEL = ("query_model", "query_revision", "card", "made", "train", "training", "seconds", "bytes", "counts", "system")
+OF_A_MODEL = (
+    *("query_model", "query_revision", "encoder", "arguments", "card", "train", "training"),
+    *("made", "seconds", "bytes", "counts", "system"),
+)
 
 RECORDS = (
-    Record(
-        layout.CORPUS, (), (layout.DOCUMENTS, layout.QUERIES, layout.QRELS), OF_A_CORPUS, (FOOTER, OWN_CANDIDATES, RELEVANT_FROM)
-    ),
+    Record(layout.CORPUS, (), (layout.DOCUMENTS, layout.QUERIES, layout.QRELS), OF_A_CORPUS, OF_SOME_CORPORA),
     Record(layout.MODEL, (), (), ("model", "revision", "files"), OF_A_MODEL),
     Record(layout.EXPANSION_MODEL, (), (), ("model", "revision", "files")),
     Record(

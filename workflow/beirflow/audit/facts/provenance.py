@@ -38,10 +38,7 @@ def _check_commit(chain: Chain) -> Check:
 
 def _check_code(chain: Chain) -> Iterator[Check]:
     """Every record names its code; where the code here is that of the commit, it is the code of the rule."""
-    name, records = (
-        "records name their code",
-        {MANIFEST: chain.manifest, **{path: each for path, each in chain.records.items() if each}},
-    )
+    name, records = "records name their code", {path: each for path, each in chain.records.items() if each}
     without = [path for path, record in records.items() if not record.get("code")]
     if without:
         yield Check(name, WARNING, f"{len(without)} records do not say which code wrote them", files=tuple(without))

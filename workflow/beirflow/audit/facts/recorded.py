@@ -1,7 +1,6 @@
 """The table of facts of records: what each follows from, from models to metrics; and the check that interprets it.
 
-What records leave out is a matter of :mod:`beirflow.audit.facts.made_from`, what those of corpora say of
-:mod:`beirflow.audit.facts.corpora`.
+What records leave out is a matter of :mod:`beirflow.audit.facts.made_from`.
 """
 
 import math
@@ -14,6 +13,8 @@ from beirflow.audit.chain.checks import Check, RecordError
 from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts import derived
+from beirflow.audit.facts.configured import OF_THE_MANIFEST
+from beirflow.audit.facts.corpora import OF_A_CORPUS
 from beirflow.audit.facts.relations import (
     AS_NONE,
     IF_THERE,
@@ -34,6 +35,7 @@ from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST, Pattern
 from beirflow.files.records import assumed_in, precisions_in
+from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
@@ -47,7 +49,8 @@ STATED_ONCE = computed(lambda place: SKIPPED)
 """What nothing else says."""
 
 TABLE: Mapping[Pattern, Sequence[Row]] = {
-    layout.CORPUS: (Row("split", computed(lambda place: place.chain.corpora[place.dataset]["split"])),),
+    layout.MANIFEST: OF_THE_MANIFEST,
+    layout.CORPUS: OF_A_CORPUS,
     layout.MODEL: (
         *(Row(key, setting(key)) for key in ("model", "revision")),
         *(Row(key, setting(key), AS_NONE) for key in ("query_model", "query_revision")),
@@ -74,6 +77,8 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
     layout.EXPANSION_RECORD: (
         Row("kind", derived.of_added(lambda added: added.kind), AS_NONE),
         Row("made_by", derived.of_added(lambda added: SKIPPED if added.path else as_json(added.made_by)), AS_NONE),
+        Row(EXPANSION_SOURCE, derived.of_added(lambda added: added.path is not None, derived.is_stated), AS_NONE, "a file as"),
+        Row(EXPANSION_SOURCE, derived.of_first_chunk, AS_NONE),
     ),
     layout.PAIRS_RECORD: (
         Row("system", in_path("system")),
@@ -89,6 +94,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("system", in_path("system")),
         Row("dataset", in_path("dataset")),
         Row("top_k", equal(MANIFEST, "configuration/top_k")),
+        Row("source_sha256", computed(derived.is_read, said=derived.is_stated), AS_NONE, "a file as"),
         Row("made/precision", derived.configured_or_own, IF_THERE),
         Row("ties", setting("ties", "descending"), IF_THERE),
     ),

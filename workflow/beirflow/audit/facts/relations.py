@@ -135,7 +135,7 @@ def equal(pattern: Pattern, name: str = "") -> Relation:
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         path, other = pattern(**place.names), name or key
-        value = part(place.chain.manifest if pattern == MANIFEST else place.chain.record(path), *other.split("/"))
+        value = part(place.chain.record(path), *other.split("/"))
         yield Expected(found, value, path, [(path, other, value)])
 
     return follows

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from beirflow.fusion.family import FAMILY
+from beirflow.fusion.run_check import follows
 from beirflow.fusion.settings import FusionSettings
-from beirflow.fusion.spot_check import spot_checks
 from beirflow.runs.family import System
 from beirflow.runs.spot_check import Finding
 from fused_runs import fuse_systems
@@ -39,7 +39,7 @@ def made(folder: Path, **settings: Any) -> tuple[RunResults, FusionSettings]:
 
 
 def check(results: RunResults, settings: FusionSettings, sample: int = 100) -> Finding:
-    (only,) = spot_checks(results.subject(System("f", FAMILY.name, settings), 7), sample, np.random.default_rng(1))
+    (only,) = follows(results.subject(System("f", FAMILY.name, settings), 7), sample, np.random.default_rng(1))
     assert only.path == "runs/f/small.parquet"
     return only.run()
 

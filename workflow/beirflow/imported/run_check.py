@@ -18,7 +18,7 @@ from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
 from beirflow.sources.forms import CANDIDATES
 
 
-def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the check of an imported run on one corpus, of which some queries are read again."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     return [SpotCheck("queries read again have the recorded ranks", path, partial(_check, subject, sample, random))]

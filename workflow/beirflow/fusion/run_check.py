@@ -17,7 +17,7 @@ from beirflow.runs.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_check import Finding, SpotCheck, Subject
 
 
-def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a fused system on one corpus: fused queries, and where weights were tuned, some that were tried."""
     path = RUN(system=subject.system.name, dataset=subject.dataset)
     checks = [SpotCheck("queries fused again have the recorded ranks", path, partial(_check, subject, sample, random))]

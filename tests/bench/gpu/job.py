@@ -1,0 +1,46 @@
+"""A job, in a process of its own: ``python -m bench.gpu.job WHAT FOLDER DEVICE PRECISION NUMBER``; imports what a job imports."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+THREADS, SHARING, K = 8, 2, 1000
+"""Threads of a job, jobs that share a GPU, and documents that a search keeps of each query."""
+
+
+def main(what: str, folder: str, device: str, precision: str, number: str) -> None:
+    """Do what the entrance of a job does."""
+    from beirflow.files.records import Job, read_json
+    from beirflow.jobs.job import surroundings
+    from beirflow.models.settings import EncoderSettings
+    from by_name import call
+
+    here = Path(folder)
+    shared: dict[str, Any] = {
+        "model_path": str(here / "model.json"),
+        "job": Job(here),
+        "device": device,
+        "threads": THREADS,
+        "jobs_per_gpu": SHARING,
+    }
+    queries, documents = str(here / "queries.parquet"), str(here / "documents.parquet")
+    with surroundings(here / f"{what}-{number}.log"):
+        if what == "search_chunk":
+            from beirflow.dense.search import search_chunk
+
+            vectors = {"query_vectors_path": str(here / "queries.npy"), "chunk_vectors_path": str(here / "chunk-0.npy")}
+            of_corpus = {"system": "bench", "documents_path": documents, "queries_path": queries, "chunk": 0, "similarity": "dot"}
+            cut = {"top_k": K, "drop_self_matches": False, "output_path": str(here / f"hits-{number}.npz")}
+            call(search_chunk, **shared, **vectors, **of_corpus, **cut)
+            return
+        how = {"settings": EncoderSettings(**read_json(here / "encoder.json")), "precision": precision, **shared}
+        from beirflow.dense.encode import encode_chunk, encode_queries
+
+        if what == "encode_queries":
+            call(encode_queries, queries_path=queries, output_path=str(here / "queries.npy"), **how)
+        else:
+            call(encode_chunk, documents_path=documents, chunk=0, output_path=str(here / f"chunk-{number}.npy"), **how)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,259 @@
+"""Do files outside the results, such as datasets and models, have the digests and the content that were recorded of them?
+
+Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.chain.reading import part, read_columns, read_rows
+from beirflow.audit.facts.corpora import DIGEST, Prepared, digests_of, documents_of
+from beirflow.audit.facts.stated import added_by
+from beirflow.datasets.corpus_files import EXCLUDED_ROWS
+from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.judged_queries import read_judged_queries
+from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
+from beirflow.expansions.files import COLUMNS
+from beirflow.expansions.given import given_values
+from beirflow.expansions.models import expansion_digests
+from beirflow.expansions.settings import Expansion
+from beirflow.files import layout
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import BeirflowError
+from beirflow.files.layout import Pattern
+from beirflow.runs.searched import EXPANSION_SOURCE
+from beirflow.sources.forms import HubForm
+from beirflow.sources.hub_source import is_here
+from beirflow.sources.opening import open_source
+from beirflow.sources.source import DatasetSource
+
+REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
+
+SOURCES, MODELS = "corpora are those of their source", "models are those that were used"
+"""Names of the checks of sources and of models."""
+
+Names = Mapping[str, str]
+
+
+class Here(NamedTuple):
+    """Files outside the results that are here."""
+
+    where: str  # their place
+    digests: Any  # their digests, in the form of a record
+    # path of the results and its problem, where these do not hold what the files do; None without one
+    differs: Callable[[], tuple[str, str] | None] = lambda: None
+
+
+class Outside(NamedTuple):
+    """A kind of files outside the results, whose digests records state."""
+
+    name: str  # of the check
+    record: Pattern  # path of the records
+    key: str  # where they state the digests
+    here: Callable[[Chain, Names], Here | str]  # finds the files by the names in the path; words where they are not here
+    todo: str = "name it under custom.systems to have it compared"
+
+
+def check_outside(chain: Chain) -> list[Check]:
+    """Compare archives, datasets, models, and runs and expansions from elsewhere, where they are here, with their records."""
+    checks = []
+    for kind in KINDS:
+        for path in sorted(chain.claims):
+            names = kind.record.names_in(path)
+            # Records of later chunks say the same as that of the first.
+            if names is not None and names.get("chunk", "0") == "0" and kind.key in (chain.records.get(path) or {}):
+                checks.append(_check(chain, kind, path, names))
+    return checks
+
+
+def _check(chain: Chain, kind: Outside, path: str, names: Names) -> Check:
+    """Compare digests, then content."""
+    results, repair = chain.affected(path), REPAIR.format(again=chain.again(layout.SUMMARY))
+    try:
+        recorded, here = chain.record(path)[kind.key], kind.here(chain, names)
+        if isinstance(here, str):
+            return Check(kind.name, NOT_CHECKED, here, "", (path,), results, kind.todo)
+        chain.note(path, kind.key, recorded, here.where)
+        if here.digests != recorded:
+            found, expected = _other(here.digests, recorded), _other(recorded, here.digests)
+            return Check(kind.name, FAILED, f"{here.where} has {found}", f"{path} says {expected}", (path,), results, repair)
+        if differs := here.differs():
+            return chain.failed(kind.name, differs[0], " ".join(differs), f"what {here.where} holds", results)
+    except (BeirflowError, *UNREADABLE) as error:
+        return chain.unreadable(kind.name, path, error, results, None if getattr(error, "path", None) else repair)
+    return Check(kind.name, PASSED, f"{here.where}: the digests of {path}, and the same content", files=(path,))
+
+
+def _other(digests: Any, others: Any) -> str:
+    """Say which digests are others, or nothing."""
+    if not isinstance(digests, Mapping) or not isinstance(others, Mapping):
+        return str(digests)
+    names = sorted({*digests, *others})
+    return ", ".join(f"{name} {digests.get(name)}" for name in names if digests.get(name) != others.get(name))
+
+
+def _dataset(chain: Chain, names: Names) -> Here | str:
+    """Read the dataset that a corpus was made from: the configured one, or the archive in the results."""
+    name, path = names["dataset"], layout.CORPUS(**names)
+    known = chain.setup.datasets.get(name)
+    if known is None or (place := _place(chain, name)) is None:
+        return f"the source of {name} is not here"
+    source = open_source(place, known.forum, known.form)
+    tables, here = _of_source(source, part(chain.record(path), "split", kind=str), chain.corpora[name])
+    for key in ("assumed", "split"):
+        chain.note(path, key, chain.record(path).get(key), str(source.path))
+
+    def differs() -> tuple[str, str] | None:
+        if source.assumed != (assumed := chain.record(path).get("assumed", {})):
+            return path, f"says {assumed}, but {source.assumed} has to be assumed"
+        if problem := _other_documents(here, documents_of(chain, name)):
+            return layout.DOCUMENTS(**names), f"has {problem}"
+        for table, where in zip(tables, (layout.QUERIES(**names), layout.QRELS(**names)), strict=True):
+            stored = read_columns(chain.file(where), where)
+            # Rows of excluded documents are compared with the ids instead: they depend on the chunks, too.
+            stored = stored.select([column for column in stored.column_names if column != EXCLUDED_ROWS])
+            with suppress(pa.ArrowInvalid):  # from values that are none of this type
+                if table.equals(stored.cast(table.schema)):
+                    continue
+            return where, "is not what the source holds"
+        return None
+
+    return Here(str(source.path), source.digests, differs)
+
+
+def _place(chain: Chain, name: str) -> str | None:
+    """Return the place of a dataset; None if it is not here."""
+    corpus = chain.setup.datasets[name]
+    if isinstance(corpus.form, HubForm):
+        record = chain.folder / layout.HUB_DATASET(dataset=name)
+        return str(record) if is_here(record, corpus.form) else None
+    places = [chain.setup.folder(name), str(chain.folder / layout.ARCHIVE(archive=corpus.archive or ""))]
+    return next((place for place in places if place and Path(place).exists()), None)
+
+
+def _of_source(source: DatasetSource, split: str, corpus: Mapping[str, Any]) -> tuple[tuple[pa.Table, pa.Table], np.ndarray]:
+    """Return the queries, judgements and document digests that a corpus must share with its source."""
+    tables = read_judged_queries(source, split)
+    digests, ids = [np.empty((0, 2), np.uint64)], [pa.array([], pa.string())]
+    for batch in read_batches(source, threads=1):
+        columns = [batch.documents[key].to_pylist() for key in ("doc_id", "text", "title_bytes")]
+        digests.append(digests_of(*columns))
+        ids.append(batch.documents["doc_id"])
+    here = np.concatenate(digests)
+    if corpus.get("sample_documents"):
+        doc_ids = pa.chunked_array(ids).combine_chunks()
+        rows = drawn(doc_ids.to_pylist(), wanted=corpus["sample_documents"], seed=part(corpus, "documents_seed", kind=int))
+        tables, here = judged_among(*tables, doc_ids.take(pa.array(rows))), here[rows]
+    if corpus.get("sample_queries"):
+        tables = sampled_queries(*tables, wanted=corpus["sample_queries"], seed=part(corpus, "sample_seed", kind=int))
+    return tables, here
+
+
+def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
+    """Return the difference between a source's documents, given by their digests, and the prepared ones; empty without one."""
+    if len(here) != len(prepared.ids):
+        return f"{len(prepared.ids):,} documents, the source has {len(here):,}"
+    pair = np.dtype([("first", np.uint64), ("second", np.uint64)])
+    ours, theirs = (np.ascontiguousarray(each).view(pair).ravel() for each in (prepared.digests, here))
+    strange = np.flatnonzero(~np.isin(ours, theirs))
+    if len(strange):
+        return f"{len(strange):,} documents that the source has not, the first is {prepared.ids[int(strange[0])].as_py()!r}"
+    return ""
+
+
+def _model(chain: Chain, names: Names) -> Here | str:
+    """Find the model of a system."""
+    name, known = names["system"], chain.setup.systems.get(names["system"])
+    family = chain.setup.families[known.family] if known else None
+    if known is None or family is None or family.model_record(known.settings) is None:
+        return f"it is not known here where the model of {name} is"
+    return _files(name, known.settings.source, partial(family.model_digests, known.settings))
+
+
+def _model_of_expansion(chain: Chain, names: Names) -> Here | str:
+    """Find the model of an expansion."""
+    added = _added(chain, names["expansion"])
+    if added is None:
+        return f"it is not known here where the model of {names['expansion']} is"
+    return _files(names["expansion"], str(added.model), partial(expansion_digests, added))
+
+
+def _files(name: str, where: str, digests: Callable[[], Mapping[str, str]]) -> Here | str:
+    try:
+        return Here(where, digests())
+    except BeirflowError as error:
+        return f"the model of {name} is not here: {error}"
+
+
+def _training(chain: Chain, names: Names) -> str:
+    """The weights of a trained model are not checked against its training, which would take as long again."""
+    return f"the training of {names['system']} on {names['dataset']} was not made again"
+
+
+def _run(chain: Chain, names: Names) -> Here | str:
+    """Find the file that a run was read from."""
+    is_known = names["system"] in chain.setup.systems and names["dataset"] in chain.setup.datasets
+    source = chain.setup.run_file(**names) if is_known else None
+    if source is None or not Path(source).is_file():
+        return f"the file of {names['system']} on {names['dataset']} is not here"
+    return Here(source, file_digest(source))
+
+
+def _expansion(chain: Chain, names: Names) -> Here | str:
+    """Find the file that an expansion was read from."""
+    added, corpus = _added(chain, names["expansion"]), chain.setup.datasets.get(names["dataset"])
+    source = added.file(corpus.whole_name if corpus else names["dataset"]) if added else None
+    if added is None or source is None or not source.is_file():
+        return f"the file of {names['expansion']} on {names['dataset']} is not here"
+    return Here(str(source), file_digest(source), partial(_other_additions, chain, names, added.kind, str(source)))
+
+
+def _added(chain: Chain, name: str) -> Expansion | None:
+    """Return an expansion, by its name in the results, as the person who audits configured it; None if it is unknown."""
+    for system in part(chain.manifest, "systems", kind=dict):
+        known, added = chain.setup.systems.get(system), added_by(chain, system)
+        if known and added and added.name == name and (own := chain.setup.families[known.family].added(known.settings)):
+            return own
+    return None
+
+
+def _other_additions(chain: Chain, names: Names, kind: str, source: str) -> tuple[str, str] | None:
+    """Return where the results have other additions to documents than a file."""
+    ids = documents_of(chain, names["dataset"]).ids
+    expected = np.zeros((len(ids), DIGEST), np.uint8)
+    for place, value in given_values(source, kind, ids):
+        columns = [list(value), list(value.values())] if isinstance(value, dict) else [value]
+        expected[place] = np.frombuffer(_digest(columns), np.uint8)
+    row, path = 0, ""
+    for chunk in range(part(chain.record(layout.CORPUS(dataset=names["dataset"])), "chunks", kind=int)):
+        path = layout.EXPANSION(expansion=names["expansion"], dataset=names["dataset"], chunk=chunk)
+        for doc_id, *values in read_rows(chain.file(path), path, COLUMNS[kind].names):
+            if row >= len(ids) or doc_id != ids[row].as_py() or expected[row].tobytes() != _digest(values):
+                return path, f"adds to {doc_id!r} what the file does not"
+            row += 1
+    return None if row == len(ids) else (path, f"ends after {row:,} of {len(ids):,} documents")
+
+
+def _digest(values: list[Any]) -> bytes:
+    """Of what is added to a document, with weights as the numbers that are stored."""
+    texts = [[float(each) if isinstance(each, int) else each for each in column] for column in values]
+    return hashlib.blake2b(repr(texts).encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
+
+
+KINDS = (
+    Outside(SOURCES, layout.CORPUS, "source_sha256", _dataset, "name it under data_dir or custom.datasets to have it compared"),
+    Outside(MODELS, layout.MODEL, "files", _model),
+    Outside(MODELS, layout.EXPANSION_MODEL, "files", _model_of_expansion),
+    Outside("trained models are what their training gives", layout.TRAINED_MODEL_RECORD, "outputs", _training, ""),
+    Outside("runs of elsewhere are those that were read", layout.RUN_RECORD, "source_sha256", _run),
+    Outside("expansions are those of their files", layout.EXPANSION_RECORD, EXPANSION_SOURCE, _expansion),
+)
