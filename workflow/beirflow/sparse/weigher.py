@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
+from beirflow.computing.arrival import Arrival, NotFiniteError, beside, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
@@ -185,12 +185,20 @@ class Weigher:
         finite = Arrival(weights.isfinite().all(dim=1))
         if self.part.most_terms is not None:
             weights = keep_most(weights, self.part.most_terms)
-        places = weights.nonzero(as_tuple=True)
-        text, term, weight = (Arrival(each) for each in (*places, weights[places]))
+        surroundings = beside(weights)
+
+        def collect() -> Weights:
+            # The host waits for their number: on a GPU while the next window is computed, on a CPU while its cache holds them.
+            with surroundings:
+                places = weights.nonzero(as_tuple=True)
+                text, term, weight = (each.cpu().numpy() for each in (*places, weights[places]))
+            return rows[text], term, weight
+
+        collected = None if weights.is_cuda else collect()
 
         def wait() -> Weights:
             self._check_finite(finite.wait(), window, rows)
-            return rows[text.wait()], term.wait(), weight.wait()
+            return collected or collect()
 
         return wait
 
