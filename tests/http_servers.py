@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,45 @@ class Asked(NamedTuple):
     sent: int
 
 
-class FileServer:
+class Server:
+    """An HTTP server that runs until the ``with`` block ends; a subclass answers requests of some methods."""
+
+    methods: tuple[str, ...] = ("POST",)
+
+    def __init__(self) -> None:
+        methods = {f"do_{method}": lambda request: self.answer(request) for method in self.methods}
+        quiet = {"protocol_version": "HTTP/1.1", "log_message": lambda *_: None}
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (BaseHTTPRequestHandler,), quiet | methods))
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        """Answer one request."""
+        raise NotImplementedError
+
+
+def posted(request: BaseHTTPRequestHandler) -> dict[str, Any]:
+    """Read the JSON of a request."""
+    return json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+
+
+def send(request: BaseHTTPRequestHandler, content: bytes, status: int = 200) -> None:
+    """Answer a request with a content."""
+    request.send_response(status)
+    request.send_header("Content-Length", str(len(content)))
+    request.end_headers()
+    request.wfile.write(content)
+
+
+class FileServer(Server):
     """Serve files from memory until the ``with`` block ends.
 
     Args:
@@ -44,6 +82,8 @@ class FileServer:
         headers: Sent with every answer.
     """
 
+    methods = ("GET", "HEAD")
+
     def __init__(
         self,
         files: Mapping[str, bytes],
@@ -51,39 +91,16 @@ class FileServer:
         always: Mapping[str, Answer] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__()
         self.files, self.answers, self.always, self.headers = dict(files), iter(answers), always or {}, headers or {}
         self.asked: list[Asked] = []
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                server._answer(self)
-
-            do_HEAD = do_GET  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
-
-    def __enter__(self) -> "FileServer":
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
     @property
     def ranges(self) -> list[str | None]:
         """The Range header of every request so far."""
         return [asked.range for asked in self.asked]
 
-    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
         path = request.path.partition("?")[0]
         answer = self.always.get(path) if request.command == "GET" else None
         answer = answer or next(self.answers, Answer())

@@ -304,6 +304,7 @@ def pretended_cuda() -> Iterator[None]:
         "tolist": _to_list,
         "pin_memory": _pin,
         "is_pinned": lambda self, *_: _is_pinned(self),
+        "record_stream": lambda self, _: None,
     }
     methods |= {"cpu": lambda self, *_: _to(self, CPU), "cuda": lambda self, *_: _to(self, CUDA)}
     methods |= {"is_cuda": property(on_device), "is_cpu": property(lambda self: not on_device(self))}

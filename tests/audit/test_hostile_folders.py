@@ -22,6 +22,7 @@ import pytest
 from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import chain, limits
+from beirflow.audit.chain.reading import RECORD_BYTES, read_record
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, Forger, named
@@ -331,6 +332,13 @@ def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monke
     assert any("but at most 3,000 files are looked at" in text for text in found), found[:5]
     assert any("further files are missing" in text for text in found)
     assert len(found) < 1500
+
+
+def test_a_record_that_is_larger_than_any_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "x.json").open("wb") as stream:
+        stream.truncate(RECORD_BYTES + 1)
+    with pytest.raises(ValueError, match=f"but a record has less than {RECORD_BYTES:,}"):
+        read_record(tmp_path / "x.json")
 
 
 def test_a_page_that_is_much_longer_than_the_same_made_again_is_not_read(tmp_path: Path) -> None:

@@ -135,14 +135,6 @@ def cut(forger: Forger, system: str) -> None:
     forger.evaluate_again(system, "small")
 
 
-DELETED = [("forger", "tiny", "embeddings/tiny/*/chunk-*.npy"), ("families", "masked", "postings/masked/*/weights-*.arrow")]
-DELETED += [
-    ("families", "words", "postings/lucene-english/*/chunk-*.arrow"),
-    ("families", "tokens", "tokens/tokens/*/chunk-*.arrow"),
-    ("forger", "tiny", "embeddings/tiny/*/*"),
-]
-
-
 def rivals_left_out(forger: Forger, system: str) -> None:
     """Leave out the hits before the last relevant one, and take others for them; every score is true."""
     best = relevant(forger)
@@ -158,28 +150,45 @@ def rivals_left_out(forger: Forger, system: str) -> None:
     forger.evaluate_again(system, "small")
 
 
-@pytest.mark.parametrize(("results", "system", "gone"), DELETED, ids=[gone for *_, gone in DELETED])
-@pytest.mark.parametrize(
-    ("forge", "found"),
-    [
-        (lambda *_: None, "queries, "),
-        (relevant_first, "has the score |of those made again, expected "),
-        (rivals_left_out, "expected one with|of those made again, expected "),
-        (cut, "of those made again, expected "),
-    ],
-)
+Forged = tuple[Callable[[Forger, str], object], str]
+"""What is forged in the run of a system, and what its hits are found to be."""
+
+FORGED: list[Forged] = [
+    (lambda *_: None, "queries, "),
+    (relevant_first, "has the score |of those made again, expected "),
+    (rivals_left_out, "expected one with|of those made again, expected "),
+    (cut, "of those made again, expected "),
+]
+POSTINGS = {
+    "masked": "postings/masked/*/weights-*.arrow",
+    "words": "postings/lucene-english/*/chunk-*.arrow",
+    "tokens": "tokens/tokens/*/chunk-*.arrow",
+}
+DELETED: list[tuple[str, dict[str, tuple[str, Forged]]]] = [
+    *[("families", {name: (POSTINGS[name], FORGED[(turn + i) % 4]) for i, name in enumerate(POSTINGS)}) for turn in range(4)],
+    *[("forger", {"tiny": ("embeddings/tiny/*/chunk-*.npy", forged)}) for forged in FORGED],
+    ("forger", {"tiny": ("embeddings/tiny/*/*", FORGED[1])}),
+]
+"""Results, and by system the files that are deleted and what is forged: each forgery with each system, several in one audit."""
+
+
+@pytest.mark.parametrize(("results", "systems"), DELETED)
 def test_hits_are_scored_again_from_their_texts_where_representations_were_deleted(
-    results: str, system: str, gone: str, forge: Callable[[Forger, str], None], found: str, request: pytest.FixtureRequest
+    results: str, systems: dict[str, tuple[str, Forged]], request: pytest.FixtureRequest
 ) -> None:
     forger: Forger = request.getfixturevalue(results)
-    for path in [*forger.results.glob(gone)]:
-        path.unlink()
+    for gone, _ in systems.values():
+        for path in [*forger.results.glob(gone)]:
+            path.unlink()
     forger.edit("manifest.json", configuration__keep_representations=False)
-    forge(forger, system)
+    for system, (_, (forge, _)) in systems.items():
+        forge(forger, system)
     forger.digest_summary_again()
-    checks = [check for check in forger.checks(sample=30) if re.match(rf"({system} on |runs/{system}/)small\b", check.found)]
-    (check,) = [check for check in checks if check.name.startswith("hits ")]
-    assert check.status == (PASSED if found == "queries, " else FAILED)
-    assert re.search(found, check.found)
-    (ranks,) = [check for check in checks if check.name == "queries searched again have the recorded ranks"]
-    assert ranks.status == NOT_CHECKED
+    checks = forger.checks(sample=30)
+    for system, (_, (_, found)) in systems.items():
+        own = [check for check in checks if re.match(rf"({system} on |runs/{system}/)small\b", check.found)]
+        (check,) = [check for check in own if check.name.startswith("hits ")]
+        assert check.status == (PASSED if found == "queries, " else FAILED)
+        assert re.search(found, check.found)
+        (ranks,) = [check for check in own if check.name == "queries searched again have the recorded ranks"]
+        assert ranks.status == NOT_CHECKED

@@ -178,7 +178,7 @@ class Growth:
 
     @property
     def met(self) -> bool:
-        """Whether it is not worse than linear, and every process within the memory."""
+        """Tell if it is not worse than linear, and every process within the memory."""
         return self.exponent <= LINEAR and max(run.peak for run in self.runs) <= MOST_MEMORY
 
 

@@ -96,7 +96,15 @@ def test_packed_vectors_do_not_depend_on_the_budget(tiny_bert: Path, token_budge
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_host_does_not_wait_for_the_device_between_batches(tiny_bert: Path, pooling: str, normalize: bool) -> None:
-    encoder = make(tiny_bert, precision="bfloat16", token_budget=500, pooling=pooling, normalize=normalize)
+    encode_without_waiting(make(tiny_bert, precision="bfloat16", token_budget=500, pooling=pooling, normalize=normalize))
+
+
+@pytest.mark.parametrize("model_type", ["bert", "mpnet"])
+def test_the_host_does_not_wait_between_padded_batches(tmp_path: Path, model_type: str) -> None:
+    encode_without_waiting(make(save_model(model_type, tmp_path), token_budget=500))
+
+
+def encode_without_waiting(encoder: TransformersEncoder) -> None:
     expected = encoder.encode_corpus(TEXTS)
     window = encoder._tokenize(TEXTS, "", 0)
     with Progress("encode", len(TEXTS), "documents") as progress, torch.inference_mode():

@@ -81,6 +81,7 @@ def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pyte
 def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) -> None:
     vectors = RNG.standard_normal((100, 8), dtype=np.float32)
     np.save(tmp_path / "v.npy", vectors)
-    part = VectorFile(tmp_path / "v.npy", 100, checked=True, pinned=True)[10:90]
+    torch.ones(1, device="cuda")
+    part = VectorFile(tmp_path / "v.npy", 100, checked=True)[10:90]
     assert torch.from_numpy(part).is_pinned()
     np.testing.assert_array_equal(part, vectors[10:90])

@@ -62,7 +62,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     assert "4 of    4" in output
     assert "seconds/index in runs/{system}/{dataset}.json: compared at" in output
     sections = finished.read("audit.json")["sections"]
-    assert [check["status"] for check in sections["sample"]] == ["passed"] * 3
+    assert [check["status"] for check in sections["sample"]] == ["passed"]
     assert finished.planned("results/summary.csv") == {}
 
 

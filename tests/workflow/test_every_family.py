@@ -2,11 +2,10 @@
 
 import csv
 import json
-import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from beirflow.experiment.measured_rates import job_work
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
 from beirflow.jobs.overall import Expected, Overall
+from http_servers import Server, posted, send
 from onnx_twin import GRAPH, export
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
@@ -48,34 +48,23 @@ class Mine:
 """
 
 
-class EmbeddingService(BaseHTTPRequestHandler):
+class EmbeddingService(Server):
     """An embedding server that repeats what it knows of who asks: to refuse, if it is asked for the wrong model."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = posted(request)
         rows = [{"index": i, "embedding": [len(text), text.count("w"), 1.5]} for i, text in enumerate(body["input"])]
         wrong = body["model"] != "right"
-        answer = {"error": f"{self.path} {self.headers}"} if wrong else {"data": rows}
-        content = json.dumps(answer).encode()
-        self.send_response(401 if wrong else 200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        answer = {"error": f"{request.path} {request.headers}"} if wrong else {"data": rows}
+        send(request, json.dumps(answer).encode(), 401 if wrong else 200)
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     """Its address, with secrets that the environment has."""
-    http = ThreadingHTTPServer(("127.0.0.1", 0), EmbeddingService)
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield f"http://${{SERVER_USER}}:${{SERVER_PASSWORD}}@127.0.0.1:{http.server_port}/v1?token=${{SERVER_TOKEN}}"
-    http.shutdown()
-    http.server_close()
+    with EmbeddingService() as service:
+        host = service.url.removeprefix("http://")
+        yield f"http://${{SERVER_USER}}:${{SERVER_PASSWORD}}@{host}/v1?token=${{SERVER_TOKEN}}"
 
 
 def every_system(folder: Path, server: str) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,12 @@ STEPS
 """
 
 from beirflow.experiment.asked import corpus_of
-from beirflow.report.registry import CLAIMED_FROM, PAPER_FIGURES, paper_tables
+from beirflow.report.registry import (
+    CLAIMED_FROM,
+    PAPER_FIGURES,
+    SCORE_TABLES,
+    paper_tables,
+)
 
 PRINTED = [
     *map(
@@ -50,6 +55,7 @@ rule tabulate_paper:
     params:
         entrance="beirflow.paper.score_tables:write_tables",
         code=code_version("tabulate_paper"),
+        measures=SCORE_TABLES,
     message:
         "tabulate scores with the printed ones"
     script:

@@ -3,10 +3,9 @@
 import html
 import json
 import re
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from beirflow.files.records import read_json
 from beirflow.models import json_server
 from beirflow.report.judge_page import write_judge_page
 from by_name import call
+from http_servers import Server, posted, send
 from results_writer import write_metrics, write_run
 from run_results import RunResults
 from sklearn.metrics import cohen_kappa_score
@@ -37,47 +37,32 @@ GRADES = {"0": 2, "1": 1, "2": 1, "9": 1, "3": 0, "5": 1, "6": 0}
 """By number of the document, the judge's; it says nothing readable of document 4."""
 
 
-@dataclass
-class Service:
-    """A chat server: what it was asked, and after how many answers it fails."""
+class Service(Server):
+    """A chat server that keeps its requests, and fails after some answers."""
 
-    url: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    fails_after: int = 1000
+    def __init__(self) -> None:
+        super().__init__()
+        self.url += "/v1"
+        self.asked: list[dict[str, Any]] = []
+        self.fails_after = 1000
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = posted(request)
+        self.asked.append(body | {"path": request.path, "key": request.headers.get("Authorization")})
+        document = re.search(r"text (\d+)\n", body["messages"][0]["content"])
+        assert document
+        text = f"<think>perhaps 2 or 1</think> {GRADES.get(document[1], 'I would say 1 or 2')}"
+        answer = {"model": "judge-2026", "choices": [{"message": {"content": text}}]}
+        answer["usage"] = {"prompt_tokens": 100, "completion_tokens": 10}
+        send(request, json.dumps(answer).encode(), 401 if len(self.asked) > self.fails_after else 200)
 
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(json_server, "FIRST_WAIT", 0.01)
-    state = Service()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.asked.append(body | {"path": self.path, "key": self.headers.get("Authorization")})
-            document = re.search(r"text (\d+)\n", body["messages"][0]["content"])
-            assert document
-            text = f"<think>perhaps 2 or 1</think> {GRADES.get(document[1], 'I would say 1 or 2')}"
-            answer = {"model": "judge-2026", "choices": [{"message": {"content": text}}]}
-            answer["usage"] = {"prompt_tokens": 100, "completion_tokens": 10}
-            content = json.dumps(answer).encode()
-            self.send_response(401 if len(state.asked) > state.fails_after else 200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    state.url = f"http://127.0.0.1:{http.server_port}/v1"
-    yield state
-    http.shutdown()
-    http.server_close()
+    with Service() as state:
+        yield state
 
 
 @dataclass

@@ -19,7 +19,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, FOR_READING, PAPER_RECORD, REPORT_RECORD
 from beirflow.files.records import FORMAT, RECORD_DIGEST, read_json, write_json
-from forger import Forger
+from forger import Forger, put
 from results_maker import Made, add_invented_family
 from tiny_bert import save_tiny_bert
 
@@ -131,6 +131,15 @@ def test_a_path_in_any_record_that_leaves_the_folder_is_refused_and_not_followed
         assert (found.files, found.results) == (("runs/tiny/small.json",), (("tiny", "small"),))
         assert "no path below the results" in found.found
     assert found.found in [check.found for check in audited.failed()]
+
+
+def test_what_is_no_digest_is_refused_and_named(audited: Forger) -> None:
+    name = "corpora/small/queries.parquet"
+    for digest in (3, None, ["0" * 64], "0" * 63, "G" * 64):
+        audited.edit("runs/tiny/small.json", put("inputs", name, value=digest))
+        chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+        chain.follow()
+        assert f"the sha256 of {name} is {digest!r}" in " ".join(check.found for check in chain.problems)
 
 
 def test_a_record_at_a_path_that_is_not_its_own_is_refused_even_with_every_digest_forged(audited: Forger) -> None:

@@ -4,6 +4,8 @@ Where a dataset gives each query its candidates, only these are ranked, and meas
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_json, write_record
+from beirflow.jobs.hardware import Hardware
 from beirflow.runs.candidates import read_candidates
 from beirflow.runs.merge import merge_chunks
 from by_name import call
@@ -78,6 +81,21 @@ def test_self_matches_are_dropped_before_the_cut_and_counted(
     assert found.self_matches == dropped
     others = [(1, 12.0), (2, 8.0)]
     assert hits == [(q, *hit) for q, of_query in enumerate([others, of_d4, others]) for hit in of_query]
+
+
+def test_nothing_looks_for_a_gpu_before_the_search_has_one(chunk: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA would choose the first, and see all of them, whichever is free."""
+    events: list[str] = []
+
+    @contextmanager
+    def lease(*_: object) -> Iterator[None]:
+        events.append("lease")
+        yield
+
+    monkeypatch.setattr(Hardware, "gpu", lease)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(events.append("look")))
+    call(search.search_chunk, **chunk | {"device": "auto"})
+    assert events[:2] == ["lease", "look"]
 
 
 def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from beirflow.files.errors import ConfigError, ModelError
 from beirflow.models import json_server
 from beirflow.models.embedding_server import EmbeddingServer
 from beirflow.models.settings import EncoderSettings
-from http_servers import dead_url
+from http_servers import Server, dead_url, posted
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -36,25 +35,23 @@ def expected(texts: list[str]) -> np.ndarray:
     return np.array([vector(text) for text in texts], dtype=np.float32)
 
 
-@dataclass
-class Server:
+class Embeddings(Server):
     """A server that keeps its requests and answers the first ones as told here, those after them well.
 
     An answer is a status with headers; or ``cut``, bytes after which the connection ends; or ``body``, which is sent as it is.
     """
 
-    url: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
-    answers: list[dict[str, Any]] = field(default_factory=list)
-    at_once: int = 0
-    most: int = 1000
-    most_at_once: int = 0
-    lock: Any = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        super().__init__()
+        self.url += "/v1"
+        self.asked: list[dict[str, Any]] = []
+        self.times: list[float] = []
+        self.keys: list[str | None] = []
+        self.answers: list[dict[str, Any]] = []
+        self.at_once, self.most, self.most_at_once, self.lock = 0, 1000, 0, threading.Lock()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        body = posted(request)
         with self.lock:
             self.asked.append(body | {"path": request.path})
             self.times.append(time.monotonic())
@@ -80,34 +77,18 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embeddings]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(json_server, "FIRST_WAIT", 0.01)
-    state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            state.answer(self)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    state.url = f"http://127.0.0.1:{http.server_port}/v1"
-    yield state
-    http.shutdown()
-    http.server_close()
+    with Embeddings() as state:
+        yield state
 
 
-def client(server: Server, **arguments: Any) -> EmbeddingServer:
+def client(server: Embeddings, **arguments: Any) -> EmbeddingServer:
     return EmbeddingServer(**{"url": server.url, "model": "some-model", "batch_texts": 5, **arguments})
 
 
-def test_texts_are_sent_in_batches_and_come_back_in_order(server: Server) -> None:
+def test_texts_are_sent_in_batches_and_come_back_in_order(server: Embeddings) -> None:
     np.testing.assert_array_equal(client(server).encode_queries(TEXTS), expected(TEXTS))
     assert sorted(len(body["input"]) for body in server.asked) == [3, 5, 5, 5, 5]
     assert {body["path"] for body in server.asked} == {"/v1/embeddings"}
@@ -116,7 +97,7 @@ def test_texts_are_sent_in_batches_and_come_back_in_order(server: Server) -> Non
     assert 1 < server.most_at_once <= 4
 
 
-def test_documents_are_title_and_text_each_kind_has_its_prefix_and_an_empty_text_is_zeros(server: Server) -> None:
+def test_documents_are_title_and_text_each_kind_has_its_prefix_and_an_empty_text_is_zeros(server: Embeddings) -> None:
     encode = client(server, query_prefix="query: ", dimensions=DIM)
     np.testing.assert_array_equal(encode.encode_queries(["a", ""]), expected(["query: a", "query: "]))
     documents = [{"title": "T", "text": "a"}, {"title": "", "text": ""}, {"title": "", "text": "b"}]
@@ -145,7 +126,7 @@ PASSING: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("answer", PASSING.values(), ids=PASSING)
-def test_what_passes_is_asked_again(server: Server, answer: dict[str, Any]) -> None:
+def test_what_passes_is_asked_again(server: Embeddings, answer: dict[str, Any]) -> None:
     server.answers = [answer, answer]
     found = client(server, timeout=0.3, requests_at_once=1).encode_queries(TEXTS[:7])
     np.testing.assert_array_equal(found, expected(TEXTS[:7]))
@@ -153,7 +134,7 @@ def test_what_passes_is_asked_again(server: Server, answer: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("as_date", [False, True])
-def test_a_server_that_limits_the_rate_is_left_alone_for_as_long_as_it_says(server: Server, as_date: bool) -> None:
+def test_a_server_that_limits_the_rate_is_left_alone_for_as_long_as_it_says(server: Embeddings, as_date: bool) -> None:
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=2.1), usegmt=True)
     server.answers = [{"status": 429, "headers": {"Retry-After": until if as_date else "1"}}]
     np.testing.assert_array_equal(client(server).encode_queries(["a"]), expected(["a"]))
@@ -167,7 +148,7 @@ def test_whatever_a_server_says_about_waiting_is_a_number_of_seconds(value: str)
     assert json_server._retry_after(value) >= 0
 
 
-def test_attempts_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_end(server: Embeddings, monkeypatch: pytest.MonkeyPatch) -> None:
     server.answers = [{"status": 503}] * 9
     with pytest.raises(ModelError, match=r"status 503, after 3 attempts; run again"):
         client(server, attempts=3).encode_queries(["a"])
@@ -196,14 +177,14 @@ def rows(*embeddings: Any, indices: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
         ({"body": b" " * (4 << 20)}, "an answer of more than 3,145,728 bytes"),
     ],
 )
-def test_what_does_not_pass_is_said_and_asked_once(server: Server, answer: dict[str, Any], words: str) -> None:
+def test_what_does_not_pass_is_said_and_asked_once(server: Embeddings, answer: dict[str, Any], words: str) -> None:
     server.answers = [answer]
     with pytest.raises(ModelError, match=words):
         client(server).encode_queries(["a", "b"])
     assert len(server.asked) == 1
 
 
-def test_a_server_that_takes_fewer_texts_at_once_gets_fewer(server: Server) -> None:
+def test_a_server_that_takes_fewer_texts_at_once_gets_fewer(server: Embeddings) -> None:
     server.most = 2
     encode = client(server, requests_at_once=1)
     for texts in (TEXTS[:7], TEXTS):
@@ -214,13 +195,13 @@ def test_a_server_that_takes_fewer_texts_at_once_gets_fewer(server: Server) -> N
         encode.encode_queries(["a"])
 
 
-def test_vectors_in_base64_are_read_as_openai_writes_them(server: Server) -> None:
+def test_vectors_in_base64_are_read_as_openai_writes_them(server: Embeddings) -> None:
     server.answers = [rows(base64.b64encode(np.array(vector("a"), "<f4").tobytes()).decode(), indices=(0,))]
     np.testing.assert_array_equal(client(server).encode_queries(["a"]), expected(["a"]))
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_vectors_of_several_lengths_are_refused(server: Server, width: int) -> None:
+def test_vectors_of_several_lengths_are_refused(server: Embeddings, width: int) -> None:
     server.answers = [{}, rows(*[[1.0] * width] * 5, indices=tuple(range(5)))]
     with pytest.raises(ModelError, match=f"vectors of {width} and of {DIM} dimensions; is it one model"):
         client(server, requests_at_once=1).encode_queries(TEXTS[:10])
@@ -229,7 +210,7 @@ def test_vectors_of_several_lengths_are_refused(server: Server, width: int) -> N
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
-    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: Embeddings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ConfigError, match="the environment variable SOME_KEY, which the configuration names, is not set"):
         client(server, key_variable="SOME_KEY")
@@ -247,7 +228,7 @@ def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
     assert "bad key Bearer …, … or …; …, …" in said
 
 
-def test_a_configuration_names_it_and_a_vector_that_is_not_finite_is_refused(server: Server) -> None:
+def test_a_configuration_names_it_and_a_vector_that_is_not_finite_is_refused(server: Embeddings) -> None:
     arguments = {"url": server.url, "model": "some-model"}
     system = EncoderSettings(name="mine", encoder="beirflow.models.embedding_server:EmbeddingServer", arguments=arguments)
     encoder = load_encoder(system, "documents", device="cpu", precision="auto", token_budget="auto")

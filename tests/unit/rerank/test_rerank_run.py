@@ -201,7 +201,7 @@ def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(
         made.change(depth=9)
         assert made.score() == (46, 26)
         made.rank()
-        assert [check.run().passed for check in checks(made)[:2]] == [True, True]
+        assert [check.run().passed for check in checks(made)[::2]] == [True, True]
     judged.change(instruction="Find w3")
     assert judged.score() == (46, 0)
 
@@ -221,7 +221,7 @@ def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path
         assert read_json(made.made.paths("crossed")["record_path"])["made"]["scorer_code"] == "5c0e"
         expected = scorer.scores([(QUERIES[query], DOCUMENTS[doc_id]) for query, doc_id, *_ in rows])
         np.testing.assert_allclose([score for *_, score, _ in rows], expected, rtol=2e-3)
-        found = [check.run() for check in checks(made)[:2]]
+        found = [check.run() for check in checks(made)[::2]]
         assert [each.passed for each in found] == [True, True]
     assert found[0].expected == "at most 1e-03 in float32"
 

@@ -165,8 +165,8 @@ def test_what_is_wrong_with_a_run_is_found_and_named(tmp_path: Path, alter: Alte
         (lambda run: run, ""),
         (in_place("q1", TOP_K, "nowhere"), ""),  # its score is not known
         (lambda run: [(*hit[:2], hit[2] + 4 * SLACK, hit[3]) for hit in run], "has the score "),
-        (cut(0, "q1"), "has 0 documents, expected "),
-        (lambda run: [hit for hit in run if hit[1] not in IDS[:8]], "documents, expected |expected one with "),
+        (cut(0, "q1"), "has 0 documents, 0 of those made again, expected "),
+        (lambda run: [hit for hit in run if hit[1] not in IDS[:8]], "of those made again, expected |expected one with "),
     ],
 )
 def test_scores_of_some_documents_show_what_is_wrong_with_their_places(tmp_path: Path, alter: Alter, says: str) -> None:

@@ -154,5 +154,4 @@ def _check_index(subject: Subject, path: str) -> Finding:
 
 
 def _in_words(counts: dict[str, Any]) -> str:
-    """Return counts in words."""
     return ", ".join(f"{key} {count}" for key, count in counts.items())

@@ -1,6 +1,7 @@
 """Arrays on their way between the host and the device, neither of which waits for the other."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 import numpy as np
@@ -40,6 +41,16 @@ class Arrival:
         if self._event:
             self._event.synchronize()
         return self._tensor.cpu().numpy()
+
+
+def beside(tensor: torch.Tensor) -> AbstractContextManager[object]:
+    """Return the surroundings of work with a tensor which waits for what the device has to do by now, and for nothing later."""
+    if not tensor.is_cuda:
+        return nullcontext()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    tensor.record_stream(stream)  # so that the memory is not given away meanwhile
+    return torch.cuda.stream(stream)
 
 
 def finish_behind(begun: Iterable[Callable[[], Result]]) -> Iterator[Result]:

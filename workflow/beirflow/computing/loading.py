@@ -1,6 +1,7 @@
 """Tokenizers and models of transformers from a folder: none of its code runs, no hub is asked, only tensors are read."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,15 +36,16 @@ def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **opti
 def _make_masks_without_waiting() -> None:
     """Let transformers make each mask on CUDA: it looks whether one masks anything, for which the host would wait."""
     from transformers import AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
+    from transformers.masking_utils import eager_mask, sdpa_mask
 
-    def make_mask(*, attention_mask: torch.Tensor | None = None, **named: Any) -> torch.Tensor | None:
+    def make_mask(make: Any, *, attention_mask: torch.Tensor | None = None, **named: Any) -> torch.Tensor | None:
         if attention_mask is not None and attention_mask.is_cuda:
             named |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-        mask: torch.Tensor | None = sdpa_mask(attention_mask=attention_mask, **named)
+        mask: torch.Tensor | None = make(attention_mask=attention_mask, **named)
         return mask
 
-    AttentionMaskInterface.register("sdpa", make_mask)
+    for attention, make in (("sdpa", sdpa_mask), ("eager", eager_mask)):
+        AttentionMaskInterface.register(attention, partial(make_mask, make))
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:

@@ -2,13 +2,31 @@
 
 import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import transformers
 
 from beirflow.files.records import ASSUMED
 from beirflow.jobs.devices import driver_version
+
+
+class CountingModel(Protocol):
+    """A loaded model that turns texts into something, with its counts."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens read so far, padding not counted; None if unknown."""
+
+    @property
+    def truncated(self) -> int | None:
+        """Texts that were as long as the maximum, so probably cut; None if unknown."""
+
+    def made(self) -> dict[str, str]:
+        """Return precision, device and versions that its results are made with, for the record."""
+
+    def computation(self) -> dict[str, Any]:
+        """Return what decides the last bits of its results besides versions, for the record; empty if unknown."""
 
 
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:

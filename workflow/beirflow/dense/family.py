@@ -10,6 +10,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
+from beirflow.models.settings import INSTRUCTION
 from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
 from beirflow.training.problems import training_problem
 
@@ -67,7 +68,8 @@ class DenseFamily(Family):
     def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:
         """Return the datasets whose queries need an instruction that is missing."""
         todo = "need an instruction: describe their purpose in the words of the model's card"
-        missing = settings.without_instruction(datasets)
+        needed = datasets if INSTRUCTION in (settings.query_prefix or "") else ()
+        missing = [dataset for dataset in needed if dataset not in settings.instructions]
         return [Setting(f"instructions.{dataset}", None, f"queries of {dataset} {todo}") for dataset in missing]
 
     def reads_query_lists(self, settings: DenseSettings) -> bool:

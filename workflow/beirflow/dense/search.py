@@ -55,8 +55,7 @@ def search_chunk(
     def open_chunk(ids: Ids) -> OpenedChunk:
         # Copied into memory: every block of documents is compared with all queries.
         queries = np.array(read_vectors(query_vectors_path, len(ids.queries)))
-        pinned = exact_device(hardware.device).type == "cuda"
-        documents = VectorFile(chunk_vectors_path, len(ids.documents), checked=True, pinned=pinned)
+        documents = VectorFile(chunk_vectors_path, len(ids.documents), checked=True)
         if not comparison.variant_of:
             return OpenedChunk(lambda: _top_k(request.top_k, queries, documents, similarity, ids, hardware.device))
         ranges, changed = None, {}

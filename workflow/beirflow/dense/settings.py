@@ -1,6 +1,6 @@
 """The settings of a dense system."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
 from beirflow.expansions.settings import WrittenQueries
@@ -55,11 +55,6 @@ class DenseSettings(EncoderSettings):
         names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
         nothing = dict.fromkeys(names)
         return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
-
-    def without_instruction(self, datasets: Iterable[str]) -> list[str]:
-        """Return the datasets whose queries need an instruction that is missing."""
-        needed = INSTRUCTION in (self.query_prefix or "")
-        return [dataset for dataset in datasets if needed and dataset not in self.instructions]
 
     def for_dataset(self, dataset: str, corpus: str = "") -> "DenseSettings":
         """Return the settings for a dataset: the prefix of its queries, and the task of a class of the user's own.

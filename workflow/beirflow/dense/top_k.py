@@ -31,12 +31,7 @@ CROWDED_PAIRS = 1 << 22
 
 
 def exact_top_k(
-    queries: np.ndarray,
-    documents: Vectors | InMemoryChunk,
-    cut: Cut,
-    *,
-    similarity: str,
-    device: torch.device,
+    queries: np.ndarray, documents: Vectors | InMemoryChunk, cut: Cut, *, similarity: str, device: torch.device
 ) -> Hits:
     """Return the best documents of each query.
 

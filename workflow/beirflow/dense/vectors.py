@@ -1,6 +1,7 @@
 """Vectors on disk: a ``.npy`` file, float32, and its record, ``.json``."""
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +33,14 @@ class VectorWriter:
 class VectorFile:
     """Vectors that stay on disk; a slice reads its rows, so that memory is bounded by the slice and not by the file.
 
-    ``shape`` is rows and dimensions; ``pinned`` whether slices are in memory that a GPU copies from without another copy. The
-    other arguments, and errors, are those of :func:`read_vectors`.
+    Arguments and errors are those of :func:`read_vectors`; ``shape`` is rows and dimensions.
     """
 
-    def __init__(self, path: str | Path, rows: int, *, checked: bool = False, pinned: bool = False) -> None:
+    def __init__(self, path: str | Path, rows: int, *, checked: bool = False) -> None:
         mapped = read_vectors(path, rows, checked=checked)
         self.path = Path(path)
         self.shape: tuple[int, int] = mapped.shape
-        self._header_bytes, self._pinned = mapped.offset, pinned
+        self._header_bytes = mapped.offset
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -50,8 +50,7 @@ class VectorFile:
         start, stop, _ = rows.indices(len(self))
         dim = self.shape[1]
         offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
-        shape = max(0, stop - start), dim
-        vectors = _pinned(shape) if self._pinned else np.empty(shape, np.float32)
+        vectors = _array((max(0, stop - start), dim))
         with self.path.open("rb") as stream:
             stream.seek(offset)
             if stream.readinto(vectors.data) < vectors.nbytes:
@@ -59,11 +58,13 @@ class VectorFile:
         return vectors
 
 
-def _pinned(shape: tuple[int, int]) -> np.ndarray:
-    """Return an array, float32, in memory that stays where it is, so that a GPU copies from it; its numbers may be any."""
-    import torch
-
-    return torch.empty(shape, pin_memory=True).numpy()
+def _array(shape: tuple[int, int]) -> np.ndarray:
+    """Return an array, float32, whose numbers may be any; where a GPU is in use, in memory that it copies from directly."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():  # to ask for a GPU here would choose one
+        return np.empty(shape, np.float32)
+    vectors: np.ndarray = torch.empty(shape, dtype=torch.float32, pin_memory=True).numpy()
+    return vectors
 
 
 def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.memmap:

@@ -12,11 +12,12 @@ import torch
 
 from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.computing.batching import Tokens
+from beirflow.computing.made import CountingModel
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.datasets.document_text import Kind
 from beirflow.encoders.tower import Tower
 from beirflow.files.background import map_ahead
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.card import with_settings
@@ -29,26 +30,12 @@ WINDOW_TEXTS = 4096  # texts that are tokenised together and sorted by length be
 TOKENIZER_THREADS = 2  # the tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied
 
 
-class Encoder(Protocol):
+class Encoder(CountingModel, Protocol):
     """Anything that turns texts into vectors."""
 
     @property
     def dim(self) -> int:
         """Dimensions of a vector."""
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens encoded so far, padding not counted; None if unknown."""
-
-    @property
-    def truncated(self) -> int | None:
-        """Texts that were as long as the maximum, so probably cut; None if unknown."""
-
-    def made(self) -> dict[str, str]:
-        """Return precision, device and versions that the vectors are made with, for the record."""
-
-    def computation(self) -> dict[str, Any]:
-        """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
@@ -89,7 +76,7 @@ class TransformersEncoder:
         self.tokens = self.truncated = 0
         self._kind = kind
         dtype, auto = choose_precision(precision, self.device), precision == "auto"
-        try:
+        with model_errors_of(self.budget.owner):
             self.card = with_settings(read_card(folder), system)
             open_keys = {"pooling", "query_prefix" if kind == "queries" else "document_prefix"} & set(self.card.open)
             if problem := replace(self.card, open={key: self.card.open[key] for key in sorted(open_keys)}).problem():
@@ -99,8 +86,6 @@ class TransformersEncoder:
             self.dim = self.card.dimensions or self.tower.dim
             if self.dim > self.tower.dim:
                 raise ModelError(f"dimensions is {self.dim}, but a vector of this model has {self.tower.dim}")
-        except ModelError as error:
-            raise ModelError(f"system {system.name}: {error}") from error
 
     def made(self) -> dict[str, str]:
         """Return precision, device and versions that the vectors are made with, for the record."""
@@ -187,10 +172,8 @@ class TransformersEncoder:
 
     def _forward(self, window: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
         """Encode one batch, float32 of shape (rows, dim)."""
-        try:
+        with model_errors_of(self.budget.owner):
             return self.tower.vectors(window, rows, left_out)[:, : self.dim]
-        except ModelError as error:
-            raise ModelError(f"{self.budget.owner}: {error}") from error
 
 
 def _arrived(start: int, arrival: Arrival) -> tuple[int, np.ndarray]:

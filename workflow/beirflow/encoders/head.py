@@ -80,7 +80,6 @@ def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _names(step: Step) -> set[str]:
-    """Return the names of a module's weights."""
     if step.kind == "layer_norm":
         return {"norm.weight", "norm.bias"}
     return {"linear.weight", "linear.bias"} | ({"residual.weight"} if step.settings["residual"] else set())

@@ -74,7 +74,6 @@ def prompt_type(method: Callable[..., Any], kind: Kind) -> str:
 
 
 def _metadata(task: str) -> Any:
-    """Return MTEB's metadata of a task."""
     try:
         import mteb  # type: ignore[import-not-found]  # of the user: the class asks for what only this has
     except ImportError as error:

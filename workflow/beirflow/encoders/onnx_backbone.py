@@ -137,7 +137,6 @@ class _Graph(nn.Module):
 
 
 def _session(path: Path, device: torch.device) -> Any:
-    """Open an inference session for a graph."""
     try:
         import onnxruntime
     except ImportError as error:

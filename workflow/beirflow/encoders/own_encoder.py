@@ -13,7 +13,7 @@ import torch
 from beirflow.computing.arrival import NotFiniteError
 from beirflow.datasets.document_text import Kind, document_text, title_and_text
 from beirflow.encoders.mteb_contract import ENCODE, METADATA, described_options, loader_of, mteb_options
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.models.own_class import described_error, load_class
 from beirflow.models.settings import EncoderSettings
@@ -53,11 +53,9 @@ class OwnEncoder:
     def __init__(self, system: EncoderSettings, kind: Kind) -> None:
         self.system, self._kind = system, kind
         self._dim: int | None = None
-        try:
+        with model_errors_of(f"system {system.name}"):
             self._method = _method(load_class(system), str(system.encoder), kind)
             self._options = _options(self._method, kind, system.task or "")
-        except ModelError as error:
-            raise ModelError(f"system {system.name}: {error}") from error
 
     @property
     def dim(self) -> int:
@@ -114,7 +112,8 @@ class OwnEncoder:
         if self._dim not in (None, vectors.shape[1]):
             raise self._wrong(f"gives vectors of {vectors.shape[1]} dimensions, after others of {self._dim}")
         self._dim = vectors.shape[1]
-        if before and _is_reordered(before, given):
+        places = [list(map(id, each)) for each in (before, given)] if before else [[], []]
+        if places[0] != places[1] and sorted(places[0]) == sorted(places[1]):
             raise self._wrong("changes the order of the texts that it gets, so that vectors may be those of others; sort a copy")
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
@@ -134,7 +133,6 @@ class OwnEncoder:
 
 
 def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
-    """Return the method that encodes one kind of text."""
     for names in (METHODS, OF_TEXTS):
         both = [getattr(made, method, None) for method in names.values()]
         if all(map(callable, both)):
@@ -150,7 +148,6 @@ def _method(made: Any, name: str, kind: Kind) -> Callable[..., Any]:
 
 
 def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any]:
-    """Return the usual keywords that a method takes."""
     usual = {"batch_size": BATCH_TEXTS, "show_progress_bar": False, "convert_to_tensor": False}
     parameters = inspect.signature(method).parameters
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
@@ -180,12 +177,6 @@ def _as_array(output: Any) -> np.ndarray:
         raise TypeError(f"found {array.dtype}, which may be quantised numbers or packed bits; {todo}")
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
-
-
-def _is_reordered(before: list[Any], after: list[Any]) -> bool:
-    """Test whether a list has the same objects as before in another order."""
-    places = [list(map(id, each)) for each in (before, after)]
-    return places[0] != places[1] and sorted(places[0]) == sorted(places[1])
 
 
 def _without_torch(value: Any) -> Any:

@@ -16,7 +16,7 @@ from beirflow.computing.token_budget import TokenBudget
 from beirflow.expansions.models import check_kind
 from beirflow.expansions.settings import Expansion
 from beirflow.files.background import map_ahead
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import model_errors_of
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 
 logger = logging.getLogger(__name__)
@@ -41,13 +41,11 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
     def load() -> tuple[Any, Any, dict[str, Any]]:
         return loading.load_tokenizer(folder), *loading.load_model(kind, folder, expansion.weights, dtype)
 
-    try:
+    with model_errors_of(expansion.name):
         check_kind(expansion, folder)
         refuse_what_is_not_hashed(folder)
         tokenizer, model, report = loading.load_quietly(load, folder)
         loading.check_weights(folder / expansion.weights, report["missing_keys"], report["unexpected_keys"])
-    except ModelError as error:
-        raise ModelError(f"{expansion.name}: {error}") from error
     return tokenizer, model
 
 
@@ -96,7 +94,6 @@ class TextReader(ABC):
         return np.array([row for row in rows.tolist() if window.start + row not in done], np.int64)
 
     def _batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
-        """Divide texts into batches."""
         return self.budget.batches(lengths)
 
     def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.model_settings import Computing
 from beirflow.computing.packed_attention import first_position
@@ -54,7 +55,7 @@ class WordWeigher(TextReader):
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
         """Return words and weights of some documents, without words that weigh nothing; and how many there are."""
         ids, mask = pad(window, rows, self.tokenizer.pad_token_id or 0)
-        tensors = [torch.from_numpy(array).to(self.device) for array in (ids, mask)]
+        tensors = [send(array, self.device) for array in (ids, mask)]
         logits = self.model(input_ids=tensors[0], attention_mask=tensors[1]).logits[..., 0].float().cpu().numpy()
         wrong = np.flatnonzero(~np.isfinite(np.where(mask, logits, 0)).all(axis=1))
         if len(wrong):

@@ -68,7 +68,6 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
 
 
 def _written(settings: Any, key: str) -> Any:
-    """Return the configured value of a key."""
     for name in key.split("."):
         settings = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return settings

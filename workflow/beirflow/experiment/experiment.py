@@ -180,7 +180,6 @@ class Experiment(Datasets):
         }
 
     def _corpora(self, rows: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
-        """Return the corpora of some datasets as they are in the manifest."""
         datasets = self.datasets
         return {
             row: [asdict(datasets[name]) | {"files": dict(datasets[name].files)} for name in names] for row, names in rows.items()

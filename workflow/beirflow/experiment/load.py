@@ -143,7 +143,6 @@ def without_wrong_entries(kind: str, entries: Entries, problems: Problems) -> di
 
 
 def _strings(value: Any) -> Iterable[str]:
-    """Yield all strings inside an entry."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):

@@ -132,7 +132,9 @@ def make_systems(
     trained = {name: entry for name, entry in entries.items() if "base" in entry}
     variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
     systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **trained}}
-    possible = {name: system for name, system in {**known, **systems}.items() if _encodes(system)}
+    # Those with vectors of their own: others can begin as they do, or vary them.
+    encoding = {name: each for name, each in {**known, **systems}.items() if each.family == DEFAULT}
+    possible = {name: each for name, each in encoding.items() if not each.settings.variant_of}
     for name, entry in trained.items():
         base = entry["base"]
         if isinstance(base, Mapping) or base in possible:
@@ -154,11 +156,6 @@ def make_systems(
             allowed = f"expected a dense system that encodes; {choices(other, possible)}"
             problems.add(f"{path}.{name}.variant_of", other, allowed)
     return with_scorers({name: systems[name] for name in entries if name in systems}, entries, known, path, problems)
-
-
-def _encodes(system: System) -> bool:
-    """Test whether a system has vectors of its own, so that others can begin as it does, or vary it."""
-    return system.family == DEFAULT and not system.settings.variant_of
 
 
 def with_scorers(

@@ -1,5 +1,8 @@
 """Exceptions for users: the value found, the value expected, the place, and the remedy."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class BeirflowError(Exception):
     """Base of every error whose message is meant for the person who runs the workflow."""
@@ -27,3 +30,12 @@ class LockError(BeirflowError):
 
 class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""
+
+
+@contextmanager
+def model_errors_of(owner: str) -> Iterator[None]:
+    """Begin the message of a ModelError in the block with the system, the expansion or the folder that it is about."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{owner}: {error}") from error

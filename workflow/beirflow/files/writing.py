@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from beirflow.files.disks import written_here
 
@@ -108,13 +108,6 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
-class Buffer(Protocol):
-    """Object that shows its bytes, as Arrow's buffers do."""
-
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """Return the bytes."""
-
-
 class DigestingWriter:
     """File that is written, and its digest computed, in the background, while what comes next is made."""
 
@@ -137,10 +130,10 @@ class DigestingWriter:
             self._background.shutdown(cancel_futures=True)
             self._stream.close()
 
-    def write(self, content: Buffer) -> int:
+    def write(self, content: Any) -> int:
         """Write next and return the number of bytes, as files do; waits only when much is waiting already.
 
-        Bytes and memoryviews must not change afterwards; anything else is copied, since Parquet uses its buffers again. Raises
+        Bytes and memoryviews must not change afterwards; any other buffer is copied, since Parquet uses its buffers again. Raises
         OSError if something before could not be written.
         """
         if len(self._pending) == WAITING_WRITES:

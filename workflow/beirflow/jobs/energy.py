@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -59,7 +60,6 @@ class Counter:
     jobs: Callable[[], int] | None = None
 
     def __post_init__(self) -> None:
-        """Read the counter for the first time."""
         self._value, self._time, self.total = self._read(), time.monotonic(), 0.0
 
     def _read(self) -> int:
@@ -96,12 +96,14 @@ def rapl_counters(powercap: Path = POWERCAP) -> list[Counter]:
     Raises UnknownEnergyError if there are none, one may not be read, or a zone is not understood.
     """
     counters = []
-    for zone in sorted(powercap.glob("intel-rapl:*")) if powercap.is_dir() else ():
-        if not ZONE.fullmatch(zone.name):
-            continue
-        name = _text(zone / "name")
-        if COUNTED.fullmatch(name):
-            counters.append(_rapl_counter(f"RAPL's {name} ({zone.name})", zone))
+    for zone in (each for each in sorted(powercap.glob("intel-rapl:*")) if ZONE.fullmatch(each.name)):
+        try:
+            name = (zone / "name").read_text().strip()
+            around = _number_in(zone / "max_energy_range_uj") if COUNTED.fullmatch(name) else None
+        except (OSError, ValueError) as error:
+            raise UnknownEnergyError(f"{zone} cannot be read: {error}") from None
+        if around is not None:
+            counters.append(Counter(f"RAPL's {name} ({zone.name})", partial(_number_in, zone / "energy_uj"), around))
         elif not PART_OF_OTHERS.fullmatch(name):
             raise UnknownEnergyError(f"{zone} is a zone called {name!r}, which may be part of another or not")
     if not any("package-" in counter.name for counter in counters):
@@ -109,19 +111,8 @@ def rapl_counters(powercap: Path = POWERCAP) -> list[Counter]:
     return counters
 
 
-def _rapl_counter(name: str, zone: Path) -> Counter:
-    try:
-        around = int(_text(zone / "max_energy_range_uj"))
-    except ValueError as error:
-        raise UnknownEnergyError(f"{name}: {error}") from None
-    return Counter(name, lambda: int((zone / "energy_uj").read_text()), around)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnknownEnergyError(f"{path} cannot be read: {error}") from None
+def _number_in(path: Path) -> int:
+    return int(path.read_text())
 
 
 def gpu_counter(gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> Counter:
@@ -206,7 +197,6 @@ def _own_seconds() -> float:
 
 
 def _busy_seconds() -> float:
-    """Return the processor time of all processes."""
     times = psutil.cpu_times()
     return sum(getattr(times, name, 0.0) for name in WORK)
 

@@ -66,11 +66,6 @@ class Parameter(NamedTuple):
         """Test whether it is a dataclass or a named tuple."""
         return isinstance(self.kind, type) and (is_dataclass(self.kind) or hasattr(self.kind, "_fields"))
 
-    @property
-    def is_callable(self) -> bool:
-        """Test whether it is a function."""
-        return self.kind is Callable
-
     def value(self, given: Any) -> Any:
         """Convert what a rule gives: a mapping to the class, and digits to a number."""
         if self.is_object and isinstance(given, Mapping):
@@ -154,7 +149,7 @@ class Sources:
         if any(value != values[0] for value in values[1:]):
             raise self._error(parameter, f"has two different sources, {' and '.join(sources)}")
         if values:
-            return by_name(values[0]) if parameter.is_callable else parameter.value(values[0])
+            return by_name(values[0]) if parameter.kind is Callable else parameter.value(values[0])
         if parameter.default is not inspect.Parameter.empty:
             return inspect.Parameter.empty
         if parameter.is_object:

@@ -117,7 +117,6 @@ def visible_gpus(gpus: Sequence[Gpu], wanted: str | None) -> list[Gpu]:
 
 
 def _named(gpus: Sequence[Gpu], entry: str, kind: str) -> Gpu | None:
-    """Return the GPU that one entry names."""
     if not kind:
         number = re.match(r"\s*\+?(\d+)", entry)
         gpu = next((each for each in gpus if number and each.index == int(number[1])), None)

@@ -122,7 +122,6 @@ class _Formatter(logging.Formatter):
     """Lines of a log, with tracebacks, in which no secret is shown, whoever wrote it there."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text of a record."""
         return without_secrets(super().format(record))
 
 

@@ -90,7 +90,6 @@ class Overall:
         return self._work_left(now) / max(1.0, busy / max(now - self._start, 1e-9))
 
     def _share(self, now: float) -> float:
-        """Return the share of the expected work that is done."""
         for job in self._running.keys() & self.expected.keys():
             self._reached[job] = max(self._reached[job], self._state(job, now)[0])
         total = sum(each.seconds for each in self.expected.values())

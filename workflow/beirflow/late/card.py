@@ -123,7 +123,6 @@ def read_token_card(folder: Path) -> TokenCard:
 
 
 def _of_colbert(folder: Path) -> TokenCard:
-    """Read the card of a checkpoint of ColBERT."""
     config = read_object(folder / MODEL_CONFIG)
     described = read_object(folder / COLBERT) if (folder / COLBERT).is_file() else None
     if described is None and COLBERT_CLASS not in (config.get("architectures") or []):

@@ -19,7 +19,7 @@ from beirflow.datasets.document_text import Kind
 from beirflow.encoders.backbone import Backbone
 from beirflow.encoders.head import load_head
 from beirflow.files.background import map_ahead
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.late.card import Reading, read_token_card, with_lengths
@@ -72,15 +72,13 @@ class TokenEncoder:
         self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
         self.budget.setting = "document_length" if kind == "documents" else "query_length"
         self.tokens = self.truncated = 0
-        try:
+        with model_errors_of(self.budget.owner):
             self.card = with_lengths(read_token_card(folder), system)
             own = {key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])}
             if problem := replace(self.card, open=own).problem():
                 raise ModelError(problem)
             self.reading = self.card.of(kind)
             self._load(folder, self.reading, system.weights)
-        except ModelError as error:
-            raise ModelError(f"system {system.name}: {error}") from error
 
     def _load(self, folder: Path, reading: Reading, weights: str) -> None:
         first, *others = reading.steps
@@ -123,7 +121,6 @@ class TokenEncoder:
         return int(number)
 
     def _filler_id(self, reading: Reading) -> int | None:
-        """Return the token that pads queries."""
         if reading.expansion is None:
             return None
         tokenizer, token = self.backbone.tokenizer, reading.expansion.token

@@ -14,6 +14,7 @@ import torch
 from beirflow.computing.arrival import send
 from beirflow.jobs.devices import fast_type
 from beirflow.late.vectors import LONGEST, TokenVectors
+from beirflow.runs.shortlist import places_of
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.float16: 2.0**-21}
 """Error of an addition in a product of vectors of a type, relative to the sum of the absolute values of what is added.
@@ -62,10 +63,6 @@ class Queries(NamedTuple):
         """Return some of the queries, no longer than the longest of them."""
         counts = self.counts[which]
         return Queries(self.vectors[which][:, : int(counts.max())] if len(counts) else self.vectors[which], counts)
-
-    def sums_of_lengths(self) -> torch.Tensor:
-        """Add up the lengths of each query's vectors, float32 of shape (n,)."""
-        return self.vectors.norm(dim=2).sum(dim=1)
 
 
 class Blocks(NamedTuple):
@@ -133,7 +130,7 @@ def error_bounds(queries: Queries) -> torch.Tensor:
     apart tie. Products of float16 are exact in float32, and far above its smallest normal number, or 0.
     """
     _, longest, dim = queries.vectors.shape
-    return 2 * _rounding(longest + 2, dim, fast_type(queries.vectors.device)) * LONGEST * queries.sums_of_lengths()
+    return 2 * _rounding(longest + 2, dim, fast_type(queries.vectors.device)) * LONGEST * queries.vectors.norm(dim=2).sum(dim=1)
 
 
 def _rounding(sums: int, products: int, of: torch.dtype) -> float:
@@ -169,7 +166,7 @@ def _exact_scores(queries: Queries, block: torch.Tensor, text: torch.Tensor) -> 
     within = 2 * _rounding(2, dim, torch.float32) * LONGEST * queries.vectors.norm(dim=2)
     own = torch.arange(longest, device=text.device) < queries.counts[:, None]
     least = torch.where(own, similar.amax(dim=2) - within, torch.inf)
-    near = _places(similar >= least[:, :, None])
+    near = places_of(similar >= least[:, :, None])
     token = near // length  # of all queries
     of_block = text[token // longest] * length + near % length
     pairs = (vectors.reshape(-1, dim).index_select(0, at) for vectors, at in ((queries.vectors, token), (block, of_block)))
@@ -192,13 +189,6 @@ def _similarities(vectors: torch.Tensor, block: torch.Tensor, text: torch.Tensor
     for first, last in pairwise(bounds.tolist()):  # one product for all queries of a text, which is not copied for each
         torch.mm(vectors[first:last].reshape(-1, dim), block[text[first]].float().T, out=similar[first:last].view(-1, length))
     return similar
-
-
-def _places(chosen: torch.Tensor) -> torch.Tensor:
-    """Return flat places of what is true, int64; on a CPU numpy is faster than torch."""
-    if chosen.is_cuda:
-        return chosen.reshape(-1).nonzero().flatten()
-    return torch.from_numpy(np.flatnonzero(chosen.numpy()))
 
 
 def _products(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

@@ -96,11 +96,7 @@ def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -
 
 
 def exact_top_k(
-    queries: TokenVectors,
-    segments: Callable[[], Iterable[Segment | Part]],
-    cut: Cut,
-    *,
-    device: torch.device,
+    queries: TokenVectors, segments: Callable[[], Iterable[Segment | Part]], cut: Cut, *, device: torch.device
 ) -> Hits:
     """Find the best documents of each query.
 

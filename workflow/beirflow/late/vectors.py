@@ -123,7 +123,6 @@ def read_segments(path: str | Path) -> Iterator[Segment]:
 
 
 def _problem(segment: Segment) -> str | None:
-    """Return the contradiction in a segment; None without one."""
     (counts, vectors), rows, text = segment
     if (counts < 1).any() or counts.sum() != len(vectors):
         return f"found {len(vectors)} vectors, but counts of {counts.sum()}"

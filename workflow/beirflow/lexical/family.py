@@ -8,15 +8,7 @@ from typing import Any
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.schema import nearest
 from beirflow.expansions.models import model_problem
-from beirflow.files.layout import (
-    DOCUMENTS,
-    EXPANSION,
-    EXPANSION_RECORD,
-    POSTINGS,
-    POSTINGS_RECORD,
-    STATISTICS,
-    STATISTICS_RECORD,
-)
+from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_RECORD, POSTINGS, POSTINGS_RECORD, STATISTICS, STATISTICS_RECORD
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.postings.languages import ANALYZERS, ENGLISH, REFUSED

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ BATCH_DOCUMENTS = 4096  # number of documents that are read at once
 HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 
 Advance = Callable[[int], None]
+Batch = TypeVar("Batch")
 
 
 def index_chunk(
@@ -73,8 +75,10 @@ def index_documents(
     if added:
         added.check_rows(chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
-        return index_words(_counted(_words(added, index.use), advance), threads, index.analyzer)
-    return index_texts(_advancing(_texts(documents, chunk, index, added), advance), threads, index.analyzer)
+        words = _counted(_words(added, index.use), advance, lambda batch: batch.documents)
+        return index_words(words, threads, index.analyzer)
+    texts = _counted(_texts(documents, chunk, index, added), advance, lambda batch: len(batch[1]))
+    return index_texts(texts, threads, index.analyzer)
 
 
 def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:
@@ -108,13 +112,7 @@ def _words(added: ExpansionFile, scale: str) -> Iterator[WeightedWords]:
         yield WeightedWords(words.flatten().cast(pa.large_string()), rows, frequencies(weights, scale), len(words))
 
 
-def _counted(batches: Iterator[WeightedWords], advance: Advance) -> Iterator[WeightedWords]:
+def _counted(batches: Iterator[Batch], advance: Advance, documents: Callable[[Batch], int]) -> Iterator[Batch]:
     for batch in batches:
         yield batch
-        advance(batch.documents)
-
-
-def _advancing(batches: Iterator[Texts], advance: Advance) -> Iterator[Texts]:
-    for titles, texts in batches:
-        yield titles, texts
-        advance(len(texts))
+        advance(documents(batch))

@@ -135,7 +135,6 @@ def _metadata(analyzer: str) -> dict[str, bytes | str]:
 
 
 def _problem(head: Postings, part_terms: np.ndarray) -> str | None:
-    """Return the contradiction in terms and documents; None without one."""
     for group in (TERM_COLUMNS, DOCUMENT_COLUMNS):
         lengths = {name: len(getattr(head, name)) for name in group}
         if len(set(lengths.values())) > 1:

@@ -44,10 +44,8 @@ class PostingsCheck(LexicalRunCheck):
         drawn = self.subject.draw_documents(self.sample, self.random)
         for chunk, rows in enumerate(drawn):
             postings = self._postings(chunk)
-            stored, filled = (
-                _stored(postings, rows),
-                list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True)),
-            )
+            stored = _stored(postings, rows)
+            filled = list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True))
             documents = self._documents(chunk, rows)
             for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
                 if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
@@ -106,7 +104,6 @@ class PostingsCheck(LexicalRunCheck):
         return analyze(text, self.settings.analyzer)
 
     def _texts(self, title: str, text: str, added: list[Any]) -> tuple[str, str]:
-        """Return the two fields of a document."""
         if self.settings.expansion and self.settings.expansion.join == "field":
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])

@@ -30,7 +30,6 @@ class ChatServer:
     timeout: float = 600.0  # seconds without a byte after which a request has failed
 
     def __post_init__(self) -> None:
-        """Prepare the client."""
         self._server = JsonServer(
             self.url, "chat/completions", key_variable=self.key_variable, attempts=self.attempts, timeout=self.timeout
         )

@@ -47,7 +47,6 @@ class EmbeddingServer:
     timeout: float = 120.0  # seconds without a byte after which a request has failed
 
     def __post_init__(self) -> None:
-        """Prepare the client."""
         self._server = JsonServer(
             self.url, "embeddings", key_variable=self.key_variable, attempts=self.attempts, timeout=self.timeout
         )

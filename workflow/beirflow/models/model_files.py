@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.verified import damaged
 from beirflow.models.card import Card, joined, with_settings
@@ -42,16 +42,13 @@ def model_card(system: EncoderSettings) -> Card:
     leave open what the settings do not state.
     """
     folders = [model_folder(tower) for tower in towers(system)]
-    try:
+    with model_errors_of(f"system {system.name}"):
         card = with_settings(_card(folders), system)
-    except ModelError as error:
-        raise ModelError(f"system {system.name}: {error}") from error
     _check_open(system, card)
     return card
 
 
 def _card(folders: Sequence[Path]) -> Card:
-    """Read the recipe in the files of the models."""
     cards = [read_card(folder) for folder in folders]
     return cards[0] if len(cards) == 1 else joined(*cards)
 

@@ -13,16 +13,15 @@ from beirflow.files.csv_files import read_named_csv, write_csv
 from beirflow.paper.evidence import NDCG, Scores, printed_scores, read_scores
 from beirflow.paper.facts import BM25, PaperFacts, load_facts
 from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
-from beirflow.report.registry import SCORE_TABLES
 
 COUNTS = ("source", "system", "baseline", "better", "worse", "equal", "surely_better", "surely_worse", "datasets")
 """Columns of ``against-baseline.csv``."""
 
 
-def write_tables(*, means_paths: Sequence[str], folder: str) -> None:
-    """Write table 2 of every measure, each as ``<name>.csv``, from the metrics of every system on every dataset."""
+def write_tables(*, means_paths: Sequence[str], folder: str, measures: Mapping[str, str]) -> None:
+    """Write table 2 of each measure, as ``<name>.csv`` by its name, from the metrics of every system on every dataset."""
     facts = load_facts()
-    for name, measure in SCORE_TABLES.items():
+    for name, measure in measures.items():
         write_csv(table_2(read_scores(means_paths, measure, facts), facts), Path(folder, f"{name}.csv"))
 
 

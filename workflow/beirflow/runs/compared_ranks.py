@@ -161,7 +161,6 @@ class _Ranks:
         return f"has {last!r}, but not {first!r}, which has the same score and comes before it at the cut" if before else ""
 
     def add(self, doc_ids: pa.Array, scores: np.ndarray) -> None:
-        """Add the scores of the next documents."""
         scores = scores.astype(np.float64)  # a copy to change, in which float32 scores stay exact
         if self.subject.drop_self_matches:
             own = pc.fill_null(pc.index_in(self.query_ids, value_set=doc_ids), -1).to_numpy(zero_copy_only=False)

@@ -80,7 +80,6 @@ class _Chunks:
         self.top_k, self._job, self._next = top_k, job, 0
 
     def read(self, path: str) -> Candidates:
-        """Read and check the candidates of the next chunk."""
         candidates, origin = read_candidates(path)
         for name, expected in {**self._expected, "chunk": self._next}.items():
             if getattr(origin, name) != expected:

@@ -60,17 +60,14 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         folder = self.of_queries(**self.names).rpartition("/")[0]
         run = RUN(system=self.subject.system.name, dataset=self.subject.dataset)
         again = f"{participle} again have the stored {noun}"
+        chunks = (self.of_chunk(**self.names, chunk=chunk) for chunk in range(self.subject.chunks))
+        are_here = all((self.subject.results / path).is_file() for path in (self.of_queries(**self.names), *chunks))
         return [
             SpotCheck(f"documents {again}", folder, partial(self.check, "documents")),
             SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
             *(SpotCheck(f"batches of {kind} {again}, bit for bit", folder, partial(self.check_bits, kind)) for kind in KINDS),
-            *([] if self._are_here() else [SpotCheck(f"hits {participle} again have the recorded scores", run, self.check_hits)]),
+            *([] if are_here else [SpotCheck(f"hits {participle} again have the recorded scores", run, self.check_hits)]),
         ]
-
-    def _are_here(self) -> bool:
-        """Test that no representation was deleted."""
-        chunks = (self.of_chunk(**self.names, chunk=chunk) for chunk in range(self.subject.chunks))
-        return all((self.subject.results / path).is_file() for path in (self.of_queries(**self.names), *chunks))
 
     def check(self, kind: Kind) -> Finding:
         """Represent some documents or queries again, and compare them with what is stored."""

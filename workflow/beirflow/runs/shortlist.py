@@ -92,7 +92,7 @@ class Shortlist:
             some = slice(first, first + self._at_once)
             is_found = self.scores[some] >= from_here[some, None]
             counts.append(is_found.sum(dim=1))
-            rows.append(self.rows[some].view(-1).index_select(0, _places(is_found)))
+            rows.append(self.rows[some].view(-1).index_select(0, places_of(is_found)))
             too_few.append((self.scores[some] > -torch.inf).sum(dim=1) < self.keep)
         query = torch.arange(len(least), device=least.device).repeat_interleave(torch.cat(counts))
         few = crowded & torch.cat(too_few)
@@ -119,12 +119,12 @@ class Shortlist:
 def _above(scores: torch.Tensor, least: torch.Tensor) -> torch.Tensor:
     """Return the places of the scores above the least of their row, as if all rows were one, int64."""
     if scores.is_cuda:
-        return _places(scores > least)
-    return _places(torch.from_numpy(scores.numpy() > least.numpy()))
+        return places_of(scores > least)
+    return places_of(torch.from_numpy(scores.numpy() > least.numpy()))
 
 
-def _places(is_so: torch.Tensor) -> torch.Tensor:
-    """Return the places of what is true, as if all rows were one, int64."""
+def places_of(is_so: torch.Tensor) -> torch.Tensor:
+    """Return the places of what is true, as if all dimensions were one, int64."""
     return is_so.reshape(-1).nonzero().flatten() if is_so.is_cuda else torch.from_numpy(np.flatnonzero(is_so.numpy()))
 
 

@@ -187,7 +187,6 @@ def read_segments(path: str | Path, quantize: str) -> Iterator[Segment]:
 
 
 def _problem(segment: Segment) -> str | None:
-    """Return the contradiction in a segment; None without one."""
     if len(segment.starts) != len(segment.terms) + 1 or (np.diff(segment.starts) < 1).any():
         return "found terms without documents"
     if not segment.starts[-1] == len(segment.rows) == len(segment.weights):

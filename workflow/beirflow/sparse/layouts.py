@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beirflow.datasets.document_text import Kind
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
@@ -156,15 +156,13 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
 
     Raises ModelError if the folder is not complete, or asks for something that is not supported.
     """
-    try:
+    with model_errors_of(f"system {settings.name}"):
         documents, queries = _parts(settings, folder, settings.weights)
         if query_folder:
             queries = _parts(settings, query_folder, settings.query_weights).queries
         elif settings.queries == "tokens":
             kind = "counts" if settings.head == "sparta" else "tokens"
             queries = replace(documents, kind=kind, weights=(), most_terms=None, prefix=queries.prefix)
-    except ModelError as error:
-        raise ModelError(f"system {settings.name}: {error}") from error
     both = {key: value for key in ("pooling", "activation", "most_terms") if (value := getattr(settings, key)) is not None}
     lengths = settings.max_length, settings.query_max_length or settings.max_length
     prefixes = settings.document_prefix, settings.query_prefix

@@ -10,7 +10,6 @@ from beirflow.files.records import Job, write_record
 from beirflow.models.model_files import check_digests, check_weights
 from beirflow.models.model_places import absent, hub_folder, local_folder
 from beirflow.models.position_table import length_problem
-from beirflow.models.settings import ModelSettings
 from beirflow.runs.family import Setting
 from beirflow.sparse.layouts import Parts, files_of, read_parts
 from beirflow.sparse.settings import SparseSettings
@@ -24,7 +23,7 @@ class Folders(NamedTuple):
     """The folder of the model, and that of the queries' own model or None."""
 
     model: Path
-    queries: Path | None
+    queries: Path | None = None
 
 
 def model_problem(settings: SparseSettings) -> Setting | None:
@@ -32,8 +31,7 @@ def model_problem(settings: SparseSettings) -> Setting | None:
     if settings.query_model is not None and (settings.queries == "tokens" or settings.head == "sparta"):
         todo = "the tokens of queries weigh 1, so no model reads them; remove the key"
         return Setting("query_model", settings.query_model, todo)
-    own = settings.model_of_queries()
-    for key, model in (("model", settings), *([("query_model", own)] if own else [])):
+    for key, model in zip(("model", "query_model"), settings.models, strict=False):
         folder = local_folder(model)
         if folder is None and not model.revision:
             named = "revision" if key == "model" else "query_revision"
@@ -53,11 +51,8 @@ def model_problem(settings: SparseSettings) -> Setting | None:
 
 def _local_folders(settings: SparseSettings) -> Folders | None:
     """Return the folders, unless one of them is not on this machine."""
-    own = settings.model_of_queries()
-    folder, of_queries = local_folder(settings), local_folder(own) if own else None
-    if folder is None or not folder.is_dir() or (own and (of_queries is None or not of_queries.is_dir())):
-        return None
-    return Folders(folder, of_queries)
+    here = [folder for model in settings.models if (folder := local_folder(model)) and folder.is_dir()]
+    return Folders(*here) if len(here) == len(settings.models) else None
 
 
 def local_files(settings: SparseSettings) -> list[Path]:
@@ -79,12 +74,7 @@ def model_folders(settings: SparseSettings, *, download: bool = False) -> Folder
     """
     if problem := model_problem(settings):  # a folder may have gone since the configuration was checked
         raise ModelError(f"system {settings.name}, {problem.key} {problem.value}: {problem.problem}")
-    own = settings.model_of_queries()
-    return Folders(_folder(settings, download), _folder(own, download) if own else None)
-
-
-def _folder(model: ModelSettings, download: bool) -> Path:
-    return local_folder(model) or hub_folder(model, download)
+    return Folders(*(local_folder(model) or hub_folder(model, download) for model in settings.models))
 
 
 def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:

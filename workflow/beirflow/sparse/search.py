@@ -65,12 +65,7 @@ def lists_of(queries: Rows, segment: Backward) -> WantedLists:
     return WantedLists(spans, queries.weights.astype(np.float64), queries.starts)
 
 
-def search_segments(
-    queries: Rows,
-    segments: Iterable[Backward],
-    cut: Cut,
-    threads: int = 1,
-) -> tuple[Hits, int]:
+def search_segments(queries: Rows, segments: Iterable[Backward], cut: Cut, threads: int = 1) -> tuple[Hits, int]:
     """Find the best documents of each query, among those that have one of its terms, by the weights of both.
 
     Returns number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the

@@ -60,8 +60,9 @@ class SparseSettings(ModelSettings):
         """Return the additions to the documents."""
         return self.expansion
 
-    def model_of_queries(self) -> ModelSettings | None:
-        """Return the place of the queries' own model; None without one."""
+    @property
+    def models(self) -> list[ModelSettings]:
+        """Places of the model, and of the queries' own model if there is one."""
         if self.query_model is None:
-            return None
-        return ModelSettings(self.name, self.query_model, self.query_revision, weights=self.query_weights)
+            return [self]
+        return [self, ModelSettings(self.name, self.query_model, self.query_revision, weights=self.query_weights)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
+from beirflow.computing.arrival import Arrival, NotFiniteError, beside, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
 from beirflow.computing.made import made_with
@@ -16,7 +16,7 @@ from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.files.background import map_ahead
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.sparse.files import Rows
@@ -52,7 +52,7 @@ class Weigher:
         self.dtype = choose_precision(precision, self.device)
         self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
         self.tokens = 0
-        try:
+        with model_errors_of(self.budget.owner):
             self.tokenizer, model = load_part(part, self.dtype)
             self.loaded = _moved(model, self.device) if isinstance(model, Loaded) else None
             self.table = model.numpy() if isinstance(model, torch.Tensor) else None
@@ -60,8 +60,6 @@ class Weigher:
             self.texts = TextTokenizer(self.tokenizer, part, self.max_length)
             if self.loaded:
                 self._check_padding(self.loaded)
-        except ModelError as error:
-            raise ModelError(f"system {name}: {error}") from error
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
         if self.loaded and self.loaded.vocabulary is None and self.loaded.projection is None:
@@ -190,12 +188,20 @@ class Weigher:
         finite = Arrival(weights.isfinite().all(dim=1))
         if self.part.most_terms is not None:
             weights = keep_most(weights, self.part.most_terms)
-        places = weights.nonzero(as_tuple=True)
-        text, term, weight = (Arrival(each) for each in (*places, weights[places]))
+        surroundings = beside(weights)
+
+        def collect() -> Weights:
+            # The host waits for their number: on a GPU while the next window is computed, on a CPU while its cache holds them.
+            with surroundings:
+                places = weights.nonzero(as_tuple=True)
+                text, term, weight = (each.cpu().numpy() for each in (*places, weights[places]))
+            return rows[text], term, weight
+
+        collected = None if weights.is_cuda else collect()
 
         def wait() -> Weights:
             self._check_finite(finite.wait(), window, rows)
-            return rows[text.wait()], term.wait(), weight.wait()
+            return collected or collect()
 
         return wait
 

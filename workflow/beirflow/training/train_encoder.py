@@ -122,7 +122,6 @@ def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
 
 
 def _inputs(model_path: str, documents_path: str, query_paths: Sequence[str]) -> dict[str | Path, str]:
-    """Return the inputs of the training."""
     files = [model_path, *query_paths, *(str(record_of(path)) for path in query_paths)]
     return {documents_path: recorded_digest(documents_path), **{path: file_digest(path) for path in files}}
 

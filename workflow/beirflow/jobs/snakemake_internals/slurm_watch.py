@@ -75,7 +75,10 @@ class JobWatch:
         for job in jobs:
             known = states[job.external_jobid]
             if known.state == "COMPLETED":
-                _succeed(executor, job)
+                executor.report_job_success(job)
+                if not executor.workflow.executor_settings.keep_successful_logs:
+                    with suppress(OSError):
+                        job.aux["slurm_logfile"].unlink()
             elif known.state in FAILED or self._is_hopeless(executor, job.external_jobid, known):
                 _fail(executor, job, known)
             else:
@@ -131,14 +134,6 @@ class JobWatch:
 def _status_command(executor: Any) -> str:
     """Return sacct if it is chosen and installed, else squeue; the plugin warns if a chosen sacct is missing."""
     return "sacct" if executor.get_status_command() == "sacct" and shutil.which("sacct") else "squeue"
-
-
-def _succeed(executor: Any, job: Any) -> None:
-    """Report a job that ended well; remove its log unless logs are kept."""
-    executor.report_job_success(job)
-    if not executor.workflow.executor_settings.keep_successful_logs:
-        with suppress(OSError):
-            job.aux["slurm_logfile"].unlink()
 
 
 def _fail(executor: Any, job: Any, known: JobState) -> None:

@@ -12,7 +12,7 @@ from beirflow.computing.arrival import send
 from beirflow.computing.batching import pad
 from beirflow.computing.pooling import pool
 from beirflow.encoders.head import load_head
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card import Step
 from beirflow.models.card_modules import MODEL_CONFIG, READERS, dense_step, refuse_type, transformer_step
 from beirflow.models.model_json import MODULES, below, read_optional
@@ -102,7 +102,10 @@ class CrossEncoder(PairScorer):
         if self.dtype != torch.float32:
             for head in filter(None, (getattr(self.model, name, None) for name in HEADS)):
                 in_float32(head)
-        self._padding = self._padding_id()
+        # The padding that the model knows, since heads of decoders look for the last other token.
+        own = self.model.config.get_text_config().pad_token_id
+        is_known = own is not None and 0 <= own < self._vocabulary
+        self._padding: int = own if is_known else self.tokenizer.pad_token_id or 0
         self._check_batches()
         self._types = "token_type_ids" in self.tokenizer.model_input_names
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
@@ -119,20 +122,13 @@ class CrossEncoder(PairScorer):
         check_activation(self.folder, config.num_labels)
         if config.num_labels == 1:
             return 0
-        try:
+        with model_errors_of(str(self.folder)):
             named = relevant_label(config.id2label, config.label2id)
-        except ModelError as error:
-            raise ModelError(f"{self.folder}: {error}") from error
         if named is None:
             self.assumed.append(
                 f"{self.system.name}: of the two labels of its model, which have no names, the second means relevant"
             )
         return 1 if named is None else named
-
-    def _padding_id(self) -> int:
-        """Return the padding that the model knows, since heads of decoders look for the last other token."""
-        own = self.model.config.get_text_config().pad_token_id
-        return own if own is not None and 0 <= own < self._vocabulary else self.tokenizer.pad_token_id or 0
 
     def _check_batches(self) -> None:
         """Refuse a model whose score of a pair depends on the other pairs of its batch: by its states, or by its head."""

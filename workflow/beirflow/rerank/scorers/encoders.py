@@ -5,11 +5,12 @@ Each text is encoded once. Documents come window by window, longest first, and g
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from beirflow.computing.arrival import NotFiniteError
+from beirflow.computing.made import CountingModel
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import exact_device
@@ -18,28 +19,10 @@ Pair = tuple[str, str]
 Vectors = TypeVar("Vectors")
 
 
-class TextEncoder(Protocol):
-    """An encoder of one kind of text, with its counts."""
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens encoded so far."""
-
-    @property
-    def truncated(self) -> int | None:
-        """Texts that were probably cut."""
-
-    def made(self) -> dict[str, str]:
-        """Return the precision, device and versions."""
-
-    def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor."""
-
-
 class EncodedPairs(ABC):
     """Scores pairs by encoding their texts apart, with one encoder for each kind of text."""
 
-    def __init__(self, system: str, encoders: Mapping[Kind, TextEncoder], device: str) -> None:
+    def __init__(self, system: str, encoders: Mapping[Kind, CountingModel], device: str) -> None:
         self._system, self._encoders, self._device = system, encoders, exact_device(device)
 
     def made(self) -> dict[str, str]:

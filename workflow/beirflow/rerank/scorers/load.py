@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import model_errors_of
 from beirflow.jobs.by_name import by_name
 from beirflow.models.model_places import model_folder
 from beirflow.rerank.kinds import Kind, kind_of
@@ -31,8 +31,6 @@ def load_scorer(system: RerankSettings, *, device: str, precision: str, token_bu
         kind: Callable[..., EncodedPairs] = by_name(system.pairs)
         return kind(system.encoder_settings, device=device, precision=precision, token_budget=token_budget)
     folder = model_folder(system)
-    try:
+    with model_errors_of(f"system {system.name}"):
         scorer = SCORERS[kind_of(folder, system)]
-    except ModelError as error:
-        raise ModelError(f"system {system.name}: {error}") from error
     return scorer(system, folder, device=device, precision=precision, token_budget=token_budget)

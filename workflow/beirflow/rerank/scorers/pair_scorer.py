@@ -21,7 +21,7 @@ from beirflow.computing.model_limits import UNLIMITED, check_length, known_token
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.files.background import map_ahead
-from beirflow.files.errors import ModelError
+from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.card_modules import refuse_what_is_not_hashed
@@ -65,7 +65,7 @@ class PairScorer(ABC):
         self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget, unit="pair")
         self.tokens = self.truncated = 0
         self.assumed: list[str] = []
-        try:
+        with model_errors_of(self.budget.owner):
             self._check_folder()
             self.tokenizer, self.model, report = load_quietly(self._load, self.folder)
             unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
@@ -74,11 +74,6 @@ class PairScorer(ABC):
             self.model.to(self.device).eval()
             self.max_length = self._longest()
             self._prepare()
-        except ModelError as error:
-            raise self._wrong(str(error)) from error
-
-    def _wrong(self, found: str) -> ModelError:
-        return ModelError(f"system {self.system.name}: {found}")
 
     def _check_folder(self) -> None:
         """Refuse what no digest covers, and modules that sentence-transformers would run besides."""
@@ -168,7 +163,8 @@ class PairScorer(ABC):
         wrong = np.flatnonzero(~np.isfinite(scores))
         if len(wrong):
             query, document = (text[:60] for text in pairs[int(wrong[0])])
-            raise self._wrong(f"the score of {query!r} and {document!r} is infinity or not-a-number; use precision float32")
+            problem = f"the score of {query!r} and {document!r} is infinity or not-a-number"
+            raise ModelError(f"{self.budget.owner}: {problem}; use precision float32")
         return scores
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
