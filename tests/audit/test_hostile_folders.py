@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import chain, limits
 from beirflow.audit.chain.reading import RECORD_BYTES, read_record
+from beirflow.audit.facts import corpora
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from forger import FAILED, Forger, named
@@ -332,6 +334,14 @@ def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monke
     assert any("but at most 3,000 files are looked at" in text for text in found), found[:5]
     assert any("further files are missing" in text for text in found)
     assert len(found) < 1500
+
+
+@pytest.mark.parametrize("error", [pa.ArrowException("Failed to launch worker thread"), RuntimeError("can't start new thread")])
+def test_reading_that_gets_no_more_threads_is_a_finding(
+    forger: Forger, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(corpora, "digests_of", Mock(side_effect=error))
+    assert any(str(error) in check.found for check in named(forger.failed(), "corpora/small/documents.parquet"))
 
 
 def test_a_record_that_is_larger_than_any_is_not_read(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def rivals_left_out(forger: Forger, system: str) -> None:
 
 
 Forged = tuple[Callable[[Forger, str], object], str]
-"""What is forged in the run of a system, and what its hits are found to be."""
+"""A forgery of the run of a system, and the words of the audit about its hits."""
 
 FORGED: list[Forged] = [
     (lambda *_: None, "queries, "),

@@ -1,9 +1,7 @@
 """Model folders that lie or carry code: refused in words, without running anything."""
 
 import json
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
 from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.settings import EncoderSettings
+from pickles import Trap
 from safetensors.torch import load_file, save_file
 
 TEXTS = ["w1 w2 w3", "w4"]
@@ -42,16 +41,6 @@ def change_json(path: Path, **changes: Any) -> None:
 def folder(tiny_bert: Path, tmp_path: Path) -> Path:
     """A copy of the tiny model, to be changed."""
     return shutil.copytree(tiny_bert, tmp_path / "model")
-
-
-class Trap:
-    """Unpickling it creates a folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return os.mkdir, (str(self.path),)
 
 
 def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(folder: Path, tiny_bert: Path, tmp_path: Path) -> None:

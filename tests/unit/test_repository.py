@@ -15,17 +15,35 @@ from typing import Any
 
 import pytest
 import yaml
+from beirflow.analysis import near_duplicates, pool
+from beirflow.evaluation import confusion, sample_agreement, scores, significance, systems, uncertainty
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.layout import CRATE_CODE, Pattern
 from beirflow.jobs.code_version import reached_modules, rule_modules
 from beirflow.jobs.lifetime import end_with_this_process
+from beirflow.paper import bias, claims, corpus_tables, efficiency, overlap, score_tables, similarities
 from beirflow.report.registry import FIGURES, TABLES
 
 REPOSITORY = Path(__file__).parents[2]
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 SCHEMAS = sorted((REPOSITORY / "workflow/schemas").glob("*.yaml"))
+
+COLUMNS = {
+    "scores.parquet": scores.SCORES.names,
+    "significance.csv": significance.COLUMNS,
+    "uncertainty.csv": uncertainty.COLUMNS,
+    "nanobeir.csv": sample_agreement.COLUMNS,
+    "confusion.csv": confusion.COLUMNS,
+    "systems.csv": systems.COLUMNS,
+    "near-duplicates/<dataset>/<other>.csv": near_duplicates.PAIRS,
+    "pool/<dataset>.jsonl": pool.KEYS,
+    "paper/table-1.csv": (*corpus_tables.STATISTICS, *corpus_tables.BINS),
+    "paper/table-2.csv": score_tables.COUNTS,
+    **{f"paper/{of.__name__.rpartition('.')[2]}.csv": of.COLUMNS for of in (bias, claims, efficiency, overlap, similarities)},
+}
+"""Columns of files for reading, by the first path of their section in docs/files.md."""
 
 
 def rules() -> dict[str, str]:
@@ -346,6 +364,13 @@ def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> 
 def test_the_docs_name_every_figure_and_table(names: Iterable[str], row: str) -> None:
     (line,) = re.findall(rf"^\| `results/{row}`.*$", (REPOSITORY / "docs/targets.md").read_text(), re.MULTILINE)
     assert {*re.findall(r"`(\w+)`", line), Path(row).stem} == {*names}
+
+
+def test_the_docs_name_every_column_of_the_files_for_reading() -> None:
+    sections = re.findall(r"^## `(.*?)`(.*?)(?=^## |\Z)", (REPOSITORY / "docs/files.md").read_text(), re.MULTILINE | re.DOTALL)
+    named = {path: set(re.findall(r"`(\w+)`", text)) for path, text in sections}
+    for path, columns in COLUMNS.items():
+        assert {*columns} <= named[path], path
 
 
 def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ from beirflow.models.model_places import local_folder, model_folder, model_probl
 from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
+from pickles import Trap
 from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).parents[3]
@@ -193,16 +194,6 @@ def test_the_weights_of_a_module_are_those_that_are_hashed(folder: Path, tmp_pat
 def test_a_pytorch_model_bin_of_tensors_gives_the_same_vectors(tiny_bert: Path, pickled: Path) -> None:
     vectors = encoder(pickled, weights="pytorch_model.bin").encode_corpus(["w1 w2 w3"])
     np.testing.assert_array_equal(vectors, encoder(tiny_bert).encode_corpus(["w1 w2 w3"]))
-
-
-class Trap:
-    """Unpickling it creates a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return os.mkdir, (str(self.path),)
 
 
 def test_a_pickle_that_would_run_code_is_refused_and_not_run(pickled: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Folders that sentence-transformers itself encodes: its vectors, and the folders that are refused."""
 
 import importlib.metadata
-import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from beirflow.files.records import Job, read_json
 from beirflow.models.model_files import check_model, fetch_model, model_card
 from beirflow.models.model_places import model_problem
 from beirflow.models.settings import EncoderSettings
+from pickles import Trap
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tiny_bert import WORDS
@@ -166,22 +166,12 @@ def test_a_relative_path_is_refused_since_its_files_would_have_no_digests(bert: 
     assert "arguments.model is ''" in str(model_problem(EncoderSettings("theirs", encoder="sentence-transformers")))
 
 
-class _Touch:
-    """An object of a hostile pickle, which makes a file when it is read as code."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> Any:
-        return os.mkdir, (str(self.path),)
-
-
 @pytest.mark.parametrize("kind", ["LSTM", "CNN"])
 def test_no_code_of_a_folder_runs(kind: str, tmp_path: Path) -> None:
     folder = LIBRARY_ALONE[kind](tmp_path)
     (place,) = folder.glob(f"1_{kind}")
     (place / "model.safetensors").unlink()
-    (place / "pytorch_model.bin").write_bytes(pickle.dumps(_Touch(tmp_path / "ran")))
+    (place / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
     with pytest.raises(ModelError, match="sentence-transformers cannot be made: UnpicklingError"):
         encoded(system(folder), "queries")
     assert not (tmp_path / "ran").exists()

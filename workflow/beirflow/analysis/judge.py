@@ -111,7 +111,8 @@ def judge_pool(
     # A server that does not count an answer leaves the sum unknown, and so the cost.
     tokens = {key: None if None in each else sum(each) for key, each in counts.items()}
     prices = (judge.prompt_price, judge.completion_price)
-    known = None if None in (*tokens.values(), *prices) else zip(tokens.values(), prices, strict=True)
+    every = [each for each in (*tokens.values(), *prices) if each is not None]
+    known = (every[:2], every[2:]) if len(every) == len(tokens) + len(prices) else None
     unreadable = sum(line["grade"] is None for line in lines)
     write_record(
         record_path,
@@ -129,7 +130,7 @@ def judge_pool(
         seed=SEED,
         tokens=tokens,
         prices_per_million_tokens=prices,
-        cost=sum(count * price for count, price in known) / 1e6 if known else None,
+        cost=sum(count * price for count, price in zip(*known, strict=True)) / 1e6 if known else None,
         counts={"sample": len(sampled), "pool": len(pooled), "unreadable": unreadable},
     )
     judged = f"{judge.model} judged {len(sampled):,} pairs of people and {len(pooled):,} of the pool"

@@ -14,7 +14,7 @@ from beirflow.audit.chain.reading import columns_of, read_record
 from beirflow.catalogue.schema import nearest
 from beirflow.files import layout
 from beirflow.files.errors import DataError
-from beirflow.files.layout import SUMMARY, Pattern
+from beirflow.files.layout import PATTERNS, SUMMARY
 from beirflow.files.records import RECORD_DIGEST
 
 DIGESTS = ("inputs", "outputs")
@@ -24,8 +24,6 @@ MOST = 200_000
 
 FURTHER = "further keys"
 """Of a record with more values."""
-
-PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
 
 
 class Fact(NamedTuple):

@@ -47,7 +47,7 @@ def beside(tensor: torch.Tensor) -> AbstractContextManager[object]:
     """Return the surroundings of work with a tensor which waits for what the device has to do by now, and for nothing later."""
     if not tensor.is_cuda:
         return nullcontext()
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     tensor.record_stream(stream)  # so that the memory is not given away meanwhile
     return torch.cuda.stream(stream)

@@ -13,7 +13,7 @@ from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, QRELS
 from beirflow.files.records import Job, output_digest, read_json
-from beirflow.files.verified import check_digest, damaged, parquet_errors
+from beirflow.files.verified import check_digest, damaged, reading
 
 FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
 
@@ -121,7 +121,7 @@ class Documents:
 
     def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:
         """Read some chunks, one after another, and no byte of another; DataError if they were changed after they were written."""
-        with parquet_errors(self.path):
+        with reading(self.path):
             return self._file.read_row_groups(list(chunks), columns)
 
     def titles_and_texts(self, chunk: int, rows: int) -> Iterator[tuple[pa.Array, pa.Array]]:
@@ -134,7 +134,7 @@ class Documents:
 
     def batches(self, chunk: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Read a chunk at most ``rows`` rows at a time; DataError if it was changed after it was written."""
-        with parquet_errors(self.path):
+        with reading(self.path):
             yield from self._file.iter_batches(rows, row_groups=[chunk], columns=columns)
 
 

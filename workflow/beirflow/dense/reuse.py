@@ -15,7 +15,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, DOCUMENTS, record_of
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, check_inputs, read_json
-from beirflow.files.verified import parquet_errors
+from beirflow.files.verified import reading
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def find_vectors(
     """
     shared_path, *vector_paths = shared_paths
     rematch = f"match the texts again after: rm {shared_path}"
-    with parquet_errors(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
+    with reading(shared_path), pq.ParquetFile(shared_path, page_checksum_verification=True) as file:
         matched = {name: file.schema_arrow.metadata[name.encode()].decode() for name in ("documents", "other")}
         corpus = f"{Path(documents_path).with_name(Path(CORPUS).name)} says"
         _check(shared_path, "made from the corpus", matched["documents"], recorded_digest(documents_path), corpus, rematch)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -211,19 +211,14 @@ class Asking:
         return opened
 
 
-class _Devices(NamedTuple):
-    """Measured devices, a GPU first; why a system may have no time on a GPU; and the name of the GPU."""
-
-    names: list[str]
-    without_gpu: str
-    gpu: str | None
+Devices = tuple[list[str], str, str | None]  # measured ones, a GPU first; why a system may have no time on a GPU; the GPU's name
 
 
 @contextmanager
-def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardware) -> Iterator[_Devices]:
+def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardware) -> Iterator[Devices]:
     """Hold a GPU meanwhile, if there is one; torch is imported only if a system has a model."""
     if not any(entry["has_models"] for entry in systems.values()):
-        yield _Devices(["cpu"], "nothing of it computes on one", None)
+        yield ["cpu"], "nothing of it computes on one", None
         return
     import torch
 
@@ -231,9 +226,9 @@ def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardw
     hardware.use_threads()
     with hardware.gpu():
         if device in ("auto", "cuda") and torch.cuda.is_available():
-            yield _Devices(["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name())
+            yield ["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name()
         else:
-            yield _Devices(["cpu"], f"device is {device}" if device in ("cpu", "mps") else "there is none here", None)
+            yield ["cpu"], f"device is {device}" if device in ("cpu", "mps") else "there is none here", None
 
 
 def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -> tuple[str, dict[str, Any]]:

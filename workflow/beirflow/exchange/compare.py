@@ -54,6 +54,8 @@ def compare(*, folder: str, other: str | None) -> str:
         # Parts of a fusion and runs for tuning need not be evaluated.
         metrics = {pair: layout.METRICS(system=pair[0], dataset=pair[1]) for pair in runs}
         scored = [pair for pair, path in metrics.items() if all((side / path).is_file() for side in sides)]
+        configuration = part(manifests[0], "configuration", kind=dict)
+        baseline = configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
         doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
         report = {
             "folders": [str(side) for side in sides],
@@ -69,7 +71,7 @@ def compare(*, folder: str, other: str | None) -> str:
             "scores": [compare_scores(sides, *pair) for pair in pairs],
             "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, layout.RUN, pair)],
             "reproduction": _reproduction(
-                sides, _baseline(manifests), [pair for pair in scored if not _doubted(doubts, layout.METRICS, pair)]
+                sides, baseline, [pair for pair in scored if not _doubted(doubts, layout.METRICS, pair)]
             ),
         }
     except UNREADABLE as error:
@@ -137,12 +139,6 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
 def _doubted(doubts: list[dict[str, str]], pattern: Pattern, pair: tuple[str, str]) -> bool:
     path = pattern(system=pair[0], dataset=pair[1])
     return any(doubt["file"] == path for doubt in doubts)
-
-
-def _baseline(manifests: list[Any]) -> str | None:
-    """Return the system that the first folder compares others with."""
-    configuration = part(manifests[0], "configuration", kind=dict)
-    return configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
 
 
 def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:

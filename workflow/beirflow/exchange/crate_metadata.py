@@ -170,13 +170,7 @@ class _Describer:
                 self.crate.mainEntity["sha256"] = file_digest(path)
                 continue
             kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")
-            properties = {
-                "name": name,
-                "contentSize": str(path.stat().st_size),
-                "encodingFormat": kind,
-                "sha256": file_digest(path),
-            }
-            self.crate.add(File(self.crate, dest_path=name, properties=properties))
+            self._described(name, kind, file_digest(path))
         readme = self.crate.add(
             File(self.crate, dest_path=str(layout.CRATE_README), properties={"encodingFormat": "text/markdown"})
         )
@@ -195,13 +189,15 @@ class _Describer:
 
     def _file(self, path: str, sha256: str | None = None) -> None:
         """Add a file of the results; for a record, with what it says of things outside."""
-        size, kind = (self.chain.folder / path).stat().st_size, KINDS.get(Path(path).suffix, "application/octet-stream")
-        claims = self.chain.claims.get(path)
-        digest = {"sha256": claims[0].sha256 if claims else sha256} if claims or sha256 else {}
-        properties = {"name": path, "contentSize": str(size), "encodingFormat": kind, **digest}
-        self.files[path] = entity = self.crate.add(File(self.crate, dest_path=path, properties=properties))
+        kind, claims = KINDS.get(Path(path).suffix, "application/octet-stream"), self.chain.claims.get(path)
+        self.files[path] = entity = self._described(path, kind, claims[0].sha256 if claims else sha256)
         if record := self.chain.records.get(path):
             entity["additionalProperty"] = self._values(f"about/{path}", _outside(path, record, self.chain))
+
+    def _described(self, path: str, kind: str, sha256: str | None) -> Entity:
+        size = str((self.chain.folder / path).stat().st_size)
+        properties = {"name": path, "contentSize": size, "encodingFormat": kind, **({"sha256": sha256} if sha256 else {})}
+        return self.crate.add(File(self.crate, dest_path=path, properties=properties))
 
     def _parameter(self, workflow: Entity, key: str, value: Any) -> Entity:
         """Add a key of the configuration: what may be set, and what was."""

@@ -129,7 +129,9 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     }
     write_json(here.folder / layout.GATE, report)
     write_junit(here.folder / layout.GATE_JUNIT, report)
-    write_comment(here.folder / layout.GATE_COMMENT, report, _shown(here))
+    inspections = here.folder.glob(layout.INSPECTION(dataset="*"))
+    shown = {(path.stem, query["id"]) for path in inspections for query in read_json(path)["queries"]}
+    write_comment(here.folder / layout.GATE_COMMENT, report, shown)
     words = for_terminal(report, folder)
     if failed:
         raise DataError(words)
@@ -253,12 +255,6 @@ def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:
             each.reason = (
                 f"{gate.measure} is {-each.difference:.4f} below the baseline's, p {p:.2g}; {gate.tolerance:g} is allowed"
             )
-
-
-def _shown(here: Side) -> set[tuple[str, str]]:
-    """Return corpora and ids of the queries that the report shows."""
-    paths = here.folder.glob(layout.INSPECTION(dataset="*"))
-    return {(path.stem, query["id"]) for path in paths for query in read_json(path)["queries"]}
 
 
 def for_terminal(report: Mapping[str, Any], folder: str) -> str:

@@ -12,7 +12,7 @@ from beirflow.datasets.corpus_files import recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, check_inputs, output_digest, read_json
-from beirflow.files.verified import check_digest, damaged, parquet_errors
+from beirflow.files.verified import check_digest, damaged, reading
 from beirflow.files.writing import atomic_path
 
 COLUMNS = {
@@ -64,7 +64,7 @@ class ExpansionFile:
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield so many rows at a time. Raises DataError if the file was damaged."""
-        with parquet_errors(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        with reading(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             if not file.schema_arrow.equals(self._schema):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
             yield from file.iter_batches(rows)

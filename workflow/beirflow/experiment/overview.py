@@ -6,13 +6,10 @@ from pathlib import Path, PurePath
 from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.trial import TRIAL
-from beirflow.files import layout
-from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY, Pattern
+from beirflow.files.layout import CHOICE, PAPER, PATTERNS, REPORT, SUMMARY, Pattern
 from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
 
 SHOWN = 5  # names of systems or datasets in the text
-
-PATTERNS = tuple(pattern for pattern in vars(layout).values() if isinstance(pattern, Pattern))
 
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:

@@ -216,6 +216,8 @@ FOR_READING = (
 )
 """Files that are made from the results for people and other programs; no result depends on them."""
 
+PATTERNS = tuple(pattern for pattern in tuple(vars().values()) if isinstance(pattern, Pattern))
+
 
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""

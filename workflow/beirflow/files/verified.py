@@ -49,15 +49,15 @@ def unchanged(path: str | Path) -> Iterator[str]:
 
 
 @contextmanager
-def parquet_errors(path: str | Path) -> Iterator[None]:
-    """Report a Parquet file that cannot be read as damaged; but not where the disk or the network is to blame."""
+def reading(path: str | Path, what: str = "it") -> Iterator[None]:
+    """Report a file that Arrow cannot read, or what it should hold, as damaged; not where the disk or the network is to blame."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         # Only the operating system gives numbers.
         if getattr(error, "errno", None):
             raise
-        raise damaged(path, f"it cannot be read ({error})") from error
+        raise damaged(path, f"{what} cannot be read ({error})") from error
 
 
 def damaged(path: str | Path, problem: str) -> DataError:

@@ -32,8 +32,6 @@ from beirflow.runs.matches import readable
 logger = logging.getLogger(__name__)
 
 WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
-
-TOKENIZER_THREADS = 1
 PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 
@@ -165,7 +163,7 @@ class TokenEncoder:
         Raises NotFiniteError if a vector is not finite; ModelError if the tokenizer does not belong to the model.
         """
         with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
-            windows = map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS)
+            windows = map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS))
             yield from finish_behind(partial(self._arrived, window, self._begin(window, progress)) for window in windows)
 
     def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from beirflow.files.verified import damaged
-from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.files.verified import damaged, reading
+from beirflow.postings.columns import ColumnWriter, read_columns
 
 FORMAT = b"beirflow token vectors 1"
 
@@ -113,7 +113,7 @@ def read_segments(path: str | Path) -> Iterator[Segment]:
     if not Path(path).stat().st_size:  # of a chunk without documents
         return
     names = ("dim", "counts", "vectors", "rows", "text")
-    with reading(path, "token vectors"):
+    with reading(path, "the token vectors"):
         for columns in read_columns(path, {"format": FORMAT}, names):
             dim, counts, flat, rows, text = (columns[name].to_numpy() for name in names)
             segment = Segment(TokenVectors(counts, flat.reshape(-1, int(dim[0]))), rows, text)

@@ -58,6 +58,7 @@ def index_texts(batches: Iterable[Texts], threads: int = 1, analyzer: str = ENGL
         size = len(batch.text_filled)
         lengths.append(np.bincount(texts, minlength=2 * size).astype(np.int32).reshape(2, size))
         filled.append(np.stack([batch.title_filled, batch.text_filled]))
+        # Keys in the order of the postings: by term, then by document, and of a document the text before the title.
         is_title = texts < size
         places = (np.where(is_title, texts, texts - size).astype(np.uint64) + np.uint64(documents)) << np.uint64(1) | is_title
         counts.append(_count((terms.astype(np.uint64) << _TERM_BITS) | places))
@@ -144,6 +145,7 @@ def _postings(terms: list[str], counts: list[_Counts], lengths_of: list[np.ndarr
     place = np.empty(len(terms), np.uint64)
     place[order] = np.arange(len(terms), dtype=np.uint64)
     keys, times = _merge(counts, place, lengths.shape[1])
+    # Without the bit of the title, the keys of title and text of a document are equal: they are one posting.
     in_title = (keys & _ONE).astype(bool)
     keys >>= _ONE
     is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
@@ -152,6 +154,7 @@ def _postings(terms: list[str], counts: list[_Counts], lengths_of: list[np.ndarr
     split = np.uint64(_place_bits(lengths.shape[1]) - 1)
     term, rows = (keys >> split).astype(np.int32), (keys & ((_ONE << split) - _ONE)).astype(np.int32)
     title_counts, text_counts = (_spread(posting[which], times[which], len(keys)) for which in (in_title, ~in_title))
+    # A document without a text is in no index of titles, where its term does not count.
     everywhere, in_titles, in_texts = (
         np.bincount(term[which], minlength=len(terms)).astype(np.int32)
         for which in (slice(None), (title_counts > 0) & filled[1][rows], text_counts > 0)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from beirflow.files.verified import damaged
+from beirflow.files.verified import damaged, reading
 from beirflow.files.writing import atomic_path
-from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.postings.columns import ColumnWriter, read_columns
 from beirflow.postings.languages import SNOWBALL, SNOWBALL_VERSION
 
 FORMAT = b"beirflow postings 2"
@@ -99,7 +99,7 @@ def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> Pos
     DataError if the file was damaged, or comes from another analyzer.
     """
     names = [*TERM_COLUMNS, *DOCUMENT_COLUMNS, PARTS]
-    with reading(path, "postings"):
+    with reading(path, "the postings"):
         (lists,) = read_columns(path, _metadata(analyzer), names, batch=0)
     values = {name: values if name == "terms" else values.to_numpy(zero_copy_only=False) for name, values in lists.items()}
     part_terms = values.pop(PARTS)
@@ -109,7 +109,7 @@ def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> Pos
     part_starts = np.append(head.starts[part_terms], head.starts[-1])
 
     def part(number: int) -> Part:
-        with reading(path, "postings"):
+        with reading(path, "the postings"):
             (lists,) = read_columns(path, _metadata(analyzer), POSTING_COLUMNS, batch=1 + number)
         stored = Part(*(lists[name].to_numpy() for name in POSTING_COLUMNS))
         read = stored._replace(rows=np.cumsum(stored.rows, dtype=np.int32))

@@ -58,7 +58,9 @@ def measure_bias(
     of further judgements. Raise DataError if a file is not the one that was evaluated.
     """
     qrels = {name: read_table(path) for name, path in zip(corpora, qrels_paths, strict=True)}
-    pooled = {name: _is_pooled(name, table) for name, table in qrels.items()}
+    # Splits, samples and translations are called after a dataset, with a dot.
+    own_zeros = {name for name in qrels if RANDOM_ZEROS not in name.split(".")}
+    pooled = {name: name in own_zeros and bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
     judges = {name: judges_of(path) for name, path in (extra_paths or {}).items() if name in qrels}
     of_pair: dict[tuple[str, str], dict[str, float]] = {}
@@ -81,11 +83,6 @@ def measure_bias(
         for system in systems
     ]
     write_csv(pd.DataFrame(table, columns=list(COLUMNS)), bias_path)
-
-
-def _is_pooled(dataset: str, qrels: pa.Table) -> bool:
-    """Test whether documents were also judged irrelevant; splits, samples and translations are called after it, with a dot."""
-    return RANDOM_ZEROS not in dataset.split(".") and bool((qrels["score"].to_numpy() <= 0).any())
 
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:

@@ -4,14 +4,11 @@ A reader takes only the columns that it needs, one batch after the other. The sa
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-
-from beirflow.files.verified import damaged
 
 Column: TypeAlias = "np.ndarray | pa.Array"
 
@@ -42,19 +39,6 @@ class ColumnWriter:
         if self._writer is None:
             self._writer = pa.ipc.new_file(self._sink, schema, options=pa.ipc.IpcWriteOptions(compression=self._compression))
         self._writer.write_batch(pa.record_batch(lists, schema=schema))
-
-
-@contextmanager
-def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Raise DataError, with the path and the expected content, where a file cannot be read."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        if getattr(error, "errno", None):
-            raise
-        raise damaged(path, f"the {what} cannot be read ({error})") from error
 
 
 def read_columns(

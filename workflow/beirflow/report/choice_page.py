@@ -1,6 +1,6 @@
 """The page of the choice: the answer in words, then plots, tables and definitions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -153,10 +153,10 @@ def systems_table(table: pd.DataFrame, measure: str) -> Table:
     """Return quality, significance and cost of every system, the best first."""
     priced = table["price"].notna().any() or table["query_price"].notna().any()
     shown = table.assign(
-        **{measure: [Cell(f"{mean:.4f}", mean, best=not place) for place, mean in enumerate(table[measure])]},
+        **{measure: pd.Series([Cell(f"{mean:.4f}", mean, best=not i) for i, mean in enumerate(table[measure])], table.index)},
         interval=_intervals(table["low"], table["high"], ".4f"),
         differences=_intervals(table["difference_low"], table["difference_high"]),
-        times=list(map(_times, table["milliseconds"], table["p95_milliseconds"])),
+        times=pd.Series([*map(_times, table["milliseconds"], table["p95_milliseconds"])], table.index),
         device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
     )
     return framed("choice-table", shown, () if priced else PRICES, measure=measure, mean=_mean(table, measure))
@@ -167,10 +167,11 @@ def _times(median: float, p95: float) -> Cell:
     return replace(number(median), text=", ".join(f"{time:,.1f}" for time in (median, p95) if pd.notna(time)))
 
 
-def _intervals(lows: Iterable[float], highs: Iterable[float], form: str = "+.4f") -> list[Cell]:
+def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+.4f") -> pd.Series:
     """Return the cells of intervals, by which a column sorts from its lower bound; empty where one is not known."""
     bounds = [(number(low, form), number(high, form)) for low, high in zip(lows, highs, strict=True)]
-    return [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
+    cells = [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
+    return pd.Series(cells, lows.index)
 
 
 def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Scatter], Table]]:

@@ -305,7 +305,8 @@ def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
 def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
     """Add the columns ``interval`` and ``ranks``, cells of the bounds of means and of ranks."""
     means = map(_span, uncertainty["low"], uncertainty["high"], repeat(".4f"))
-    return uncertainty.assign(interval=list(means), ranks=list(map(_span, uncertainty["rank_low"], uncertainty["rank_high"])))
+    ranks = map(_span, uncertainty["rank_low"], uncertainty["rank_high"])
+    return uncertainty.assign(interval=pd.Series([*means], uncertainty.index), ranks=pd.Series([*ranks], uncertainty.index))
 
 
 def _span(low: float, high: float, form: str = "g") -> Cell:

@@ -93,7 +93,9 @@ def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **name
     ``named`` fills in the names in braces. A value that is a :class:`Cell` stays as it is; a number that is not known, and what
     is no text in a column of words, is empty.
     """
-    about = {key: value.format(**named) if isinstance(value, str) else value for key, value in shown_tables()[name].items()}
+    about: dict[str, Any] = {
+        key: value.format(**named) if isinstance(value, str) else value for key, value in shown_tables()[name].items()
+    }
     columns, groups, rows = list[Column](), list[tuple[str, int]](), [list[Cell]() for _ in range(len(frame))]
     for label, entry in about.pop("columns").items():
         is_group = isinstance(entry, dict) and "label" not in entry

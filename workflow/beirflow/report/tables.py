@@ -147,9 +147,9 @@ def datasets_table(summary: pd.DataFrame) -> Table:
     sizes = ["dataset", "split", "documents", "queries", CHARACTERS]
     datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
     known = [of_catalogue(name) for name in datasets["dataset"]]
-    facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind) for name in known] for kind in ("task", "domain")}
-    facts["licence"] = [catalogue.known_datasets[name][0].licence if name else None for name in known]
-    return framed("datasets-table", datasets.assign(**facts, citation=list(map(citation_of, known))))
+    facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
+    facts["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
+    return framed("datasets-table", datasets.assign(**facts, citation=[citation_of(name) or "" for name in known]))
 
 
 def bibtex(names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import output_digest, read_json
-from beirflow.files.verified import check_digest, parquet_errors
+from beirflow.files.verified import check_digest, reading
 from beirflow.files.writing import atomic_path
 
 PAIRS = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())])
@@ -47,7 +47,7 @@ def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """
     record = read_json(record_of(path))
     check_digest(path, output_digest(record, path), record_of(path))
-    with parquet_errors(path):
+    with reading(path):
         return pq.read_table(path), record
 
 

@@ -118,6 +118,7 @@ def _sort_key(queries: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return one uint64 a candidate that ascends with the query and, inside a query, descends with the score: fast to sort."""
     # Not-a-number ranks last; adding 0 makes -0 equal to 0.
     bits = (np.fmax(np.asarray(scores, dtype=np.float32), np.float32(-np.inf)) + np.float32(0)).view(np.uint32)
+    # As integers, the bits of floats above 0 ascend with them, and those of floats below 0 descend.
     ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
     return (queries.astype(np.uint64) << np.uint64(32)) | ~ascending
 

@@ -38,6 +38,7 @@ class Shortlist:
 
     def __init__(self, queries: int, keep: int, device: torch.device, least: torch.Tensor | None = None) -> None:
         self.keep = keep
+        # Twice the room, so that a cut, which takes long, is needed only after so many further hits.
         self.scores = torch.full((queries, 2 * keep), -torch.inf, device=device)
         self.rows = torch.zeros((queries, 2 * keep), dtype=torch.int32, device=device)
         self._filled = torch.zeros(queries, dtype=torch.long, device=device)
@@ -62,6 +63,7 @@ class Shortlist:
         counts = ends.diff()
         if not self._has_room(queries, counts):
             self._cut(queries)
+        # The hits were those above the scores before the cut; halves are compared with the higher ones after it.
         if not self._has_room(queries, counts):
             self._offer_in_parts(queries, scores, first_row, documents // 2)
             return

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.files.errors import ModelError
-from beirflow.files.verified import damaged
-from beirflow.postings.columns import ColumnWriter, read_columns, reading
+from beirflow.files.verified import damaged, reading
+from beirflow.postings.columns import ColumnWriter, read_columns
 
 LUCENE_SCALE = 256 / 5  # factor of weights before they are rounded to integers, in published runs with Lucene
 
@@ -176,7 +176,7 @@ def read_segments(path: str | Path, quantize: str) -> Iterator[Segment]:
     Raises DataError if the file was damaged, or is quantized in another way.
     """
     names = ("documents", "terms", "frequencies", "rows", "weights")
-    with reading(path, "weights"):
+    with reading(path, "the weights"):
         for columns in read_columns(path, _metadata("postings", quantize), names):
             documents, terms, frequencies, rows, weights = (columns[name].to_numpy() for name in names)
             starts = np.concatenate([[0], np.cumsum(frequencies, dtype=np.int64)])
@@ -209,7 +209,7 @@ def read_queries(path: str | Path, quantize: str) -> Rows:
 
     Raises DataError if the file was damaged, or is quantized in another way.
     """
-    with reading(path, "weights"):
+    with reading(path, "the weights"):
         (columns,) = read_columns(path, _metadata("queries", quantize), Rows._fields)
     rows = Rows(*(pa.Array.to_numpy(columns[name]) for name in Rows._fields))
     if not rows.starts[-1] == len(rows.terms) == len(rows.weights):

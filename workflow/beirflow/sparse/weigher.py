@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 
-TOKENIZER_THREADS = 1
-
 COLLECTED = {"cpu": 1, "mps": 1, "cuda": 1 << 27}
 """Weights of batches among which those above 0 are looked for together, for which CUDA must have computed them."""
 
@@ -126,8 +124,7 @@ class Weigher:
         if (added is None) != (self.part.expansion_length is None):
             raise ValueError(f"system {self.name}: {kind} are weighed {'without' if added is None else 'with'} an expansion")
         with Progress(f"weigh with {self.name}", len(texts), kind, "tokens") as progress:
-            tokenize, starts = partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS)
-            windows = map_ahead(tokenize, starts, TOKENIZER_THREADS)
+            windows = map_ahead(partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS))
             yield from finish_behind(self._begin(window, kind, progress) for window in windows)
 
     def _tokenize(self, texts: Sequence[str], added: Sequence[str] | None, start: int) -> Tokens:

@@ -57,7 +57,9 @@ def difference(path: str, here: Path, made: Path) -> str:
         return "" if read_columns(here, kind).equals(pq.read_table(made)) else "other values"
     if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
         return _other_record(read_record(here), record)
-    return _other_packed(here, made) if suffix == ".gz" else _other_page(here, made)
+    if suffix == ".gz":
+        return _other_line(*map(read_packed_lines, (here, made)))
+    return _other_line(*(file.read_bytes().split(b"\n") for file in (here, made)))
 
 
 def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
@@ -94,17 +96,12 @@ def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
     return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not layout.is_for_reading(path)}
 
 
-def _other_page(here: Path, made: Path) -> str:
-    found, expected = (path.read_bytes().split(b"\n") for path in (here, made))
-    for number, (one, other) in enumerate(zip(found, expected, strict=False), 1):
+def _other_line(found: Iterable[bytes], expected: Iterable[bytes]) -> str:
+    for number, (one, other) in enumerate(zip_longest(found, expected), 1):
+        if one is None or other is None:
+            return f"{number - 1} lines, expected {'more' if one is None else 'no more'}"
         if one != other:
             place = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
-            return f"line {number}: {one[max(0, place - 30) : place + 30]!r}, expected {other[max(0, place - 30) : place + 30]!r}"
-    return "" if len(found) == len(expected) else f"{len(found)} lines, expected {len(expected)}"
-
-
-def _other_packed(here: Path, made: Path) -> str:
-    for number, (one, other) in enumerate(zip_longest(read_packed_lines(here), read_packed_lines(made)), 1):
-        if one != other:
-            return f"line {number}: {one and one[:60]!r}, expected {other and other[:60]!r}"
+            part = slice(max(0, place - 30), place + 30)
+            return f"line {number}: {one[part]!r}, expected {other[part]!r}"
     return ""

@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from beirflow.files.errors import DataError
 
 PASSED, FAILED, WARNING, NOT_CHECKED = "passed", "failed", "warning", "not checked"
@@ -43,16 +45,16 @@ UNREADABLE = (
     TypeError,
     IndexError,
     AttributeError,
-    NotImplementedError,
-    RecursionError,
+    RuntimeError,
     ArithmeticError,
     MemoryError,
     EOFError,
     csv.Error,
     DataError,
     RecordError,
+    pa.ArrowException,
 )
-"""Errors of reading a file with unexpected content, Arrow's exceptions included."""
+"""Errors of reading a file with unexpected content, or one that takes all memory or threads."""
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:

@@ -5,15 +5,11 @@ from pathlib import PurePosixPath
 from beirflow.audit.chain.chain import Chain, is_whole
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.files import layout
-from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TRACES, TREC_RUN, Pattern, is_for_reading
+from beirflow.files.layout import ARCHIVE, MANIFEST, PATTERNS, RUN, TRACES, TREC_RUN, is_for_reading
 
 SHOWN = 1000  # most files that one check names
 
-RESULTS = tuple(
-    pattern
-    for pattern in vars(layout).values()
-    if isinstance(pattern, Pattern) and pattern not in (*layout.FOR_READING, layout.TRAINED_MODEL)  # which is a folder
-)
+RESULTS = tuple(each for each in PATTERNS if each not in (*layout.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
 """Every form that a result can have."""
 
 OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")

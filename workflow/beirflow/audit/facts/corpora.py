@@ -53,7 +53,7 @@ def documents_of(chain: Chain, name: str) -> Prepared:
         path = DOCUMENTS(dataset=name)
         try:
             chain.documents[name] = _read_documents(chain, path)
-        except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        except (pa.ArrowException, RuntimeError, ValueError, KeyError, TypeError) as error:
             raise RecordError(f"cannot be read, {type(error).__name__}: {str(error)[:200]}", path) from error
     found: Prepared = chain.documents[name]
     return found
