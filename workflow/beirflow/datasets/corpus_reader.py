@@ -102,8 +102,7 @@ def _is_one_object_a_line(block: bytes) -> bool:
         return False
     if (data[edges[:-1] + 1] != ord("{")).any() or (data[edges[1:] - 1] != ord("}")).any():
         return False
-    opened = block.count(b"[") + block.count(b"{") - len(lengths)  # but for the brace that begins each line
-    long = np.flatnonzero(lengths > BRACKETS) if opened >= BRACKETS else np.empty(0, np.int64)
+    long = np.flatnonzero(lengths > BRACKETS)
     for start, end in zip(edges[long].tolist(), edges[long + 1].tolist(), strict=True):
         if block.count(b"[", start + 1, end) + block.count(b"{", start + 1, end) > BRACKETS:
             return False
