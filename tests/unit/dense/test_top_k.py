@@ -170,6 +170,25 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
         exact(vectors, ids, 10)
 
 
+def test_excluded_rows_stay_excluded_where_memory_runs_out_behind_the_first_block(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks(16, 16, 128, 128, 7)
+    vectors, ids = (random_vectors("normal", 3, seed=1), random_vectors("normal", 500)), ids_for(500)
+    excluded, compute, failed = np.random.default_rng(0).integers(0, 500, (3, 100)), chunk_blocks.Chunk.scores, list[int]()
+
+    def failing_once(self: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> torch.Tensor:
+        scores = compute(self, queries, start, block)
+        if start and not failed:
+            failed.append(start)
+            raise torch.OutOfMemoryError
+        return scores
+
+    monkeypatch.setattr(chunk_blocks.Chunk, "scores", failing_once)
+    assert exact(vectors, ids, 450, excluded=excluded) == brute_force(vectors, ids, 450, excluded=excluded)
+    assert failed
+
+
 @pytest.mark.parametrize("dim", [1, 3, 17, 384, 768])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_equal_vectors_have_equal_scores_wherever_they_stand(dim: int, similarity: str) -> None:

@@ -98,8 +98,8 @@ class Chunk:
     dtype: torch.dtype = torch.float32
     halvings: int = 0  # halvings of the blocks, because memory ran out
     kept: list[Block] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
-    # of each slice of queries, since every block is compared with the same ones
-    pairs: dict[tuple[int, int] | None, ExcludedPairs] = field(default_factory=dict)
+    # of each slice of queries, since every block is compared with the same ones, in the blocks after so many halvings
+    pairs: dict[tuple[int, int, int] | None, ExcludedPairs] = field(default_factory=dict)
 
     @cached_property
     def fast(self) -> torch.Tensor:
@@ -149,14 +149,14 @@ class Chunk:
         return Block(start, vectors, vectors.norm(dim=1), *rounded_to(self.dtype, vectors))
 
     def _excluded_pairs(self, queries: slice | torch.Tensor) -> ExcludedPairs:
-        bounds = (queries.start, queries.stop) if isinstance(queries, slice) else None
-        if bounds in self.pairs:
-            return self.pairs[bounds]
+        of_slice = (queries.start, queries.stop, self.halvings) if isinstance(queries, slice) else None
+        if of_slice in self.pairs:
+            return self.pairs[of_slice]
         ends = [*self.starts[1:], len(self.documents)]
         products = [range(*block, self.sizes.at_once) for block in zip(self.starts, ends, strict=True)]
         pairs = ExcludedPairs.of(self.excluded[queries], list(chain.from_iterable(products)))
-        if bounds:
-            self.pairs[bounds] = pairs
+        if of_slice:
+            self.pairs[of_slice] = pairs
         return pairs
 
     def scores(self, queries: slice | torch.Tensor, start: int, block: torch.Tensor) -> torch.Tensor:
