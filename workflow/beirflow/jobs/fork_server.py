@@ -43,7 +43,7 @@ MODELS = "beirflow.computing.lean_imports"
 """The module that knows what loading a model imports; jobs that load models reach it."""
 
 STOPS = {signal.SIGINT, signal.SIGTERM}
-"""Signals to all processes of a run, on which its jobs end by themselves: here they remain pending, and no further script begins."""
+"""Signals to a whole run, whose jobs end by themselves on them. Here they remain pending, and no script begins any more."""
 
 LONGEST_REQUEST = 1 << 20  # bytes
 
