@@ -67,6 +67,20 @@ def make_results(results: Path, config: Mapping[str, Any], threads: int = 1) -> 
     return Made(results, dict(config))
 
 
+def with_systems(config: Config, own: Mapping[str, Mapping[str, Any]], **changes: Any) -> Config:
+    """A configuration with more systems."""
+    custom = config["custom"]
+    systems = {"systems": [*config["systems"], *own], "custom": {**custom, "systems": {**custom["systems"], **own}}}
+    return {**config, **systems, **changes}
+
+
+def make_run(results: Path, config: Config, system: str, dataset: str = "small", threads: int = 1) -> Experiment:
+    """Make the run of one system of a configuration, and what it is made from where it is missing."""
+    experiment = load_experiment(config)
+    run_rules(results, experiment, [layout.RUN(system=system, dataset=dataset)], threads)
+    return experiment
+
+
 def make_report(results: Path, experiment: Experiment) -> None:
     """The report, with figures that are none."""
     _invent_figures(results, [(name, layout.FIGURE_SVG, layout.FIGURE_PDF) for name in FIGURES])

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approximate_results import HNSW, IVF_PQ, with_systems
+from approximate_results import HNSW, IVF_PQ
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from forger import Forger, named
-from results_maker import Made, run_rules
+from results_maker import Made, run_rules, with_systems
 
 pytest.importorskip("faiss")
 
