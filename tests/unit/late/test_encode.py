@@ -17,7 +17,7 @@ from beirflow.late.vectors import TokenVectors
 from beirflow.runs.family import System
 from lexical_results import DATASET, Row, damage, rows_of
 from model_results import LateResults, random_corpus
-from safetensors.torch import load_file, save_file
+from tiny_bert import change_weights, having_row
 from tiny_colbert import DIM, save_colbert
 from token_vectors import best, text_scores
 
@@ -140,9 +140,7 @@ def test_another_model_than_was_fetched_is_refused(small: LateResults, settings:
 
 def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "broken")
-    weights = load_file(folder / "model.safetensors")
-    weights["bert.embeddings.word_embeddings.weight"][8] = float("nan")
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, having_row("bert.embeddings.word_embeddings.weight", 8, np.nan))
     broken = LateSettings("broken", model=str(folder))
     small.fetch(broken)
     with pytest.raises(BeirflowError, match=r"system broken: a vector of query_id 'q2' holds infinity or not-a-number"):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from answering import answered
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
@@ -22,8 +21,7 @@ from beirflow.sparse.weigher import Weigher
 from lexical_results import DATASET, Row, damage, rows_of
 from model_results import SparseResults, random_corpus
 from run_results import ranked
-from safetensors.torch import load_file, save_file
-from tiny_bert import WORDS
+from tiny_bert import WORDS, change_weights, having_row
 from tiny_sparse import save_masked_lm, spread
 
 CORPUS = random_corpus(40)
@@ -34,9 +32,7 @@ TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty":
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Few terms weigh something, as in a trained model."""
     folder = save_masked_lm(tmp_path_factory.mktemp("model"))
-    weights = load_file(folder / "model.safetensors")
-    weights["cls.predictions.bias"] -= 4
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, lambda weights: weights | {"cls.predictions.bias": weights["cls.predictions.bias"] - 4})
     return folder
 
 
@@ -180,9 +176,7 @@ def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) ->
 
 def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
     folder = save_masked_lm(tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
-    weights["bert.embeddings.position_embeddings.weight"][20] = torch.nan
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, having_row("bert.embeddings.position_embeddings.weight", 20, np.nan))
     settings = SparseSettings("s", model=str(folder))
     corpus = [*CORPUS, ("long", "", " ".join(WORDS[:30])), ("other", "", " ".join(WORDS[:30]))]
     made = SparseResults(tmp_path / "results", corpus, TEXTS)
