@@ -15,8 +15,7 @@ from beirflow.files.layout import MANIFEST, Pattern
 from beirflow.files.records import together
 from beirflow.runs.family import Family
 
-SKIPPED = object()
-"""What a fact should be where nothing says it."""
+SKIPPED = object()  # what a fact should be where nothing says it
 
 
 class Expected(NamedTuple):
@@ -111,7 +110,7 @@ def compare(place: Place, rows: Iterable[Row]) -> None:
 def computed(
     value: Callable[[Place], Any], by: str = MANIFEST, said: Callable[[Place, Any], Any] = lambda place, found: found
 ) -> Relation:
-    """Computed by a function, which may return :data:`SKIPPED`; ``said`` is what of the fact is compared."""
+    """Expect what a function computes, which may return :data:`SKIPPED`; ``said`` is what of the fact is compared."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         if (expected := value(place)) is not SKIPPED:
@@ -121,17 +120,17 @@ def computed(
 
 
 def in_path(name: str) -> Relation:
-    """Equal to a name in the path of the record."""
+    """Expect a name in the path of the record."""
     return computed(lambda place: place.names.get(name, SKIPPED), "its path")
 
 
 def setting(name: str, default: Any = None) -> Relation:
-    """Equal to a setting of the system."""
+    """Expect a setting of the system."""
     return computed(lambda place: (place.stated.get(name) or default) if place.stated else SKIPPED)
 
 
 def equal(pattern: Pattern, name: str = "") -> Relation:
-    """Equal to a fact of another record, of the same names; by the same key if ``name`` is empty."""
+    """Expect a fact of another record, of the same names; by the same key if ``name`` is empty."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         path, other = pattern(**place.names), name or key
@@ -142,7 +141,7 @@ def equal(pattern: Pattern, name: str = "") -> Relation:
 
 
 def total(of: Records, own: Callable[[Place, str], bool] = lambda place, name: False) -> Relation:
-    """Sum of what some records say by the same key, but for what a record counts ``own``, by name."""
+    """Expect the sum of what some records say by the same key, but for what a record counts ``own``, by name."""
 
     def follows(place: Place, key: str, found: Mapping[str, Any]) -> Iterator[Expected]:
         if records := of(place):
@@ -154,7 +153,7 @@ def total(of: Records, own: Callable[[Place, str], bool] = lambda place, name: F
 
 
 def merged(of: Records) -> Relation:
-    """Merge what some records say by the same key: by name the value where all agree, else all values; a record may say more."""
+    """Expect, merged, what some records say by the key: by name the value where all agree, else all; a record may say more."""
 
     def follows(place: Place, key: str, found: Mapping[str, Any]) -> Iterator[Expected]:
         if records := of(place):
