@@ -55,7 +55,7 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Read the files again."""
-    for cached in (entrances, code_version, module.module_at, module._file_of):
+    for cached in (entrances, code_version, module.module_at, module._file_of, module._modules):
         cached.cache_clear()
 
 

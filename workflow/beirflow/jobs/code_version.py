@@ -36,7 +36,7 @@ STRINGS = re.compile(STRING, re.DOTALL)
 LINE = re.compile(rb"""((?:[^"'#\n\\]+|%b|\\.|["'])*)(?:#.*?)?\n""" % STRING, re.DOTALL)
 """A line without its comment, together with the lines in which its strings go on, or it itself behind a backslash."""
 
-QUOTES = (b'"', b"'", b'r"')
+QUOTES, OUTSIDE_OF_BRACKETS = (b'"', b"'", b'r"'), (b"def ", b"class ", b"async def ")  # beginnings of lines
 AS_ROUND, NO_BRACKETS = bytes.maketrans(b"[]{}", b"()()"), bytes(set(range(256)) - set(b"()[]{}"))
 
 
@@ -102,8 +102,7 @@ def module_at(path: Path) -> Module:
     """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here."""
     source = path.read_bytes()
     lines = code_lines(source)
-    names = imported_names(source, lines) - NO_INFLUENCE
-    return Module(hashlib.sha256(b"\n".join(lines)).digest(), frozenset(name for name in names if _file_of(name).is_file()))
+    return Module(hashlib.sha256(b"\n".join(lines)).digest(), imported_names(source, lines) & _modules() - NO_INFLUENCE)
 
 
 def code_lines(source: bytes) -> list[bytes]:
@@ -111,19 +110,24 @@ def code_lines(source: bytes) -> list[bytes]:
 
     Neither ``ast`` nor ``tokenize``: what they return differs between versions of Python, and they take ten times as long.
     """
-    kept: list[bytes] = []
-    depth = counted = 0
-    for line in LINE.findall(source + b"\n"):
-        stripped = line.strip()
-        if stripped.startswith(QUOTES) and not STRINGS.sub(b"", stripped).strip():
-            brackets = STRINGS.sub(b"", b"\n".join(kept[counted:])).translate(AS_ROUND, NO_BRACKETS)
-            depth += brackets.count(b"(") - brackets.count(b")")
-            counted = len(kept)
-            if not depth:  # a statement of its own; between brackets it is a value
-                continue
-        if stripped:
-            kept.append(line.rstrip())
-    return kept
+    lines = list(filter(None, map(bytes.rstrip, LINE.findall(source + b"\n"))))
+    docstrings, closed = set(), 0  # places of lines; no bracket is open before the line at the second
+    for place, line in enumerate(lines):
+        stripped = line.lstrip()
+        if stripped.startswith(OUTSIDE_OF_BRACKETS):
+            closed = place
+        elif stripped.startswith(QUOTES) and not STRINGS.sub(b"", line).strip():
+            brackets = STRINGS.sub(b"", b"\n".join(lines[closed:place])).translate(AS_ROUND, NO_BRACKETS)
+            if brackets.count(b"(") == brackets.count(b")"):  # a statement of its own; between brackets it is a value
+                docstrings.add(place)
+                closed = place
+    return [line for place, line in enumerate(lines) if place not in docstrings]
+
+
+@cache
+def _modules() -> set[str]:
+    """Return the names of all modules of the package."""
+    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
 
 
 @cache
@@ -131,7 +135,7 @@ def _file_of(name: str) -> Path:
     return PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
 
 
-def imported_names(source: bytes, lines: list[bytes]) -> set[str]:
+def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
     """Return the names below the package in the import statements of a file; some are of modules, others of what is in one.
 
     Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
@@ -143,7 +147,7 @@ def imported_names(source: bytes, lines: list[bytes]) -> set[str]:
     except SyntaxError:  # the statement continues unexpectedly
         tree = ast.parse(source)
     names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
-    return {below for package, _, below in names if package == "beirflow" and below}
+    return frozenset(below for package, _, below in names if package == "beirflow" and below)
 
 
 def _imported(node: ast.AST) -> list[str]:
