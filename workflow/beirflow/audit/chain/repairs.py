@@ -25,12 +25,12 @@ class Call:
     configfiles: Sequence[str] = ()  # configuration files that were named
     config: Mapping[str, Any] = field(default_factory=dict)  # what ``--config`` said
 
-    def snakemake(self, targets: Sequence[str], cores: int = 2) -> str:
+    def snakemake(self, targets: Sequence[str]) -> str:
         """Return the command that makes files, called as the audit was."""
         said = {key: value for key, value in self.config.items() if key not in ABOUT_THE_CALL}
         config = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in said.items()]
         words = ["snakemake", *(["--snakefile", self.snakefile] if self.snakefile else []), "--directory", self.directory]
-        words += ["--cores", str(cores)]
+        words += ["--cores", "2"]
         for option, values in (
             ("--configfile", [str(Path(self.directory, path)) for path in self.configfiles]),
             ("--config", config),
@@ -49,9 +49,9 @@ class Repairs:
     # names the folder that files are moved to, so that no two audits use the same
     stamp: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
 
-    def make_again(self, present: Sequence[str], targets: Sequence[str], cores: int = 2) -> str:
+    def make_again(self, present: Sequence[str], targets: Sequence[str]) -> str:
         """Return one command line that moves ``present`` aside and makes ``targets``, all paths below the results."""
-        again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)], cores)
+        again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)])
         return f"{self.aside(present)} && {again}" if present else again
 
     def aside(self, paths: Sequence[str]) -> str:

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.chain.reading import part
-from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged, sums
+from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged
 from beirflow.audit.facts.stated import added_by, configured_precision, first_stages, settings_of, settings_on
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST
+from beirflow.runs.candidates import totals
 from beirflow.runs.family import TunedOn
 
 SELF_MATCHES = "self_matches_dropped"
@@ -93,20 +94,15 @@ def kept_self_matches(place: Place) -> Any:
     return SKIPPED if others or place.chain.corpora[place.dataset]["drop_self_matches"] else 0
 
 
-def _without_own(place: Place, found: Found) -> Found:
-    """Return the parts of the runs that a run was made from."""
-    if place.system not in found:
-        raise RecordError(f"has no part of {place.system} itself")
-    return {name: each for name, each in found.items() if name != place.system}
-
-
 def parts_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:
     """Expect the parts of the runs that a run was made from, besides its own."""
+    part(found, place.system)
     firsts, value = _firsts(place), dict[str, Any]()
     for each in firsts:
         value |= each.get("parts", {each["system"]: {kind: each.get(kind, {}) for kind in OF_A_PART}})
     others = [(str(each["path"]), kind, each.get(kind, {})) for each in firsts for kind in ("parts", *OF_A_PART)]
-    yield Expected(_without_own(place, found), value, ", ".join(str(each["path"]) for each in firsts), others)
+    of_others = {name: each for name, each in found.items() if name != place.system}
+    yield Expected(of_others, value, ", ".join(str(each["path"]) for each in firsts), others)
 
 
 def of_own_part(place: Place, key: str, found: Found) -> Iterator[Expected]:
@@ -115,7 +111,7 @@ def of_own_part(place: Place, key: str, found: Found) -> Iterator[Expected]:
         seconds = {name: each for name, each in part(found, place.system, "seconds", kind=dict).items() if name != MERGE}
         others = [(str(each["path"]), "seconds", each["seconds"]) for each in pairs]
         place.chain.note(place.path, f"parts/{place.system}/seconds", seconds, "its blocks of pairs")
-        yield Expected(seconds, sums(pairs, "seconds"), f"{len(pairs)} blocks of pairs", others)
+        yield Expected(seconds, totals(pairs, "seconds"), f"{len(pairs)} blocks of pairs", others)
 
 
 def made_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:

@@ -27,7 +27,6 @@ from beirflow.audit.facts.relations import (
     in_path,
     merged,
     setting,
-    sums,
     total,
 )
 from beirflow.audit.facts.stated import first_stages
@@ -35,6 +34,7 @@ from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST, Pattern
 from beirflow.files.records import assumed_in, precisions_in
+from beirflow.runs.candidates import totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
@@ -146,8 +146,8 @@ OF_SEARCHES = (
 OF_RUNS_OF_RUNS = (
     Row("first_stages", computed(lambda place: first_stages(place.chain, place.system))),
     Row("parts", derived.parts_of_runs),
-    Row("seconds", computed(lambda place: sums(place.record["parts"].values(), "seconds"), "its parts")),
-    Row("bytes", computed(lambda place: sums(place.record["parts"].values(), "bytes"), "its parts")),
+    Row("seconds", computed(lambda place: totals(place.record["parts"].values(), "seconds"), "its parts")),
+    Row("bytes", computed(lambda place: totals(place.record["parts"].values(), "bytes"), "its parts")),
     Row("parts", derived.of_own_part, what="own seconds among"),
     Row("made", derived.made_of_runs, what="what such runs have as"),
     Row("jobs", derived.with_jobs(derived.behind), what="lacking"),
