@@ -5,7 +5,7 @@ be told apart by people who see few. Text stays text in SVG, so that it can be s
 page.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
@@ -247,8 +247,8 @@ def words_only(text: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, folder: str, name: str) -> None:
+def save(figure: Figure, folder: str, name: str, kinds: Iterable[str] = tuple(WITHOUT_DATES)) -> None:
     """Write a figure as ``<folder>/<name>.pdf`` and ``.svg``."""
-    for kind, without_dates in WITHOUT_DATES.items():
+    for kind in kinds:
         with atomic_path(Path(folder, f"{name}.{kind}")) as partial:
-            figure.savefig(partial, format=kind, metadata=without_dates)
+            figure.savefig(partial, format=kind, metadata=WITHOUT_DATES[kind])
