@@ -174,12 +174,19 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     for source in ("import importlib as i; i.import_module('a')", "from importlib import import_module as f", "__import__('a')"):
         assert other_imports(source)
     found = {name: other_imports((module.PACKAGE.joinpath(*name.split(".")).with_suffix(".py")).read_text()) for name in MODULES}
-    known = {"computing.lean_imports", "encoders.backbone", "jobs.by_name", "models.own_class", "postings.search"}
+    known = {
+        "computing.lean_imports",
+        "encoders.backbone",
+        "jobs.by_name",
+        "jobs.fork_server",
+        "models.own_class",
+        "postings.search",
+    }
     assert {name for name, ways in found.items() if ways} == known
     # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
-    # parameter; and spot checks, which no result depends on.
+    # parameter; and spot checks and what only imports ahead, which no result depends on.
     callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.scorers.load", "rerank.settings", "runs.family"}
-    callers |= {"audit.again.samples"}
+    callers |= {"audit.again.samples", "jobs.fork_server"}
     assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 
