@@ -5,23 +5,23 @@ forked from this one, which has imported what Snakemake imports and has done not
 """
 
 import importlib
-import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from warm_jobs import PROCESS, Request, forget_beirflow, fork_jobs, import_libraries, run_to_the_end, serve_forks
+from beirflow.jobs import fork_server
+from beirflow.jobs.snakemake_internals.forked_jobs import ForkedJob
+from warm_jobs import PROCESS, forget_beirflow, forget_power_losses, import_libraries
 
 REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
@@ -32,70 +32,94 @@ def run_warm(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
 ) -> tuple[int, str]:
     """Run Snakemake to its end, with all of this environment; gives its exit status, and what it printed."""
-    with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output, _connected() as connection:
-        request = {
-            "arguments": list(arguments),
-            "folder": str(folder),
-            "environment": dict(environment),
-            "output": output.name,
-            "warm_jobs": warm_jobs,
-        }
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        answers = connection.makefile()
-        process = int(answers.readline())
+    with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output, _requests() as requests:
+        run = ForkedJob(
+            requests,
+            arguments=list(arguments),
+            folder=str(folder),
+            environment=dict(environment),
+            output=output.name,
+            warm_jobs=warm_jobs,
+        )
         try:
-            status = int(answers.readline())
+            status = run.wait()
         except BaseException:
-            os.kill(process, signal.SIGKILL)
+            run.kill()
             raise
         return status, Path(output.name).read_text()
 
 
-def _connected() -> socket.socket:
+def _requests() -> socket.socket:
     """Connect to the server that all processes of this run of pytest share; start it if there is none."""
     owner = os.getppid() if PROCESS in os.environ else os.getpid()
     address = f"\0warm-snakemake-{owner}"
-    with socket.socket(socket.AF_UNIX) as listener, suppress(OSError):  # the address is taken if there is one
-        listener.bind(address)
-        listener.listen()
-        # A library that has threads could not be forked.
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-        command = [sys.executable, __file__, str(listener.fileno()), str(owner)]
-        subprocess.Popen(command, env=environment, pass_fds=[listener.fileno()])
-    connection = socket.socket(socket.AF_UNIX)
-    while True:
-        try:
-            connection.connect(address)
-        except ConnectionRefusedError:  # another process has taken the address and does not listen yet
-            continue
-        return connection
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as requests, suppress(OSError):  # the address is taken if there is one
+        requests.bind(address)
+        package = {"PYTHONPATH": str(REPOSITORY / "workflow")}
+        environment = {**os.environ, **fork_server.NO_THREADS, **package, "OMP_WAIT_POLICY": "passive"}
+        command = [sys.executable, __file__, str(requests.fileno()), str(owner)]
+        subprocess.Popen(command, env=environment, pass_fds=[requests.fileno()])
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    connection.connect(address)
+    return connection
 
 
-def serve(listener: socket.socket, owner: int) -> NoReturn:
+def serve(requests: socket.socket, owner: int) -> NoReturn:
     """Answer requests until the owner has ended, each in a process of its own."""
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins
     for name in LATER:
         importlib.import_module(name)
-    import_libraries(REPOSITORY / "workflow")
+    import_libraries()
+    sys.path.remove(str(REPOSITORY / "workflow"))
     parse_rule_files(REPOSITORY)
-    serve_forks(listener, partial(_accepted, listener), _run, owner)
+    forget_power_losses()
+    fork_server.serve(requests, owner, run_snakemake)
 
 
-def _accepted(listener: socket.socket) -> tuple[Request, socket.socket]:
-    connection, _ = listener.accept()
-    return json.loads(connection.makefile().readline()), connection
+def run_snakemake(
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str], output: str, *, warm_jobs: bool
+) -> NoReturn:
+    """Run Snakemake in this process, as a program that was just started."""
+    import snakemake
 
-
-def _run(request: Request) -> NoReturn:
-    """Run Snakemake in this process."""
-    become(request)
-    if str(REPOSITORY / "Snakefile") not in request["arguments"]:
+    written = os.open(output, os.O_WRONLY)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *arguments]
+    if str(REPOSITORY / "Snakefile") not in arguments:
         forget_beirflow()
-    if request["warm_jobs"] and "--dry-run" not in request["arguments"]:
-        fork_jobs()
-    run_to_the_end(sys.modules["snakemake.cli"].main)
+    if warm_jobs and "--dry-run" not in arguments:
+        fork_the_server_of_jobs()
+    fork_server.run_to_the_end(sys.modules["snakemake.cli"].main)
+
+
+def fork_the_server_of_jobs() -> None:
+    """Have the server of the jobs of this Snakemake forked from it as it is now, while it has one thread, when it starts one."""
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    start_process = subprocess.Popen
+    if os.fork() == 0:
+        mine.close()
+        modules, descriptors, _, _ = socket.recv_fds(theirs, fork_server.LONGEST_REQUEST, 1)
+        if not modules:  # no job was planned
+            os._exit(0)
+        package, *names = modules.decode().split(os.pathsep)
+        sys.path.insert(0, package)
+        fork_server.main(str(descriptors[0]), str(os.getppid()), *names)
+    theirs.close()
+
+    def start(command: Any, **options: Any) -> Any:
+        if fork_server.__name__ not in command:
+            return start_process(command, **options)
+        package, names = options["env"]["PYTHONPATH"].partition(os.pathsep)[0], command[6:]
+        return socket.send_fds(mine, [os.pathsep.join([package, *names]).encode()], options["pass_fds"])
+
+    vars(subprocess)["Popen"] = start
 
 
 @cache
@@ -133,20 +157,6 @@ def parse_rule_files(repository: Path) -> None:
     included = re.findall(r'^include: "(.*)"$', snakefile.read_text(), re.MULTILINE)
     for path in (snakefile, *(repository / name for name in included)):
         _, count = parse(LocalSourceFile(str(path)), workflow, linemap={}, rulecount=count)
-
-
-def become(request: Request) -> None:
-    """Make this process what a program is that was just started."""
-    import snakemake
-
-    output = os.open(request["output"], os.O_WRONLY)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    os.chdir(request["folder"])
-    sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *request["arguments"]]
 
 
 if __name__ == "__main__":

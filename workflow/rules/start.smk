@@ -13,6 +13,7 @@ STEPS
   - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
+  - on this machine, jobs are forked from a process that has imported what they import
   - on SLURM, an executor derived from the plugin's follows its jobs, waits for an unreachable controller, and says why jobs wait
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
@@ -28,6 +29,7 @@ from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, name_the_user, note_start
 from beirflow.jobs.results_lock import begin_run, check_run, living_run
 from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
+from beirflow.jobs.snakemake_internals.forked_jobs import fork_scripts
 from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.jobs.snakemake_internals.workflow_run import end_jobs_with_this_process
@@ -95,6 +97,9 @@ onstart:
         seconds = sum(each.seconds for each in overall.expected.values())
         terminal.plan(overall)
         terminal.say(start_warning(experiment, logs.parent, seconds, configured))
+    functions = {function for job in jobs.values() for function in job.functions}
+    if functions and this_run.is_local and sys.platform == "linux":
+        fork_scripts({function.partition(":")[0] for function in functions})
 
 
 onsuccess:

@@ -86,7 +86,8 @@ def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another
 
 def planned(rule: str, folder: Path) -> Any:
     candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
-    return SimpleNamespace(rule=SimpleNamespace(name=rule, script=None), input=candidates, output=[], wildcards=wildcards)
+    own = SimpleNamespace(name=rule, params=["beirflow.runs.merge:merge_chunks", 7, "beirflow", "a text"])
+    return SimpleNamespace(rule=own, input=candidates, output=[], wildcards=wildcards)
 
 
 def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Path) -> None:
@@ -94,7 +95,9 @@ def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Pat
     dag, removed = SimpleNamespace(jobs=jobs, jobid=jobs.index, handle_temp=lambda job: job.rule.name), []
     dag.needrun, dag.needrun_jobs = jobs[2:].__contains__, lambda: jobs[2:]
     run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append))
-    assert run.planned_jobs == {2: PlannedJob("all", {"system": "bm25"}, writes=False, computes=False)}
+    assert run.planned_jobs == {
+        2: PlannedJob("all", {"system": "bm25"}, writes=False, functions=("beirflow.runs.merge:merge_chunks",))
+    }
     run.remove_temporary_inputs("merge_chunks", "candidates")
     assert removed == []
     (tmp_path / "merge_chunks").touch()

@@ -8,6 +8,7 @@ of transformers needs more than these stand-ins, everything is imported as usual
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
@@ -32,6 +33,15 @@ def load_lean(load: Callable[[], Loaded]) -> Loaded:
             return load()
     except (ImportError, AttributeError):
         return load()
+
+
+def import_ahead() -> None:
+    """Import what loads a model, for jobs that are forked from this process."""
+    load_lean(partial(import_module, "transformers.models.bert.modeling_bert"))
+    for name in ("transformers.models.auto.tokenization_auto", "torch.fx.experimental.symbolic_shapes"):
+        import_module(name)
+    # It is made once for all types of models.
+    import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
 
 
 @contextmanager

@@ -5,7 +5,8 @@ same files. Instead, the kernel ends the job at the same moment, so that no file
 
 For the kernel, the parent is the thread that started the job, not the whole process (prctl(2)): a job ends with that thread,
 even if its Snakemake continues. Snakemake's local executor starts a job in a thread that waits for it, so there the two are the
-same. An executor whose threads end before their jobs must not use this.
+same. An executor whose threads end before their jobs must not use this. Of a job that a server forked, the server is the
+parent.
 """
 
 import ctypes

@@ -14,6 +14,8 @@ from beirflow.jobs.lifetime import end_with_this_process
 VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("2.8", "2.9")}
 """Versions with which this package works: from the first, before the second."""
 
+FUNCTION = re.compile(r"beirflow\.[\w.]+:\w+")  # a function of the package in the params of a rule
+
 DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
 
@@ -40,7 +42,14 @@ class PlannedJob(NamedTuple):
     rule: str  # name of its rule
     wildcards: dict[str, str]  # their values by name
     writes: bool  # whether it has outputs
-    computes: bool  # whether it runs a script
+    functions: tuple[
+        str, ...
+    ]  # the functions of the package that its script calls, ``module:function``; none if it runs no script
+
+    @property
+    def computes(self) -> bool:
+        """Test whether it runs a script."""
+        return bool(self.functions)
 
 
 class WorkflowRun:
@@ -58,6 +67,11 @@ class WorkflowRun:
     def command(self) -> set[str]:
         """Return the words of the command that plans the run; none in one of its jobs."""
         return {*sys.argv} if self.is_main else set()
+
+    @property
+    def is_local(self) -> bool:
+        """Test whether jobs run on this machine, started by this process."""
+        return self.is_main and bool(self._workflow.local_exec)
 
     @property
     def is_dry(self) -> bool:
@@ -126,7 +140,7 @@ class WorkflowRun:
         """The jobs that will run, by number."""
         return {
             self._workflow.dag.jobid(job): PlannedJob(
-                job.rule.name, dict(job.wildcards.items()), bool(job.output), job.rule.script is not None
+                job.rule.name, dict(job.wildcards.items()), bool(job.output), _functions(job.rule)
             )
             for job in self._workflow.dag.needrun_jobs()
         }
@@ -151,6 +165,10 @@ class WorkflowRun:
         for job in self._workflow.dag.jobs:
             if job.rule.name == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
                 self._workflow.async_run(self._workflow.dag.handle_temp(job))
+
+
+def _functions(rule: Any) -> tuple[str, ...]:
+    return tuple(value for value in rule.params if isinstance(value, str) and FUNCTION.match(value))
 
 
 def end_jobs_with_this_process() -> None:

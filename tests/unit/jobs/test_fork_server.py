@@ -1,0 +1,180 @@
+"""A forked script is as one that Python was started for, and ends as one; where none can be forked, Python is started."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import psutil
+import pytest
+from beirflow.jobs import lifetime
+from beirflow.jobs.code_version import entrances
+from beirflow.jobs.snakemake_internals.forked_jobs import ForkedJob, fork_scripts
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+PACKAGES = str(Path(lifetime.__file__).parents[2])
+Captured: TypeAlias = pytest.CaptureFixture[str]
+SHELL = import_module("snakemake.shell")  # the package has a class of the same name
+
+SPY = """
+import torch
+ASKED = []
+for name in ("_cuda_getDeviceCount", "_cuda_init", "_cuda_getDevice"):
+    setattr(torch._C, name, lambda *arguments, name=name: ASKED.append(name) or 0)
+torch.version.cuda = "13.0"
+"""
+
+SURROUNDINGS = """
+import json, os, signal, sys, tempfile, threading
+import numpy, pyarrow, torch
+from threadpoolctl import threadpool_info
+print(json.dumps({
+    "arguments": sys.argv,
+    "folder": os.getcwd(),
+    "environment": {name: value for name, value in os.environ.items() if name not in ("_", "SHLVL", "BEIRFLOW_SNAKEMAKE_PID")},
+    "path": sys.path,
+    "temporary files": tempfile.gettempdir(),
+    "handlers": [str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE)],
+    "masked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+    "streams": [os.stat(number).st_ino for number in range(3)],
+    "process group": os.getpgrp(),
+    "threads": [torch.get_num_threads(), torch.get_num_interop_threads(), pyarrow.cpu_count()],
+    "pools": sorted({(pool["internal_api"], pool["num_threads"]) for pool in threadpool_info()}),
+    "main": __name__,
+    "thread": threading.current_thread() is threading.main_thread(),
+}))
+"""
+
+
+@pytest.fixture
+def snakemake_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The call that starts processes as Snakemake has it, and a folder."""
+    monkeypatch.setattr(SHELL, "sp", subprocess)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "a_spy.py").write_text(SPY)
+    (tmp_path / "a_thread.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=[60]).start()\n")
+    return tmp_path
+
+
+def start(script: str, folder: Path) -> Any:
+    """Start a script as Snakemake starts that of a rule with two threads."""
+    path = folder / "script.py"
+    path.write_text(script)
+    command = f"{lifetime.SNAKEMAKE_PID}={os.getpid()} exec {sys.executable} {path}"
+    environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")}
+    return SHELL.sp.Popen(command, shell=True, executable="/bin/bash", env={**environment, "TMPDIR": str(folder)})  # noqa: S604
+
+
+def printed(script: str, folder: Path, capfd: Captured) -> tuple[int, str, str]:
+    """Run a script to its end; gives its exit status, and what it printed on either stream."""
+    process = start(script, folder)
+    status = process.wait()
+    return (status, *capfd.readouterr())
+
+
+def test_a_forked_script_finds_what_a_process_of_its_own_finds(snakemake_shell: Path, capfd: Captured) -> None:
+    own = printed(SURROUNDINGS, snakemake_shell, capfd)
+    modules = {function.partition(":")[0] for functions in entrances().values() for function in functions}
+    fork_scripts({*modules, "a_spy"})
+    forked = printed(SURROUNDINGS, snakemake_shell, capfd)
+    assert (own[0], own[2]) == (forked[0], forked[2]) == (0, "")
+    assert json.loads(forked[1]) == json.loads(own[1])
+    parent = "os.environ['BEIRFLOW_SNAKEMAKE_PID'] == str(os.getppid())"
+    # A process cannot use CUDA if it was forked from one that has.
+    script = f"import os, sys, a_spy; print({parent}, a_spy.ASKED, {modules!r} - sys.modules.keys())"
+    assert printed(script, snakemake_shell, capfd)[:2] == (0, "True [] set()\n")
+
+
+ENDS = [
+    ("import sys; sys.exit(7)", 7, ""),
+    ("import sys; sys.exit('in words')", 1, "in words\n"),
+    ("import atexit; atexit.register(print, 'at the end'); raise SystemExit", 0, ""),
+    ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
+    ("import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('at the end'))).start()", 0, ""),
+]
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_forked_script_ends_as_a_process_of_its_own(forks: bool, snakemake_shell: Path, capfd: Captured) -> None:
+    if forks:
+        fork_scripts([])
+    for script, status, says in ENDS:
+        ended, output, errors = printed(script, snakemake_shell, capfd)
+        assert (ended, output) == (status, "at the end\n" if "at the end" in script else ""), script
+        assert errors.endswith(says), script
+        assert bool(errors) == bool(says), script
+
+
+SLEEP = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(60)"
+
+
+def test_a_forked_script_can_be_stopped_and_ends_with_its_server(snakemake_shell: Path, capfd: Captured) -> None:
+    fork_scripts([])
+    for stop, status in ((ForkedJob.terminate, -signal.SIGTERM), (ForkedJob.kill, -signal.SIGKILL)):
+        job = start(SLEEP, snakemake_shell)
+        assert isinstance(job, ForkedJob)
+        stop(job)
+        assert job.wait() == status
+        stop(job)  # without harm
+    job = start(f"import sys; sys.modules['beirflow.jobs.lifetime'].end_with_snakemake(); {SLEEP}", snakemake_shell)
+    while not (line := capfd.readouterr().out):
+        time.sleep(0.01)
+    process, server = map(psutil.Process, map(int, line.split()[-2:]))
+    server.kill()
+    assert job.wait() == -signal.SIGKILL
+    assert psutil.wait_procs([process], timeout=30)[1] == []
+
+
+ENDS_BY_ITSELF = """
+import os, sys, time
+print(os.getppid(), flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("at the end", flush=True)
+    sys.exit(130)
+"""
+
+
+def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(snakemake_shell: Path, capfd: Captured) -> None:
+    fork_scripts([])
+    job = start(ENDS_BY_ITSELF, snakemake_shell)
+    assert isinstance(job, ForkedJob)
+    while not (line := capfd.readouterr().out):
+        time.sleep(0.01)
+    # As a terminal sends it to all processes of a run.
+    for process in (int(line), job.pid):
+        os.kill(process, signal.SIGINT)
+    assert (job.wait(), capfd.readouterr().out) == (130, "at the end\n")
+    assert printed("print('began')", snakemake_shell, capfd) == (130, "", "")
+
+
+def test_python_is_started_where_no_script_can_be_forked(snakemake_shell: Path, capfd: Captured) -> None:
+    fork_scripts(["a_thread"])
+    job = start("print('ran')", snakemake_shell)
+    assert isinstance(job, subprocess.Popen)
+    assert (job.wait(), *capfd.readouterr()) == (0, "ran\n", "")
+    fork_scripts(["a_module_that_does_not_exist"])
+    assert isinstance(start("", snakemake_shell), ForkedJob)
+    # As for a script in a container.
+    assert SHELL.sp.Popen(f"true && {sys.executable} -c 1", shell=True, env={**os.environ}).wait() == 0  # noqa: S604
+
+
+def test_a_server_ends_with_its_snakemake(snakemake_shell: Path) -> None:
+    package = "beirflow.jobs.snakemake_internals.forked_jobs"
+    program = (
+        f"import os, sys, snakemake.shell; sys.path.append({PACKAGES!r}); from {package} import fork_scripts; fork_scripts([])"
+    )
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", f"{program}; os._exit(3)"], capture_output=True, check=False)
+    # The server has the other end of the pipes.
+    assert (done.returncode, time.monotonic() - started < 50) == (3, True)

@@ -1,0 +1,151 @@
+"""A process that has imported what jobs import and forks each job: the imports take longer than all else that a short job does.
+
+It runs beside Snakemake, on the same machine, on Linux. A job that it forks has the environment, folder, threads, signals and
+search path of a process of its own, so that nothing depends on how it was started. A job ends with this process, and this process
+with its Snakemake.
+
+Nothing that is imported here may start CUDA or a thread, since a process that is forked from another has neither.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import psutil
+from threadpoolctl import threadpool_limits
+
+from beirflow.jobs.by_name import by_name
+from beirflow.jobs.job import INTERRUPTED
+from beirflow.jobs.lifetime import SNAKEMAKE_PID
+
+NO_THREADS = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+"""The environment in which libraries start no thread when they are imported."""
+
+MODELS = "beirflow.computing.lean_imports"
+"""The module that knows what loading a model imports; jobs that load models reach it."""
+
+STOPS = {signal.SIGINT, signal.SIGTERM}
+"""Signals to a whole run, whose jobs end by themselves on them. Here they remain pending, and no script begins any more."""
+
+LONGEST_REQUEST = 1 << 20  # bytes
+
+
+def main(requests: str, owner: str, *modules: str) -> NoReturn:
+    """Import modules, then run scripts for the requests at a socket, given by its descriptor, until a process ends, the owner."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    import_for_jobs(modules)
+    serve(socket.socket(fileno=int(requests)), int(owner), run_script)
+
+
+def import_for_jobs(modules: Iterable[str]) -> None:
+    """Import modules that jobs import, and what they import when they load models; of a faulty one its job complains."""
+    for name in modules:
+        with suppress(Exception):
+            importlib.import_module(name)
+    if MODELS in sys.modules:
+        with suppress(Exception):
+            by_name(f"{MODELS}:import_ahead")()
+
+
+def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> NoReturn:
+    """Fork a process for each request, and send its number and, once it has ended, its exit status.
+
+    A request is one message: the arguments of ``run`` by name, in JSON, and the socket for the answers. This process ends at once
+    when its owner ends, and if a thread was started in it, which no fork would have: requests then get no answer.
+    """
+    # What is imported is no garbage, and a process that looked through it would copy it.
+    gc.freeze()
+    try:
+        owner_ends = os.pidfd_open(owner)
+    except ProcessLookupError:
+        os._exit(0)
+    running: dict[int, tuple[int, socket.socket]] = {}
+    while psutil.Process().num_threads() == 1:
+        for ready in select.select([owner_ends, requests.fileno(), *running], [], [])[0]:
+            if ready == owner_ends:
+                os._exit(0)
+            elif ready == requests.fileno():
+                message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
+                answers = socket.socket(fileno=descriptors[0])
+                stopped = bool(STOPS & signal.sigpending())
+                child = os.fork()
+                if child == 0:
+                    for other in (requests, answers, *(each for _, each in running.values())):
+                        other.close()
+                    if stopped:
+                        os._exit(INTERRUPTED)
+                    run(**json.loads(message))
+                _answer(answers, child)
+                running[os.pidfd_open(child)] = child, answers
+            else:
+                child, answers = running.pop(ready)
+                os.close(ready)
+                _answer(answers, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                answers.close()
+    os._exit(1)
+
+
+def _answer(answers: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # Snakemake no longer waits for it
+        answers.sendall(f"{number}\n".encode())
+
+
+def run_script(script: str, folder: str, environment: Mapping[str, str]) -> NoReturn:
+    """Run a Python script in this process, in a folder and with an environment, as Python does that is started there."""
+    os.environ.clear()
+    os.environ.update(environment, PWD=folder, **{SNAKEMAKE_PID: str(os.getppid())})
+    os.chdir(folder)
+    tempfile.tempdir = None  # which another environment may have chosen
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    sys.argv, sys.path[0] = [script], str(Path(script).parent)
+    use_threads(int(environment["OMP_NUM_THREADS"]))
+    run_to_the_end(partial(runpy.run_path, script, run_name="__main__"))
+
+
+def run_to_the_end(program: Callable[[], object]) -> NoReturn:
+    """Run a program, and end this process as Python does, but without taking apart what it would first have to copy."""
+    status: object = 0
+    try:
+        program()
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if not isinstance(status, int):
+        sys.stderr.write(f"{status}\n")
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def use_threads(number: int) -> None:
+    """Let libraries that were imported with one thread use this number."""
+    threadpool_limits(number)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(number)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

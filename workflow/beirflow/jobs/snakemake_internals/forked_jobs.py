@@ -1,0 +1,75 @@
+"""Scripts of rules run by jobs that `fork_server` forks, in place of new Python processes."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from beirflow.jobs import fork_server
+from beirflow.jobs.lifetime import SNAKEMAKE_PID
+
+PACKAGES = Path(__file__).parents[3]  # the folder of the package
+
+
+class ForkedJob:
+    """A process that a server has forked, with as much of the interface of ``subprocess.Popen`` as Snakemake uses.
+
+    ``request`` is what the server at the other end of the socket runs. Raises OSError or ValueError if it cannot.
+    """
+
+    def __init__(self, requests: socket.socket, **request: Any) -> None:
+        mine, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(requests, [json.dumps(request).encode()], [theirs.fileno()])
+        with mine:
+            self._answers = mine.makefile()
+        self.pid = int(self._answers.readline())
+
+    def wait(self) -> int:
+        """Wait for the end of the process; return its exit status, that of a killed process if the server was killed."""
+        with self._answers:
+            return int(self._answers.readline() or -signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._send(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+        self._send(signal.SIGTERM)
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
+def fork_scripts(modules: Iterable[str]) -> None:
+    """Start a server that has imported these modules, and have the scripts of this Snakemake run by processes that it forks.
+
+    Snakemake starts other commands itself, and scripts too where the server cannot: those in another environment or a container.
+    """
+    requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    environment = {**os.environ, **fork_server.NO_THREADS}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH")]))
+    with theirs:
+        arguments = [str(theirs.fileno()), str(os.getpid()), *sorted(modules)]
+        server = [sys.executable, "-P", "-m", fork_server.__name__, *arguments]
+        subprocess.Popen(server, env=environment, pass_fds=[theirs.fileno()])  # noqa: S603 (this Python)
+
+    def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | ForkedJob":
+        match shlex.split(command):
+            case [assignment, "exec", sys.executable, script] if assignment.startswith(f"{SNAKEMAKE_PID}="):
+                with suppress(OSError, ValueError):
+                    return ForkedJob(requests, script=script, folder=str(Path.cwd()), environment=dict(env))
+        return subprocess.Popen(command, env=env, **others)  # noqa: S603 (as Snakemake does)
+
+    # The package has a class of the same name.
+    vars(sys.modules["snakemake.shell"])["sp"] = SimpleNamespace(**{**vars(subprocess), "Popen": start})
