@@ -172,7 +172,10 @@ def test_what_a_file_adds_to_documents_is_compared_with_the_file(families: Forge
 
 def test_a_record_cannot_leave_out_which_file_was_read(families: Forger) -> None:
     (path,) = families.results.glob("expansions/*/small/chunk-1.json")
-    left_out = {path.relative_to(families.results).as_posix(): "expansion_source_sha256", "runs/theirs/small.json": "source_sha256"}
+    left_out = {
+        path.relative_to(families.results).as_posix(): "expansion_source_sha256",
+        "runs/theirs/small.json": "source_sha256",
+    }
     for name, key in left_out.items():
         families.edit(name, lambda record, key=key: record.pop(key))
     families.digest_summary_again()
