@@ -24,6 +24,7 @@ from beirflow.models.settings import EncoderSettings
 from beirflow.runs import represent
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from tiny_bert import SPECIAL, change_weights, having, having_row
 
 TEXTS = ["w1 w2 w3", "w4", "", "w1 w2 w3", "w5 w6", "w4", "w1 w2 w3"]
@@ -176,10 +177,8 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
     model = shutil.copytree(tiny_bert, tmp_path / "model")
     change_weights(model, having_row("embeddings.word_embeddings.weight", len(SPECIAL) + 6, np.nan))
     workspace = Workspace(tmp_path, model)
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "system tiny", "doc_id 'doc-w5 w6'", "infinity or not-a-number", "look at its text"):
         workspace.encode(TEXTS, ids=[f"doc-{text or i}" for i, text in enumerate(TEXTS)])
-    for part in ("system tiny", "doc_id 'doc-w5 w6'", "infinity or not-a-number", "look at its text"):
-        assert part in str(caught.value)
     assert not workspace.vectors.exists()
     assert not workspace.record.exists()
 
