@@ -2,7 +2,8 @@
 
 import platform
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from beirflow.models.settings import EncoderSettings
 from beirflow.runs import represent
 from hypothesis import given
 from hypothesis import strategies as st
+from listening import heard
 from refusals import refused
 from tiny_bert import SPECIAL, change_weights, having, having_row
 
@@ -92,16 +94,9 @@ def test_a_table_of_several_pieces_is_encoded_as_a_whole(workspace: Workspace, m
 
 
 def test_each_distinct_text_is_encoded_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    windows = TransformersEncoder.windows
-
-    def counting(self: TransformersEncoder, texts: Sequence[str], kind: str) -> Iterator[tuple[int, np.ndarray]]:
-        seen.extend(texts)
-        return windows(self, texts, kind)
-
-    monkeypatch.setattr(TransformersEncoder, "windows", counting)
+    seen = heard(monkeypatch, TransformersEncoder, "windows", lambda _, texts, kind: texts)
     vectors = workspace.encode(TEXTS)
-    assert sorted(seen) == sorted(DISTINCT)
+    assert sorted(chain(*seen)) == sorted(DISTINCT)
     np.testing.assert_array_equal(vectors[[0, 0, 1]], vectors[[3, 6, 5]])
     assert read_json(workspace.record)["counts"]["tokens"] == sum(len(text.split()) + 2 for text in DISTINCT)
 

@@ -20,6 +20,7 @@ from beirflow.encoders.tower import Tower
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.settings import EncoderSettings
+from listening import short_of_memory
 from pairs import pairs
 from safetensors.torch import load_file
 from tiny_bert import SPECIAL, WORDS, change_weights, having_row, save_model, save_tiny_bert, without
@@ -183,14 +184,11 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
 
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
-    compute = Tower._compute_padded
 
-    def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        if len(rows) * window.lengths[rows].max() > tokens:
-            raise error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte")
-        return compute(self, window, rows, left_out)
+    def is_too_much(tower: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> bool:
+        return len(rows) * window.lengths[rows].max() > tokens
 
-    monkeypatch.setattr(Tower, "_compute_padded", limited)
+    short_of_memory(monkeypatch, Tower, "_compute_padded", is_too_much, error)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])

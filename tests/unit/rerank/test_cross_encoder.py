@@ -11,6 +11,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.scorers import pair_scorer as module
+from listening import short_of_memory
 from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
 from tiny_bert import change_weights, having, save_tiny_bert, without
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
@@ -60,14 +61,7 @@ def test_batches_and_windows_change_no_more_than_rounding(
 
 def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, model = loaded(tiny).scores(PAIRS), loaded(tiny)
-    forward = model.model.forward
-
-    def small_only(**inputs: torch.Tensor) -> Any:
-        if len(inputs["input_ids"]) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return forward(**inputs)
-
-    monkeypatch.setattr(model.model, "forward", small_only)
+    short_of_memory(monkeypatch, model.model, "forward", lambda **inputs: len(inputs["input_ids"]) > 3)
     np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
 
 
