@@ -1,7 +1,6 @@
 """Encoding tables of ids and texts, with the record of how it was done."""
 
 import platform
-import shutil
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -168,10 +167,9 @@ def test_queries_are_encoded_as_queries(tiny_bert: Path, tmp_path: Path) -> None
     assert record["counts"]["truncated_queries"] == 1
 
 
-def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_bert: Path, tmp_path: Path) -> None:
-    model = shutil.copytree(tiny_bert, tmp_path / "model")
-    change_weights(model, having_row("embeddings.word_embeddings.weight", len(SPECIAL) + 6, np.nan))
-    workspace = Workspace(tmp_path, model)
+def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(own_bert: Path, tmp_path: Path) -> None:
+    change_weights(own_bert, having_row("embeddings.word_embeddings.weight", len(SPECIAL) + 6, np.nan))
+    workspace = Workspace(tmp_path, own_bert)
     with refused(ModelError, "system tiny", "doc_id 'doc-w5 w6'", "infinity or not-a-number", "look at its text"):
         workspace.encode(TEXTS, ids=[f"doc-{text or i}" for i, text in enumerate(TEXTS)])
     assert not workspace.vectors.exists()
@@ -180,12 +178,11 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_
 
 @pytest.mark.parametrize(("factor", "what"), [(0, "all zero"), (1, "all the same one")])
 def test_a_model_that_gives_every_text_the_same_vector_is_a_warning(
-    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, factor: int, what: str
+    tiny_bert: Path, own_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, factor: int, what: str
 ) -> None:
-    model = shutil.copytree(tiny_bert, tmp_path / "model")
-    change_weights(model, lambda weights: {name: tensor * 0 for name, tensor in weights.items()})
-    change_weights(model, having("encoder.layer.1.output.LayerNorm.bias", torch.full((32,), float(factor))))
-    Workspace(tmp_path, model).encode([f"w{i}" for i in range(12)])
+    change_weights(own_bert, lambda weights: {name: tensor * 0 for name, tensor in weights.items()})
+    change_weights(own_bert, having("encoder.layer.1.output.LayerNorm.bias", torch.full((32,), float(factor))))
+    Workspace(tmp_path, own_bert).encode([f"w{i}" for i in range(12)])
     assert f"tiny: the vectors of 12 different documents are {what}; the ids alone rank them" in caplog.text
     caplog.clear()
     Workspace(tmp_path, tiny_bert).encode(["w1", "w2", "w1"])
