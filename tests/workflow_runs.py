@@ -28,7 +28,7 @@ class Workflow:
     """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
 
     Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it. So are
-    their jobs, from what jobs import, unless the runs have an ``environment`` of their own.
+    the servers of their jobs, unless the runs have an ``environment`` of their own, which libraries read when they are imported.
     """
 
     folder: Path

@@ -46,11 +46,12 @@ def test_only_a_change_of_what_decides_a_result_computes_it_again(finished: Work
 def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(finished: Workflow, own_copy: Path) -> None:
     finished.repository = own_copy
     package = own_copy / "workflow/beirflow"
-    for name in ("evaluation/summary", "files/progress"):
-        (package / f"{name}.py").write_text((package / f"{name}.py").read_text() + "\n# edited\n")
-        assert finished.planned(SUMMARY) == {"summarize": 1}
     encoder = package / "encoders/encoder.py"
-    encoder.write_text(encoder.read_text() + "\n# edited\n")
+    encoder.write_text('"""Other words."""\n\n# And more.\n' + encoder.read_text())
+    for name in ("evaluation/summary", "files/progress"):
+        (package / f"{name}.py").write_text((package / f"{name}.py").read_text() + "\nedited = True\n")
+        assert finished.planned(SUMMARY) == {"summarize": 1}
+    encoder.write_text(encoder.read_text() + "\nedited = True\n")
     planned = finished.planned(SUMMARY)
     assert planned["encode_chunk"] == 3
     assert "prepare_corpus" not in planned

@@ -8,6 +8,7 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense.chunk_blocks import Blocks, Chunk
 from beirflow.jobs.threads import Threads
+from listening import heard
 from pairs import pairs
 
 CPU = torch.device("cpu")
@@ -111,11 +112,8 @@ def test_queries_with_too_many_candidates_in_bfloat16_have_those_of_float32(
     documents[:, 0] = np.maximum(0, 256 - np.random.default_rng(0).permutation(20_000)) / 64
     documents[:, 1] = 1 + np.random.default_rng(1).permutation(20_000) * 1e-6
     chunk = chunk_of(queries, documents, threads)
-    made, search = [], fast_pass._search
-    note = lambda some, *rest: made.append((some.dtype, len(some.queries))) or search(some, *rest)  # noqa: E731
-    monkeypatch.setattr(fast_pass, "_search", note)
+    made = heard(monkeypatch, fast_pass, "_search", lambda some, *_: (some.dtype, len(some.queries)))
     found = fast_pass.find_candidates(chunk, 50)
-    assert found is not None
     assert made == [(torch.bfloat16, 300), (torch.float32, 150)]
     assert not len(found.crowded)
     assert bool((found.query.diff() >= 0).all())
@@ -131,6 +129,5 @@ def test_queries_that_even_float32_does_not_tell_apart_are_named(threads: Thread
     queries[7::100] = [0, 1, 0, 0]
     documents[:, 0] = np.maximum(0, 256 - np.arange(5000)) / 64
     found = fast_pass.find_candidates(chunk_of(queries, documents, threads), 50)
-    assert found is not None
     assert found.crowded.tolist() == [7, 107, 207]
     assert not bool(torch.isin(found.query, found.crowded).any())

@@ -1,12 +1,14 @@
 """An edit reruns what depends on it and nothing else; and modules that need no torch do not import it."""
 
 import ast
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -53,7 +55,7 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Read the files again."""
-    for cached in (entrances, code_version, module.module_at, module._file_of):
+    for cached in (entrances, code_version, module.module_at, module._file_of, module._modules):
         cached.cache_clear()
 
 
@@ -63,7 +65,7 @@ def fresh_versions(rules: Sequence[str] = RULES) -> dict[str, str]:
 
 
 def edit(path: Path) -> None:
-    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + "\nedited = True\n", encoding="utf-8")
 
 
 def changes(copy: Path, rule: str, edited: str) -> bool:
@@ -77,6 +79,61 @@ def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(
     assert {"runs.merge", "runs.ranking", "files.records"} <= reached
     for edited in sorted({*reached, "dense.encode", "evaluation.measures"} - NO_INFLUENCE):
         assert changes(copy, "merge_chunks", edited) == (edited in reached), edited
+
+
+WRITTEN = """def double(x):
+    return {
+        "a":
+        "b",
+    }, x * 2
+"""
+DESCRIBED = '''r"""A module."""
+# A comment with """quotes""" and a (
+
+def double(x):  # another
+    r = """Double a number, e.g. "3" # and '4'."""
+
+    """The \\""" second."""
+    return {
+        "a":
+        # of a value
+        "b",
+    }, x * 2
+'''
+
+
+def code(source: str) -> list[bytes]:
+    return module.code_lines(source.encode())
+
+
+def test_words_and_blank_lines_are_not_code_and_every_value_is() -> None:
+    described = DESCRIBED.replace("r = ", "", 1)
+    assert code(described) == code(WRITTEN)
+    assert code(DESCRIBED) != code(WRITTEN) != code(described.replace('"b"', '"c"'))
+    for other in ("x = ''", 'f("a")', '"a" % x', "x = \\\n'a'", "f(\n    '''a'''\n)", "x = '#a'", 'f"{x!r}#a"'):
+        assert code(other) != code(other.replace("a", "b").replace("x", "y")), other
+
+
+def test_the_lines_of_code_of_every_module_are_what_python_reads_without_its_docstrings() -> None:
+    for path in (WORKFLOW / "beirflow").rglob("*.py"):
+        source = path.read_bytes()
+        assert b"".join(b"".join(module.code_lines(source)).split()) == tokens(source).encode(), path
+        assert not re.search(rb"__doc__|getdoc|docstring_parser", source), f"{path}: docstrings that a result depends on are code"
+
+
+LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.INDENT, tokenize.DEDENT}
+
+
+def tokens(source: bytes) -> str:
+    """Join Python's own tokens, without comments, lines that are one string, and spaces."""
+    kept, line = [], []
+    for token in tokenize.tokenize(io.BytesIO(source).readline):
+        if token.type == tokenize.NEWLINE:
+            kept += [] if {each.type for each in line} == {tokenize.STRING} else [each.string for each in line]
+            line = []
+        elif token.type not in LAYOUT:
+            line.append(token)
+    return "".join("".join(kept).replace("\\\n", "").split())
 
 
 STAGES = [(family.represents.rule, family.searches.rule) for family in FAMILIES.values() if family.represents and family.searches]
@@ -98,10 +155,12 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
         assert [key for key, modules in used.items() if code_of(modules) != before[key]] == [of]
 
 
-def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_on_a_terminal_none(copy: Path) -> None:
+def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_none(copy: Path) -> None:
     before, path = fresh_versions(), copy / "rules/dense.smk"
     for edited in NO_INFLUENCE:
         edit(module._file_of(edited))
+    encoder = module._file_of("encoders.encoder")
+    encoder.write_text('"""Other words."""\n\n# And more.\n' + encoder.read_text())
     assert fresh_versions() == before
     path.write_text(path.read_text().replace(":encode_chunk", ":encode_queries"))
     after = fresh_versions()
@@ -154,7 +213,8 @@ def test_the_statements_alone_name_what_whole_files_name_and_none_is_relative() 
         nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Import | ast.ImportFrom)]
         assert not [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level], "the digest does not see these"
         whole = {name for node in nodes for name in module._imported(node) if name.startswith("beirflow.")}
-        assert {f"beirflow.{name}" for name in module.imported_names(path.read_bytes())} == whole, path
+        source = path.read_bytes()
+        assert {f"beirflow.{name}" for name in module.imported_names(source, module.code_lines(source))} == whole, path
 
 
 OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
@@ -254,7 +314,7 @@ def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(
     names = ["beirflow.lexical.answers", "beirflow.fusion.answers"]
     before = code_of(names)
     assert code_of(reversed(names)) == before != code_of(names[:1])
-    (copy / "beirflow/lexical/bm25.py").write_text("# edited")
+    edit(copy / "beirflow/lexical/bm25.py")
     forget()
     assert code_of(names) != before
     for name, content in (("a", "x = 1\n"), ("b", "x = 2\n")):

@@ -1,7 +1,6 @@
 """Statements of a model's own files: read, overridden, left open or refused."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
-from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
+from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, without
 from zoo import BART, change_json, japanese, of_bert, t5, two_towers
 
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
@@ -41,12 +40,6 @@ def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "docu
 def folder(tmp_path: Path) -> Path:
     """A model of sentence-transformers: BERT, cls, length 1, at most 20 tokens, a prompt for queries."""
     return of_bert("cls", Normalize, transformer={"max_seq_length": 20}, prompts={"query": "w1 ", "document": ""})(tmp_path)
-
-
-@pytest.fixture
-def copied(tiny_bert: Path, tmp_path: Path) -> Path:
-    """A bare model, which may be changed."""
-    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
 
 
 def refused(system: EncoderSettings, reason: str) -> None:
@@ -197,21 +190,23 @@ def test_what_is_not_understood_is_refused_with_its_reason(folder: Path, reason:
     ("architecture", "family"),
     [("BertForMaskedLM", "sparse"), ("BertForSequenceClassification", "rerank"), ("HF_ColBERT", "late-interaction")],
 )
-def test_a_bare_model_with_a_head_is_for_another_family(copied: Path, architecture: str, family: str) -> None:
-    change_json(copied / "config.json", architectures=[architecture])
+def test_a_bare_model_with_a_head_is_for_another_family(own_bert: Path, architecture: str, family: str) -> None:
+    change_json(own_bert / "config.json", architectures=[architecture])
     reason = f"{architecture}: its head would not be used.*a system of family {family} takes such models"
-    unreadable(settings(copied, **PLAIN), reason)
+    unreadable(settings(own_bert, **PLAIN), reason)
 
 
-def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(tiny_bert: Path, copied: Path) -> None:
-    path, plain = copied / "model.safetensors", settings(copied, **PLAIN)
-    weights = load_file(path)
-    save_file({**weights, "classifier.weight": torch.ones(1)}, path, {"format": "pt"})
+def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(
+    tiny_bert: Path, own_bert: Path
+) -> None:
+    plain = settings(own_bert, **PLAIN)
+    change_weights(own_bert, having("classifier.weight", torch.ones(1)))
     np.testing.assert_array_equal(encoded(plain), encoded(settings(tiny_bert, **PLAIN)))
-    save_file({**weights, "embeddingHead.weight": torch.ones(32, 32)}, path, {"format": "pt"})
+    change_weights(own_bert, having("embeddingHead.weight", torch.ones(32, 32)))
     refused(plain, r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they")
-    more = {name.replace("layer.1", "layer.2"): tensor.clone() for name, tensor in weights.items() if "layer.1." in name}
-    save_file({**weights, **more}, path, {"format": "pt"})
+    change_weights(own_bert, without("embeddingHead"))
+    layer = {name: value for name, value in load_file(own_bert / "model.safetensors").items() if "layer.1." in name}
+    change_weights(own_bert, lambda held: held | {name.replace("layer.1", "layer.2"): value for name, value in layer.items()})
     refused(plain, r"weights that the model of config.json does not use: encoder\.layer\.2.* and others")
 
 
@@ -225,17 +220,16 @@ def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: 
     assert len(model_files(system)) == len(files)
     assert read_json(record)["card"]["similarity"] == "cosine"
     check_model(system, str(record))
-    weights = load_file(folder / "2_Dense/model.safetensors")
-    save_file({name: tensor + 1 for name, tensor in weights.items()}, folder / "2_Dense/model.safetensors")
+    change_weights(folder / "2_Dense", lambda weights: {name: tensor + 1 for name, tensor in weights.items()})
     with pytest.raises(DataError, match=r"has another 2_Dense/model.safetensors than recorded"):
         check_model(system, str(record))
 
 
 @pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors", "", "a/b.safetensors"])
-def test_an_index_that_names_weights_elsewhere_is_refused(copied: Path, tmp_path: Path, place: str) -> None:
-    (copied / "model.safetensors").rename(tmp_path / "outside.safetensors")
-    (copied / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
-    unreadable(settings(copied, **PLAIN), "names weights outside its folder")
+def test_an_index_that_names_weights_elsewhere_is_refused(own_bert: Path, tmp_path: Path, place: str) -> None:
+    (own_bert / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    (own_bert / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
+    unreadable(settings(own_bert, **PLAIN), "names weights outside its folder")
 
 
 def expected_of(model: Any, folder: Path, texts: list[str], output: str) -> np.ndarray:
@@ -348,10 +342,9 @@ def test_a_head_on_the_usual_model_is_left_out(llama: Path, architecture: str) -
 
 def test_weights_behind_the_model_are_not_left_out_of_a_folder_with_modules_either(folder: Path) -> None:
     """NV-Embed's attention over latent vectors is in no module of modules.json, and only its own code applies it."""
-    weights = load_file(folder / "model.safetensors")
-    save_file({**weights, "cls.predictions.bias": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, having("cls.predictions.bias", torch.ones(1)))
     assert encoded(settings(folder)).any()
-    save_file({**weights, "latent_attention_model.latents": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, having("latent_attention_model.latents", torch.ones(1)))
     refused(settings(folder), r"of no head known to give no vectors: latent_attention_model\.latents; if they change")
 
 
@@ -474,16 +467,16 @@ def test_a_rotation_that_depends_on_the_batch_is_refused_unless_all_texts_are_sh
     ],
 )
 def test_a_configuration_that_the_model_cannot_compute_with_is_a_sentence(
-    copied: Path, name: str, changes: Any, reason: str
+    own_bert: Path, name: str, changes: Any, reason: str
 ) -> None:
-    change_json(copied / name, **changes)
+    change_json(own_bert / name, **changes)
     with pytest.raises(ModelError, match=reason):
-        encoded(settings(copied, **PLAIN), ["w1 " * 10, "w2"])
+        encoded(settings(own_bert, **PLAIN), ["w1 " * 10, "w2"])
 
 
-def test_return_dict_false_changes_nothing(tiny_bert: Path, copied: Path) -> None:
-    change_json(copied / "config.json", return_dict=False)
-    np.testing.assert_array_equal(encoded(settings(copied, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+def test_return_dict_false_changes_nothing(tiny_bert: Path, own_bert: Path) -> None:
+    change_json(own_bert / "config.json", return_dict=False)
+    np.testing.assert_array_equal(encoded(settings(own_bert, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
 
 
 def test_the_longest_text_is_what_the_positions_take(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Queries for inspection, with texts, judged documents and first hits, and the document lengths of a corpus.
 
 Memory holds one number a document, the ids of what is counted or shown, and some rows of the corpus; never all of its texts.
-
 ``docs/files.md`` describes ``inspection/<dataset>.json``.
 """
 

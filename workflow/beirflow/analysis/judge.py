@@ -1,9 +1,7 @@
 """A model as judge of unjudged documents: it grades the pool of a corpus, and before that a sample of pairs that people judged.
 
 The prompt is graded relevance without examples, in the manner of Thomas et al. 2024, doi:10.1145/3626772.3657707. Documents are
-cut to :data:`LONGEST` characters.
-
-``docs/files.md`` describes ``judge/<dataset>.jsonl``.
+cut to :data:`LONGEST` characters. ``docs/files.md`` describes ``judge/<dataset>.jsonl``.
 """
 
 import json
@@ -25,7 +23,7 @@ from beirflow.files.layout import JUDGE_ANSWERS
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.resume import ResumeFile
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 from beirflow.models.chat_server import ChatServer
 from beirflow.sources.query_lists import for_reading
 
@@ -39,9 +37,7 @@ Document: {document}
 
 Answer with the grade alone."""
 
-LONGEST = 8000
-"""Characters of a document that the judge reads."""
-
+LONGEST = 8000  # characters of a document that the judge reads
 SEED = 0  # of the sample
 
 THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -105,8 +101,7 @@ def judge_pool(
         lines = list(_answers([*sampled, *pooled], server, grades, judge.requests_at_once, kept))
     served = sorted({line.pop("served_model") or "" for line in lines} - {""})
     for path, part in ((sample_path, lines[: len(sampled)]), (judged_path, lines[len(sampled) :])):
-        with atomic_path(path) as partial:
-            partial.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in part), encoding="utf-8")
+        write_text(path, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in part))
     counts = {key: [line[key] for line in lines] for key in ("prompt_tokens", "completion_tokens")}
     # A server that does not count an answer leaves the sum unknown, and so the cost.
     tokens = {key: None if None in each else sum(each) for key, each in counts.items()}

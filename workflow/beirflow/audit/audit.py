@@ -145,7 +145,7 @@ def _plan(
     seed: int,
     published: Published,
 ) -> list[tuple[str, Callable[[], list[Check]]]]:
-    """Every check with its section, in order: what comes later relies on the digests that were compared before."""
+    """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
     return [
         ("integrity", partial(check_published_digest, chain, published)),
         ("integrity", partial(check_digests, chain)),
@@ -174,7 +174,7 @@ def _guarded(chain: Chain, check: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _printable(value: Any) -> Any:
-    """The same, with texts that can be written, read and shown on a terminal: names of files may be anything."""
+    """Return the same with texts that can be written, read and shown on a terminal: names of files may be anything."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):

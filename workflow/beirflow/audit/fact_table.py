@@ -19,11 +19,8 @@ from beirflow.files.records import RECORD_DIGEST
 
 DIGESTS = ("inputs", "outputs")
 
-MOST = 200_000
-"""Values of one record that are looked at; a forged record may have millions."""
-
-FURTHER = "further keys"
-"""Of a record with more values."""
+MOST = 200_000  # values of one record that are looked at; a forged record may have millions
+FURTHER = "further keys"  # of a record with more values
 
 
 class Fact(NamedTuple):

@@ -26,7 +26,7 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
 
 
 def verdict_line(found: Sequence[tuple[str, str]]) -> str:
-    """The steps in one line."""
+    """Join the steps in one line."""
     return " · ".join(f"{what}: {how}" for what, how in found)
 
 

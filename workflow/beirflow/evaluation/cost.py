@@ -1,7 +1,4 @@
-"""The cost of every system on every dataset.
-
-``docs/files.md`` describes ``cost.csv``.
-"""
+"""The cost of every system on every dataset: ``cost.csv`` of ``docs/files.md``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

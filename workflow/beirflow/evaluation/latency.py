@@ -2,7 +2,6 @@
 
 Each family answers with the functions that make its runs, one query at a time, then all measured ones in one batch. Times cover
 search over all documents, but nothing outside, such as a network.
-
 ``docs/files.md`` describes ``latency/<system>/<dataset>.json``.
 """
 

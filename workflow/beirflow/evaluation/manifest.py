@@ -7,5 +7,4 @@ NO_INFLUENCE = (
 )
 """Keys of the configuration that are about looking at results."""
 
-TUNED_ON = "tuned_on"
-"""Key of the datasets that are not evaluated, but on which systems are tuned, in the form of ``datasets``."""
+TUNED_ON = "tuned_on"  # key of the datasets that are not evaluated, but on which systems are tuned, in the form of ``datasets``

@@ -14,9 +14,7 @@ LEVEL = 0.05  # at which all tests of the results are made
 DRAWN = 100_000
 EXACT = 16  # differences up to which all signs are tried: 65,536
 
-MARGIN = 0.005
-"""Mean difference that counts as none: half a point, less than the least differences that most datasets can show."""
-
+MARGIN = 0.005  # mean difference that counts as none: half a point, less than the least differences that most datasets can show
 SEED = 20211018
 BLOCK = 1 << 22  # signs drawn at once, of 8 bytes each
 ROUNDING = 1e-12  # above the difference of two sums of the same numbers in another order, for values of at most 1

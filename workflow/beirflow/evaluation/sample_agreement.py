@@ -1,7 +1,4 @@
-"""Agreement of NanoBEIR's order of systems with that of the full datasets.
-
-``docs/files.md`` describes ``nanobeir.csv``.
-"""
+"""Agreement of NanoBEIR's order of systems with that of the full datasets: ``nanobeir.csv`` of ``docs/files.md``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

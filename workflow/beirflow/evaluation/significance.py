@@ -2,7 +2,6 @@
 
 ``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) and ``nanobeir.csv`` (:mod:`beirflow.evaluation.sample_agreement`)
 are made from the same values: intervals of means, and ranks; and whether samples order systems as full datasets do.
-
 ``docs/files.md`` describes ``significance.csv``.
 """
 
@@ -41,9 +40,7 @@ ALSO = "Recall@100"  # tested as well, where it was measured
 SIGNS_PER_TEST = 40
 """With so many signs for each test of a measure, the least p times the number of tests is at most half of ``LEVEL``."""
 
-Values = dict[tuple[str, str], np.ndarray]
-"""By system and corpus, the value of every query, float64 in byte order of the ids."""
-
+Values = dict[tuple[str, str], np.ndarray]  # by system and corpus, the value of every query, float64 in byte order of the ids
 log = logging.getLogger(__name__)
 
 

@@ -24,17 +24,13 @@ BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolo
 COMPARED = ("published_", "difference_", "tolerance_", "source_")
 """Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
 
-PRECISION = "precision"
-"""Column of the precisions in which models computed a run."""
-
+PRECISION = "precision"  # column of the precisions in which models computed a run
 INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an index that a system has besides its representations
 
 SEEDS, DEVIATION = "seeds", "deviation_"
 """Column of the number of seeds behind a mean over them, and beginning of those of the standard deviation of a measure."""
 
-WIDTH = 100
-"""Characters of a line on the terminal."""
-
+WIDTH = 100  # characters of a line on the terminal
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
 OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"

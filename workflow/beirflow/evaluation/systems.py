@@ -1,7 +1,4 @@
-"""Description of every system: its settings, its model, and the values in its records.
-
-``docs/files.md`` describes ``systems.csv``.
-"""
+"""Description of every system, ``systems.csv`` of ``docs/files.md``: its settings, its model, and the values in its records."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Uncertainty of means and ranks, by resampling queries and datasets.
-
-``docs/files.md`` describes ``uncertainty.csv``.
-"""
+"""Uncertainty of means and ranks, by resampling queries and datasets: ``uncertainty.csv`` of ``docs/files.md``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -29,8 +26,7 @@ BLOCK = 1 << 22  # drawn queries at once
 DECIMALS = 6  # of bounds: sums of the same numbers differ between machines in the sixteenth
 EQUAL = 12  # decimals to which equal means agree
 
-Values = Mapping[tuple[str, str], np.ndarray]
-"""By system and corpus, the value of every query, float64."""
+Values = Mapping[tuple[str, str], np.ndarray]  # by system and corpus, the value of every query, float64
 
 
 def uncertainty_table(

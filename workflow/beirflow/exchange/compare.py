@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from beirflow.audit.chain.chain import is_whole
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
-from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.chain.reading import part, read_columns, read_record
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.exchange.compared_results import compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
@@ -16,16 +17,19 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import doubts_about_means, doubts_about_record, doubts_about_run, doubts_about_values, per_query
+from beirflow.exchange.soundness import doubts_about_means, doubts_about_values, per_query
 from beirflow.files import layout
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
+from beirflow.runs.run_file import problem_with_run
 
 REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
 UNSEEN = 0.00005  # difference between means that four decimals do not show
 SHOWN = 10  # reasons on the terminal; the JSON has all
+
+ALTERED = "this is not the record that beirflow wrote"
 
 OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
 """Keys of a record about its job and other files; they may differ between equal results."""
@@ -116,10 +120,9 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
     """Return the numbers of either folder that do not follow from its files."""
     doubts = []
     for side in sides:
-        about = {str(layout.MANIFEST): doubts_about_record(side / layout.MANIFEST)}
-        for system, dataset in scored:
-            path = layout.METRICS(system=system, dataset=dataset)
-            about[path] = doubts_about_record(side / path)
+        metrics = [layout.METRICS(system=system, dataset=dataset) for system, dataset in scored]
+        about = {path: [] if is_whole(side / path) else [ALTERED] for path in (layout.MANIFEST, *metrics)}
+        for path, (system, dataset) in zip(metrics, scored, strict=True):
             record = read_record(side / path)
             means, values = part(record, "measures", kind=dict), side / layout.PER_QUERY(system=system, dataset=dataset)
             named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
@@ -128,7 +131,8 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             about[path] += doubts_about_means(means, per_query(values, list(means)))
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)
-            about[path] = doubts_about_run(side / path)
+            problem = problem_with_run(read_columns(side / path, path))
+            about[path] = [problem] if problem else []
             qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
             if not about[path] and qrels.is_file() and values.is_file():
                 about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(side / path, qrels, values)

@@ -13,7 +13,7 @@ from beirflow.audit.chain.reading import part, read_record
 from beirflow.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 from beirflow.jobs.provenance import REPOSITORY
 
 COPIED = ("Snakefile", "config.yaml", "LICENSE", "workflow", "envs", "profiles")
@@ -47,18 +47,15 @@ def export_crate(
         if odd := next((each for each in chain.listing.odd if each.startswith(CRATE_CODE) or each in chain.claims), ""):
             raise RecordError("is not a plain file, so no crate can describe it", odd)
         _copy_code(Path(code_folder))
-        texts = [configuration_of(chain.manifest), readme_of(chain)]
-        for file, text in zip((Path(code_folder, Path(CRATE_CONFIGURATION).name), Path(readme_path)), texts, strict=True):
-            with atomic_path(file) as partial:
-                partial.write_text(text, encoding="utf-8")
+        write_text(Path(code_folder, Path(CRATE_CONFIGURATION).name), configuration_of(chain.manifest))
+        write_text(readme_path, readme_of(chain))
         pages = [Path(path).resolve().relative_to(folder).as_posix() for path in page_paths]
         check_pages(chain, pages)
         metadata = crate_of(chain, pages)
     except UNREADABLE as error:
         problem = f"{folder} cannot be described: {type(error).__name__}: {error}"
         raise DataError(f"{problem}; see what is wrong with: snakemake --cores 1 audit") from error
-    with atomic_path(crate_path) as partial:
-        partial.write_text(metadata, encoding="utf-8")
+    write_text(crate_path, metadata)
 
 
 def configuration_of(manifest: Mapping[str, Any]) -> str:

@@ -82,6 +82,11 @@ class Side(NamedTuple):
         """Systems that have a mean."""
         return list(dict(self._means()))
 
+    @property
+    def corpora(self) -> set[str]:
+        """Corpora on which any system has a mean."""
+        return {corpus for system in self.systems for corpora in self.rows(system).values() for corpus in corpora}
+
     def _means(self) -> list[tuple[str, str]]:
         """Return the systems and datasets that have a mean."""
         return layout.METRICS.pairs_in(part(self.manifest, "inputs", kind=dict))

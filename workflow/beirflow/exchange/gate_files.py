@@ -8,7 +8,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from beirflow.files.layout import REPORT
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import atomic_path, write_text
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, https://www.w3.org/TR/xml/#charsets."""
@@ -82,8 +82,7 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
         for system, query in lost[:LOST]:
             linked = _query(query, shown, report["report"] or REPORT)
             lines.append(f"| {linked} | {_cell(system)} | {query['here']:.4f} | {query['there']:.4f} |")
-    with atomic_path(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _row(each: Mapping[str, Any]) -> str:

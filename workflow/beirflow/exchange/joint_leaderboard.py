@@ -163,16 +163,12 @@ def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> It
             try:
                 for corpus in corpora:
                     # Scores on other documents or judgements would stand in one column as if they could be compared.
-                    first = next(each.side for each in all_ if each.side and _has(each.side, corpus))
+                    first = next(each.side for each in all_ if each.side and corpus in each.side.corpora)
                     same_data(first.folder, side.folder, corpus)
             except UNREADABLE as error:
                 verified.problems.append(f"{system} on {row} is left out: {in_words(error)}")
                 continue
             yield str(side.folder / layout.METRICS(system=system, dataset=row))
-
-
-def _has(side: Side, corpus: str) -> bool:
-    return any(corpus in corpora for system in side.systems for corpora in side.rows(system).values())
 
 
 def _folders_table(verified: Sequence[Verified]) -> Table:

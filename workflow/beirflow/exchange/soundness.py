@@ -6,28 +6,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from beirflow.audit.chain.reading import open_parquet
+from beirflow.audit.again.recomputation import TOLERANCE
+from beirflow.audit.chain.reading import columns_of, open_parquet, read_columns
 from beirflow.evaluation.measures import measure
 from beirflow.exchange.reproducibility import Scores
-from beirflow.files.errors import DataError
-from beirflow.files.records import read_json
-
-TOLERANCE = 1e-9  # by which a mean may differ from that of its queries
-
-COLUMNS = ["query_id", "doc_id", "score", "rank"]
-
-
-def doubts_about_record(path: Path) -> list[str]:
-    """Return the problems of a record; none if it is as beirflow wrote it."""
-    try:
-        read_json(path)
-    except DataError:
-        return ["this is not the record that beirflow wrote"]
-    return []
 
 
 def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
@@ -55,10 +37,12 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
 
 def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> list[str]:
     """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
-    with open_parquet(values_path, str(values_path)) as file:
-        names = [name for name in file.schema_arrow.names if name != "query_id"]
-    queries, run = per_query(values_path, names), _columns(run_path, ["query_id", "doc_id", "score"])
-    qrels = _columns(qrels_path, None)
+    names = [name for name in columns_of(values_path) if name != "query_id"]
+    queries, run, qrels = (
+        per_query(values_path, names),
+        read_columns(run_path, str(run_path)),
+        read_columns(qrels_path, str(qrels_path)),
+    )
     again = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})).set_index("query_id")
     doubts = []
     for name, values in queries.items():
@@ -70,37 +54,6 @@ def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> 
     return doubts
 
 
-def _columns(path: Path, names: list[str] | None) -> pa.Table:
-    """Read columns of a run or of judgements, all without names."""
-    with open_parquet(path, str(path)) as file:
-        return file.read(names)
-
-
 def is_finite(value: Any) -> bool:
     """Test whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def doubts_about_run(path: Path) -> list[str]:
-    """Return the problems of a run: ids of queries in byte order, ranks from 1, finite scores that never rise, no id twice."""
-    with open_parquet(path, str(path)) as file:
-        if missing := sorted(set(COLUMNS) - set(file.schema_arrow.names)):
-            return [f"the run has no column {', '.join(missing)}"]
-        run = file.read(COLUMNS)
-    if any(column.null_count for column in run.columns):
-        return ["a row of the run has nothing in a column"]
-    query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))
-    query, document = (ids.indices.to_numpy().astype(np.int64) for ids in (query_ids, doc_ids))
-    rank, score = (run[name].to_numpy() for name in ("rank", "score"))
-    names = query_ids.dictionary
-    first = np.append(True, query[1:] != query[:-1])[: len(query)]
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))
-    doubts = {
-        "a score of the run is not a finite number": not np.isfinite(score).all(),
-        "the queries of the run are not sorted": int(first.sum()) != len(names) or names != names.take(pc.sort_indices(names)),
-        "the ranks of the run do not count from 1": bool((rank != np.arange(len(query)) - starts + 1).any()),
-        "the scores of the run rise": bool(((score[1:] > score[:-1]) & ~first[1:]).any()),
-        # Both numbers are below 2^31, so that a pair is one number.
-        "a document of the run is twice in the results of a query": len(np.unique(query << 32 | document)) != len(query),
-    }
-    return [says for says, holds in doubts.items() if holds]

@@ -29,8 +29,7 @@ DRAWN = 19_999  # sums of drawn queries; two as large as that of the stored ones
 
 Analyze = Callable[[str], Sequence[str]]
 
-Asked = list[list[Mapping[str, float]]]
-"""By document, the words of the queries to which it is relevant."""
+Asked = list[list[Mapping[str, float]]]  # by document, the words of the queries to which it is relevant
 
 
 def expansion_checks(subject: Subject, sample: int, random: np.random.Generator, analyze: Analyze) -> list[SpotCheck]:

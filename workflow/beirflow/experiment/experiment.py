@@ -33,11 +33,8 @@ class Experiment(Datasets):
     """Known and configured datasets and systems; ``systems`` has every known system by name, configured ones included."""
 
     systems: Mapping[str, System]
-
-    @property
-    def families(self) -> Mapping[str, Family]:
-        """Return every family by name."""
-        return FAMILIES
+    families = FAMILIES  # every family by name
+    with_needed = staticmethod(needed)
 
     @property
     def published_systems(self) -> Mapping[str, System]:
@@ -77,10 +74,6 @@ class Experiment(Datasets):
         known = catalogue_systems()
         entries = {name: entry for name, entry in entries.items() if entry.get("family", DEFAULT) in FAMILIES}
         return {**known, **make_systems(entries, known, "custom.systems", Problems())}
-
-    def with_needed(self, names: list[str], systems: Mapping[str, System]) -> list[str]:
-        """Return the names of systems and of all that they are made from."""
-        return needed(names, systems)
 
     @property
     def chosen_systems(self) -> list[str]:

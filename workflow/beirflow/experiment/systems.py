@@ -14,8 +14,7 @@ from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
 
-DRAWN = ("train", "expansion")
-"""Settings that have a ``seed``."""
+DRAWN = ("train", "expansion")  # settings that have a ``seed``
 
 
 @cache

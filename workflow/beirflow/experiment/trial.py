@@ -13,7 +13,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import METRICS
-from beirflow.files.writing import atomic_path
+from beirflow.files.writing import write_text
 from beirflow.jobs.results_lock import RUN
 
 TRIAL = "try"  # name of the tiny dataset, and of the folder of its results
@@ -31,10 +31,8 @@ def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits
     if not tried:
         return without
     config = Path(results, TRIAL, "config.json")
-    config.parent.mkdir(parents=True, exist_ok=True)
     made = trial_config(experiment, tried, str(Path(snakefile).parent / "workflow/trial"), str(config.parent))
-    with atomic_path(config) as partial:
-        partial.write_text(json.dumps(made), encoding="utf-8")
+    write_text(config, json.dumps(made))
     scored = {name: config.parent / METRICS(system=name, dataset=TRIAL) for name in tried}
     for path in scored.values():  # of an earlier trial
         path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """A digest of the code that a job runs, because Snakemake does not see edits inside a package.
 
 It is in the ``params`` of every rule whose result depends on our code: an edit to a module reruns the jobs that use it, directly
-or through other modules of the package, and no others.
+or through other modules of the package, and no others. An edit to comments, docstrings or blank lines alone reruns nothing.
 """
 
 import ast
@@ -29,13 +29,21 @@ FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package that stands on lines of its own, as they all do here."""
 
-MENTION = re.compile(rb"^(?=.*\bimport\b)(?=.*\bbeirflow\b).*", re.MULTILINE)  # a line that may hold an import of the package
+STRING = b"|".join(
+    rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")
+)
+STRINGS = re.compile(STRING, re.DOTALL)
+LINE = re.compile(rb"""((?:[^"'#\n\\]+|%b|\\.|["'])*)(?:#.*?)?\n""" % STRING, re.DOTALL)
+"""A line without its comment, together with the lines in which its strings go on, or it itself behind a backslash."""
+
+QUOTES, OUTSIDE_OF_BRACKETS = (b'"', b"'", b'r"'), (b"def ", b"class ", b"async def ")  # beginnings of lines
+AS_ROUND, NO_BRACKETS = bytes.maketrans(b"[]{}", b"()()"), bytes(set(range(256)) - set(b"()[]{}"))
 
 
 class Module(NamedTuple):
     """A file of the package."""
 
-    content: bytes  # its bytes
+    digest: bytes  # of its statements
     imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
 
 
@@ -69,11 +77,11 @@ def _with_reached(modules: Iterable[str]) -> set[str]:
 
 
 def _digest(modules: Iterable[str], *functions: str) -> str:
-    """Return 16 hexadecimal digits of names of functions, and of names and contents of modules."""
+    """Return 16 hexadecimal digits of names of functions, and of names and statements of modules."""
     # Names of functions, too: another entrance in the same modules is other code.
     digest = hashlib.sha256(" ".join(functions).encode())
     for name in sorted(modules):
-        digest.update(name.encode() + b"\0" + module_at(_file_of(name)).content)
+        digest.update(name.encode() + b"\0" + module_at(_file_of(name)).digest)
     return digest.hexdigest()[:16]
 
 
@@ -92,9 +100,34 @@ def reached_modules(path: Path) -> set[str]:
 @cache
 def module_at(path: Path) -> Module:
     """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here."""
-    content = path.read_bytes()
-    names = imported_names(content) - NO_INFLUENCE
-    return Module(content, frozenset(name for name in names if _file_of(name).is_file()))
+    source = path.read_bytes()
+    lines = code_lines(source)
+    return Module(hashlib.sha256(b"\n".join(lines)).digest(), imported_names(source, lines) & _modules() - NO_INFLUENCE)
+
+
+def code_lines(source: bytes) -> list[bytes]:
+    """Return the lines of a source without comments, docstrings and blank lines.
+
+    Neither ``ast`` nor ``tokenize``: what they return differs between versions of Python, and they take ten times as long.
+    """
+    lines = list(filter(None, map(bytes.rstrip, LINE.findall(source + b"\n"))))
+    docstrings, closed = set(), 0  # places of lines; no bracket is open before the line at the second
+    for place, line in enumerate(lines):
+        stripped = line.lstrip()
+        if stripped.startswith(OUTSIDE_OF_BRACKETS):
+            closed = place
+        elif stripped.startswith(QUOTES) and not STRINGS.sub(b"", line).strip():
+            brackets = STRINGS.sub(b"", b"\n".join(lines[closed:place])).translate(AS_ROUND, NO_BRACKETS)
+            if brackets.count(b"(") == brackets.count(b")"):  # a statement of its own; between brackets it is a value
+                docstrings.add(place)
+                closed = place
+    return [line for place, line in enumerate(lines) if place not in docstrings]
+
+
+@cache
+def _modules() -> set[str]:
+    """Return the names of all modules of the package."""
+    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
 
 
 @cache
@@ -102,21 +135,19 @@ def _file_of(name: str) -> Path:
     return PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
 
 
-def imported_names(content: bytes) -> set[str]:
+def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
     """Return the names below the package in the import statements of a file; some are of modules, others of what is in one.
 
     Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
     """
-    # A statement may continue behind a backslash.
-    joined = content.replace(b"\\\n", b" ")
-    statements = IMPORT.findall(joined)
-    alone = all(IMPORT.match(line) for line in MENTION.findall(joined))
+    joined = b"\n".join(lines).replace(b"\\\n", b" ")
+    alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"beirflow" in line and b"import" in line)
     try:
-        tree = ast.parse(b"\n".join(statements) if alone else content)
+        tree = ast.parse(b"\n".join(IMPORT.findall(joined)) if alone else source)
     except SyntaxError:  # the statement continues unexpectedly
-        tree = ast.parse(content)
+        tree = ast.parse(source)
     names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
-    return {below for package, _, below in names if package == "beirflow" and below}
+    return frozenset(below for package, _, below in names if package == "beirflow" and below)
 
 
 def _imported(node: ast.AST) -> list[str]:

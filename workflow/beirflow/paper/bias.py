@@ -1,7 +1,4 @@
-"""Annotation bias, section 6 of the BEIR paper: the possible effect of unjudged documents.
-
-``docs/files.md`` describes ``bias.csv``.
-"""
+"""Annotation bias, section 6 of the BEIR paper, ``bias.csv`` of ``docs/files.md``: the possible effect of unjudged documents."""
 
 import json
 import re

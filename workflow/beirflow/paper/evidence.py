@@ -11,8 +11,7 @@ NDCG = "NDCG@10"
 Names = Sequence[str]  # of systems or datasets
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
-FEW_SYSTEMS, FEW_DATASETS = "not enough systems", "not enough datasets"
-"""Verdicts."""
+FEW_SYSTEMS, FEW_DATASETS = "not enough systems", "not enough datasets"  # verdicts
 
 
 @dataclass(frozen=True)

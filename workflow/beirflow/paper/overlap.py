@@ -1,8 +1,6 @@
 """The overlap of domains: weighted Jaccard similarity of the words of every two datasets, figure 2 of the BEIR paper.
 
-Words with one first byte are in memory at a time, of all datasets.
-
-``docs/files.md`` describes ``overlap.csv``.
+Words with one first byte are in memory at a time, of all datasets. ``docs/files.md`` describes ``overlap.csv``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

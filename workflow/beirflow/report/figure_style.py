@@ -42,8 +42,8 @@ MOST_LINES = 6  # more lines in a panel cannot be told apart: their values are p
 
 # Without dates and versions, the same numbers give the same bytes.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
 }
 
 VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
@@ -180,16 +180,14 @@ def name_rows(panel: Axes, names: Sequence[str]) -> None:
     panel.grid(visible=False, axis="y")
 
 
-def violin_panels(
-    lengths: Mapping[str, Lengths], systems: Sequence[str], what: str, row: float, least: float = PANEL
-) -> tuple[Figure, list[Axes]]:
+def violin_panels(lengths: Mapping[str, Lengths], systems: Sequence[str], what: str, row: float) -> tuple[Figure, list[Axes]]:
     """Return a figure of document lengths and its panels: a panel a dataset, a violin a name in rows of some inches.
 
     Systems have colours, other names are grey; ``what`` says below the panels which lengths these are.
     """
     names = list(dict.fromkeys(name for kinds in lengths.values() for name in kinds))
     styles = style_of(systems)
-    figure, panels = small_multiples(list(lengths), row * len(names) + 0.5, least, sharex=True, sharey=True)
+    figure, panels = small_multiples(list(lengths), row * len(names) + 0.5, sharex=True, sharey=True)
     for kinds, panel in zip(lengths.values(), panels, strict=True):
         for name, (edges, counts) in kinds.items():
             violin(panel, names.index(name), np.array(edges), np.array(counts), styles[name]["color"] if name in styles else GREY)
@@ -249,7 +247,7 @@ def words_only(text: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, folder: str, name: str, kinds: Iterable[str] = ("pdf", "svg")) -> None:
+def save(figure: Figure, folder: str, name: str, kinds: Iterable[str] = tuple(WITHOUT_DATES)) -> None:
     """Write a figure as ``<folder>/<name>.pdf`` and ``.svg``."""
     for kind in kinds:
         with atomic_path(Path(folder, f"{name}.{kind}")) as partial:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue
+from beirflow.catalogue.catalogue import averages, load_catalogue
 from beirflow.evaluation.paired_tests import LEVEL, against
 from beirflow.evaluation.summary import (
     BETWEEN,
@@ -143,9 +143,9 @@ def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources
     return Cell(f"{reference.text}\n{difference.text}", difference.value, note=note)
 
 
-def kind_tables(summary: pd.DataFrame, measure: str, catalogue: Catalogue | None = None) -> list[tuple[Table, list[str]]]:
+def kind_tables(summary: pd.DataFrame, measure: str) -> list[tuple[Table, list[str]]]:
     """Return the means by task and by domain, each with the datasets of its columns; none if every dataset would be alone."""
-    kinds, tables = (catalogue or load_catalogue()).kinds, []
+    kinds, tables = load_catalogue().kinds, []
     values = _values(summary[summary["split"].notna()], measure)
     datasets = dict.fromkeys(dataset for _, dataset in values)
     for kind, title in KINDS.items():

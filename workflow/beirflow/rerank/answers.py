@@ -31,7 +31,7 @@ def open_answers(asked: Asked) -> Opened:
     with Documents(asked.documents_path) as file:
         table = file.read(range(len(file.sizes)), ["doc_id", "text", "title_bytes"])
     # In one piece: of several, all would be copied to take some.
-    texts = as_read(table, getattr(settings.dense, "between", None))["text"].combine_chunks()
+    texts = as_read(table, settings.separator)["text"].combine_chunks()
 
     def answer(queries: Sequence[str]) -> Hits:
         hits = first.answer(queries)

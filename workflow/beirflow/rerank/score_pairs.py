@@ -118,8 +118,7 @@ def _score(
         model = load_scorer(scoring.settings, **scoring.on)
     loaded = time.perf_counter()
     of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    separator = getattr(scoring.settings.dense, "between", None)
-    of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks(), separator)
+    of_documents = texts_of(documents_path, pairs["doc_id"].combine_chunks(), scoring.settings.separator)
     texts = [
         (of_queries[query], of_documents[document])
         for query, document in zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)

@@ -60,6 +60,11 @@ class RerankSettings(ModelSettings):
         return self.dense or self.late
 
     @property
+    def separator(self) -> str | None:
+        """Text between title and text of the documents that the model reads; None for the stored space."""
+        return self.dense.between if self.dense else None
+
+    @property
     def pairs(self) -> str | None:
         """``module:class`` that scores pairs with that system."""
         return next((kind.pairs for key, kind in ENCODERS.items() if getattr(self, key)), None)

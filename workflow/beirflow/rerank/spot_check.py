@@ -134,7 +134,7 @@ class PairScoreCheck:
         for chunk in range(self.subject.chunks):
             table = self.subject.documents(chunk)
             rows = [row for row, doc_id in enumerate(table["doc_id"].to_pylist()) if doc_id in wanted]
-            texts = as_read(table.take(pa.array(rows, pa.int64())), getattr(self.settings.dense, "between", None))
+            texts = as_read(table.take(pa.array(rows, pa.int64())), self.settings.separator)
             of_documents |= zip(texts["doc_id"].to_pylist(), texts["text"].to_pylist(), strict=True)
         ids = zip(pairs["query_id"].to_pylist(), pairs["doc_id"].to_pylist(), strict=True)
         return [(of_queries[query], of_documents[document]) for query, document in ids]

@@ -99,8 +99,7 @@ class Asked:
             raise NoAnswerError(problem)
 
 
-Open = Callable[[Asked], Opened]
-"""Function of a family that opens a system; may raise :class:`NoAnswerError`."""
+Open = Callable[[Asked], Opened]  # function of a family that opens a system; may raise :class:`NoAnswerError`
 
 
 def nothing_excluded(queries: Sequence[str]) -> np.ndarray:

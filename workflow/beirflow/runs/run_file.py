@@ -68,8 +68,10 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
     """
     check_digest(path, expected, record_path)
     run = pq.read_table(path)
-    if problem := _problem_with(run):
-        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
+    if problem := problem_with_run(run):
+        expected = (
+            f"a run has {_columns(RUN)}, queries by id, each document once for one, ranked by score and id, both descending"
+        )
         raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(path)}")
     return run
 
@@ -78,7 +80,7 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
-def _problem_with(run: pa.Table) -> str | None:
+def problem_with_run(run: pa.Table) -> str | None:
     """Return why a table is no run; None if it is one."""
     if not run.schema.equals(RUN):
         return f"found the columns {_columns(run.schema)}"
@@ -86,7 +88,10 @@ def _problem_with(run: pa.Table) -> str | None:
         return "found a row with nothing in a column"
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
         return f"found a score for the query {value.as_py()!r} that is not a finite number"
-    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
+    query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))
+    query, document = query_ids.indices.to_numpy(), doc_ids.indices.to_numpy()
+    if (query[1:] < query[:-1]).any() or (np.diff(byte_order(query_ids.dictionary)) < 0).any():
+        return "found queries that are not in the byte order of their ids"
     pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
     ordered = np.sort(pairs)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]

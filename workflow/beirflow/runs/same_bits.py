@@ -16,8 +16,7 @@ from beirflow.jobs.hardware import using_threads
 from beirflow.runs.family import COMPUTATION
 from beirflow.runs.spot_check import Finding, NotHereError, Subject
 
-MOST = 20
-"""Largest batch that is made again, over the sample."""
+MOST = 20  # largest batch that is made again, over the sample
 
 
 class Model(Protocol):

@@ -13,15 +13,9 @@ FURTHER = {"followir": (TOP_RANKED, INSTRUCTION, QREL_DIFF), "instructir": (INST
 """Further parts of the layouts that have some."""
 
 # Keys of a query in ``queries.jsonl``, all optional, and columns of ``queries.parquet`` or ``qrels.parquet``.
-EXCLUDED = "excluded_ids"
-"""Documents that are left out of the ranking of the query, as in BRIGHT."""
-
-CANDIDATES = "candidate_ids"
-"""The only documents that the query ranks, as in FollowIR."""
-
-TOPIC = "topic_id"
-"""Topic of which the query is one version, with an instruction of its own."""
-
+EXCLUDED = "excluded_ids"  # documents that are left out of the ranking of the query, as in BRIGHT
+CANDIDATES = "candidate_ids"  # the only documents that the query ranks, as in FollowIR
+TOPIC = "topic_id"  # topic of which the query is one version, with an instruction of its own
 CHANGED = "changed_ids"
 """Documents that are relevant to the query, but not to the other query of its topic; as ``changed``, in the judgements."""
 

@@ -23,11 +23,8 @@ OF_THE_JOB = ("job", "code", "outputs", RECORD_DIGEST)
 MEASURED = ("peak_memory_bytes", "machine_joules", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
 """The columns that come from benchmarks and from counted energy, which may be gone."""
 
-FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")
-"""A number that may be rounded, as counts may not."""
-
-RELATIVE = 1e-6
-"""Relative tolerance between numbers of a table; versions of packages round in other places."""
+FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")  # a number that may be rounded, as counts may not
+RELATIVE = 1e-6  # relative tolerance between numbers of a table; versions of packages round in other places
 
 
 MOST_TIMES, MORE_BYTES = 4, 1 << 20

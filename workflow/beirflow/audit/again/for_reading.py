@@ -1,4 +1,4 @@
-"""Do the files for reading show the results? The quick ones are made again and compared; no number depends on them.
+"""Comparison of the files for reading with the results: the quick ones are made again; no number depends on them.
 
 They are made in a folder of their own, in which links lead to the results.
 """

@@ -1,4 +1,4 @@
-"""Do the runs and judgements give the metrics, and the metrics the summary?
+"""Metrics computed again from runs and judgements, and the means of forums from these.
 
 Metrics are computed again by another path than the one that made them: ``reference_measures.py``, one query at a time.
 """
@@ -6,13 +6,13 @@ Metrics are computed again by another path than the one that made them: ``refere
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from beirflow.audit.again.runs import read_run, run_rules, unknown_documents
-from beirflow.audit.again.trec_check import check_trec
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import PASSED, UNREADABLE, Check, RecordError, Result, unique
-from beirflow.audit.chain.reading import part, read_columns, read_rows
+from beirflow.audit.chain.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines, read_rows
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.runs.reference_measures import measures_of_nuggets, measures_of_query, p_mrr
@@ -34,15 +34,34 @@ def check_recomputation(chain: Chain) -> list[Check]:
         except UNREADABLE as error:
             checks.append(chain.unreadable("metrics are what the run gives", path, error, [result]))
         if TREC_RUN(**names) in chain.listing.files:
-            checks.append(check_trec(chain, system, dataset, result))
+            checks.append(_check_trec(chain, system, dataset, result))
     for system, dataset in chain.runs:
         if (system, dataset) not in chain.evaluated:
             checks.append(_check_needed_run(chain, system, dataset))
     return checks + [_check_mean(chain, path, result) for path, result in chain.means.items()]
 
 
+def _check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check:
+    """Compare a run in TREC form, from which no number is computed, with the Parquet file that it was written from."""
+    names = {"system": system, "dataset": dataset}
+    name, path, source = "runs in TREC form say the same", TREC_RUN(**names), RUN(**names)
+    again = chain.repair_command(path, goal=path)
+    try:
+        with open_parquet(chain.file(source), source) as run:
+            columns = ["query_id", "doc_id", "rank", "score"]
+            rows = (row for batch in run.iter_batches() for row in zip(*(batch[key].to_pylist() for key in columns), strict=True))
+            expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n".encode() for query, doc_id, rank, score in rows)
+            for place, (line, right) in enumerate(zip_longest(read_packed_lines(chain.file(path)), expected), 1):
+                if line != right:
+                    problem = f"{path}:{place}: {line and line[:200]!r}; no number is computed from this file"
+                    return Check(name, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
+    except UNREADABLE as error:
+        return chain.unreadable(name, path, error, [result], repair=again)
+    return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))
+
+
 def _check_needed_run(chain: Chain, system: str, dataset: str) -> Check:
-    """The run of a system that only others need is ranked as it should be."""
+    """Check the ranking of the run of a system that only others need."""
     path = RUN(system=system, dataset=dataset)
     results = unique(chain.results[path])
     try:
@@ -52,7 +71,7 @@ def _check_needed_run(chain: Chain, system: str, dataset: str) -> Check:
 
 
 def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> Iterator[Check]:
-    """The run is ranked as it should be, and gives the recorded measures of every query and their means."""
+    """Check that a run is ranked as it should be, and gives the recorded measures of every query and their means."""
     path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
     chain.note(MANIFEST, "configuration/cutoffs", None, path)
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
@@ -127,7 +146,7 @@ def _check_ranking(
     results: tuple[Result, ...],
     take: Callable[[str, list[str]], None],
 ) -> Check:
-    """A run is ranked as it should be; each query and its documents are handed to ``take``, best first."""
+    """Check the ranking of a run, and hand each query with its documents to ``take``, best first."""
     run_path = RUN(system=system, dataset=dataset)
     rules, retrieved, last = run_rules(chain, system, dataset), 0, ""
     unknown = unknown_documents(chain, system, dataset)
@@ -156,7 +175,7 @@ def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:
 
 
 def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]]) -> Check:
-    """The Parquet of every query has the measures that were computed again."""
+    """Check that the Parquet of every query has the measures that were computed again."""
     name, file = "measures of every query are what the run gives", path.removesuffix(".json") + ".parquet"
     table = read_columns(chain.file(file), file)
     recorded = {values["query_id"]: values for values in table.to_pylist()}
@@ -190,7 +209,7 @@ def _distance(recorded: float | None, value: float) -> float:
 def _compare_means(
     chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]
 ) -> Check:
-    """The JSON has the means of what was computed again, and counts that are true."""
+    """Check that the JSON has the means of what was computed again, and counts that are true."""
     record, queries = chain.record(path), list(again.values())
     known = {name: [values[name] for values in queries if not math.isnan(values[name])] for name in queries[0]}
     means = {name: math.fsum(values) / len(values) for name, values in known.items()}
@@ -201,7 +220,7 @@ def _compare_means(
 
 
 def _check_mean(chain: Chain, path: str, result: Result) -> Check:
-    """A dataset of forums has the means of its forums; another has the name that its path has."""
+    """Check that a dataset of forums has the means of its forums, and another the name that its path has."""
     system, dataset = result
     try:
         record = chain.record(path)

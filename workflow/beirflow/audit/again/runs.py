@@ -1,4 +1,4 @@
-"""Can a system have made this run: ranked by the rule, with existing documents and queries, and long enough?"""
+"""Conditions on a run that a system can have made: ranked by the rule, of existing documents and queries, and long enough."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,7 @@ from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
 from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
-Ranked = tuple[str, list[str], list[float]]
-"""A query, the ids of its documents, best first, and their scores."""
+Ranked = tuple[str, list[str], list[float]]  # a query, the ids of its documents, best first, and their scores
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def run_rules(chain: Chain, system: str, dataset: str) -> RunRules:
 
 
 def _listed(chain: Chain, path: str, doc_ids: pa.Array, column: str) -> dict[str, frozenset[str]] | None:
-    """The documents of the corpus that a column of the queries lists, by query; None without the column."""
+    """Return the documents of the corpus that a column of the queries lists, by query; None without the column."""
     with open_parquet(chain.file(path), path) as file:
         if column not in file.schema_arrow.names:
             return None
@@ -98,7 +97,7 @@ def _listed(chain: Chain, path: str, doc_ids: pa.Array, column: str) -> dict[str
 
 
 def _judged_candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] | None:
-    """The documents that each query ranks, where these are the judged ones."""
+    """Return the documents that each query ranks, where these are the judged ones."""
     if not chain.record(CORPUS(dataset=dataset)).get(OWN_CANDIDATES):
         return None
     path, found = QRELS(dataset=dataset), dict[str, set[str]]()
@@ -122,7 +121,7 @@ def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
 
 
 def unknown_documents(chain: Chain, system: str, dataset: str) -> Sequence[str]:
-    """Ids that a run has and the corpus has not."""
+    """Return the ids that a run has and the corpus has not."""
     path = RUN(system=system, dataset=dataset)
     found = pc.unique(read_columns(chain.file(path), path, ["doc_id"])["doc_id"].combine_chunks()).cast(pa.large_string())
     return found.filter(pc.invert(pc.is_in(found, value_set=documents_of(chain, dataset).ids))).to_pylist()

@@ -17,9 +17,7 @@ from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, R
 from beirflow.jobs.by_name import by_name
 from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
-WHAT = "documents and queries made again"
-"""Name of the check where it cannot be said what would be made again."""
-
+WHAT = "documents and queries made again"  # name of the check where it cannot be said what would be made again
 QUERIES_THAT_FOLLOW = 100
 """Queries of each corpus whose ranks are made again from other files of the results; more if a larger sample is asked for."""
 
@@ -38,7 +36,7 @@ def check_runs_that_follow(chain: Chain, sample: int, seed: int) -> list[Check]:
 
 
 def _check_all(chain: Chain, sample: int, seed: int, *, uses_model: bool) -> list[Check]:
-    """The checks of every run."""
+    """Check every run."""
     random = np.random.default_rng(seed)
     checks: list[Check] = []
     for name, dataset in chain.runs:
@@ -102,7 +100,7 @@ def _check_files(chain: Chain, name: str, dataset: str) -> None:
 
 
 def _behind(chain: Chain, record: str, seen: set[str]) -> set[str]:
-    """Every file that a record, or one that it was made from, names."""
+    """Return every file that a record, or one that it was made from, names."""
     found = chain.records.get(record) or {}
     names = {*found.get("inputs", ()), *found.get("outputs", ())} - seen
     seen |= names
@@ -127,11 +125,11 @@ def _run(chain: Chain, check: SpotCheck, name: str, dataset: str, *, uses_model:
 
 
 def _affected(chain: Chain, name: str, dataset: str) -> tuple[Result, ...]:
-    """The rows of the summary that were computed from a run."""
+    """Return the rows of the summary that were computed from a run."""
     return unique(chain.results[RUN(system=name, dataset=dataset)])
 
 
 def _repair(chain: Chain, path: str) -> str:
-    """The command that makes a file again, or all files of a folder."""
+    """Return the command that makes a file again, or all files of a folder."""
     files = [name for name in chain.claims if name == path or name.startswith(f"{path}/")]
     return chain.repair_command(*files or [path])

@@ -1,4 +1,4 @@
-"""Does the summary follow from the metrics: every row, every average, every difference?"""
+"""The summary, made again from the metrics: every row, every average, every difference."""
 
 from collections.abc import Sequence
 from typing import Any

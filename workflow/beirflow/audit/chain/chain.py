@@ -22,8 +22,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
 from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
-MOST_FILES = 200_000
-"""Files that records may name all together; BEIR in chunks has fewer."""
+MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Chain:
         return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
 
     def whole(self, dataset: str) -> tuple[str, str]:
-        """Names of the dataset and of the corpus that one belongs to, where it is another split or a sample; else its own."""
+        """Return the dataset and the corpus that a corpus belongs to, where it is another split or a sample, else its own."""
         corpus = part(self.corpora, dataset, kind=dict)
         row = corpus.get("part_of") or corpus["row"]
         return row, f"{row}-{corpus['forum']}" if corpus["forum"] else row
@@ -145,16 +144,16 @@ class Chain:
         return self.folder / path
 
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
-        """The command that makes files again, and after them what is made from them."""
+        """Return the command that makes files again, and after them what is made from them."""
         present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
         return (self.repairs or Repairs(self.shown)).make_again(present, [*paths, goal])
 
     def again(self, *targets: str) -> str:
-        """The command that makes what is missing or older than what it is made from."""
+        """Return the command that makes what is missing or older than what it is made from."""
         return (self.repairs or Repairs(self.shown)).make_again([], targets)
 
     def aside(self, *paths: str) -> str:
-        """The command that moves files away."""
+        """Return the command that moves files away."""
         return (self.repairs or Repairs(self.shown)).aside(paths)
 
     def affected(self, path: str) -> tuple[Result, ...]:
@@ -259,7 +258,7 @@ class Chain:
         return record
 
     def _read(self, path: str) -> Any:
-        """A record, or None where it is missing or was noted as unreadable before."""
+        """Return a record, or None where it is missing or was noted as unreadable before."""
         if path not in self.records:
             self.records[path] = None
             try:

@@ -10,9 +10,7 @@ from beirflow.files.errors import DataError
 
 PASSED, FAILED, WARNING, NOT_CHECKED = "passed", "failed", "warning", "not checked"
 
-Result = tuple[str, str]
-"""A system and a dataset: a row of the summary."""
-
+Result = tuple[str, str]  # a system and a dataset: a row of the summary
 EVERYTHING: Result = ("all systems", "all datasets")
 
 
@@ -58,5 +56,5 @@ UNREADABLE = (
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:
-    """Systems and datasets, each once, in order."""
+    """Return systems and datasets, each once, in order."""
     return tuple(sorted(set(results)))

@@ -9,8 +9,7 @@ from typing import Any
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result
 
-RELATIVE = 1e-9
-"""Relative tolerance between sums of the same numbers in different orders."""
+RELATIVE = 1e-9  # relative tolerance between sums of the same numbers in different orders
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Comparison:
                 self.checks.append(self.chain.unreadable(self.name, path, error, {*self.chain.affected(path), *results}))
 
     def finished(self) -> list[Check]:
-        """The checks, with one that says how many facts agree."""
+        """Return the checks, with one that says how many facts agree."""
         wrong = sum(check.status == FAILED for check in self.checks)
         agree = self.compared - wrong
         return [*self.checks, *([Check(self.name, PASSED, f"{agree} facts agree")] if agree > 0 else [])]
@@ -85,7 +84,7 @@ def _without_equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> dic
 
 
 def as_json(value: Any) -> Any:
-    """A value as a record gives it back."""
+    """Return a value as a record gives it back."""
     return json.loads(json.dumps(value))
 
 

@@ -69,6 +69,6 @@ def printable(text: str) -> str:
 
 
 def _parents(path: str) -> Iterator[str]:
-    """A path and every folder above it, the highest first."""
+    """List a path and every folder above it, the highest first."""
     parts = path.split("/")
     return ("/".join(parts[: number + 1]) for number in range(len(parts)))

@@ -1,4 +1,4 @@
-"""Does every file match its digest, and is any missing, or not a regular file?"""
+"""Digests of files, compared with those that records state; missing files, and what is no regular file."""
 
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique

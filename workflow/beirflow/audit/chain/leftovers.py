@@ -1,4 +1,4 @@
-"""Does everything in the folder belong to these results?"""
+"""Files in the folder that do not belong to these results."""
 
 from pathlib import PurePosixPath
 

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-MEMORY = 3 << 28
-"""Bytes that reading may take beyond the size of the folder; what a checked allocation exceeds is less than 1 GB."""
-
-SECONDS, BYTES_A_SECOND = 300, 10_000_000
-"""Processor time that reading may take beyond that of the folder's bytes."""
-
+MEMORY = 3 << 28  # bytes that reading may take beyond the size of the folder; what a checked allocation exceeds is less than 1 GB
+SECONDS, BYTES_A_SECOND = 300, 10_000_000  # processor time that reading may take beyond that of the folder's bytes
 STATUS = Path("/proc/self/status")
 
 

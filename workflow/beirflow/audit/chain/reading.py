@@ -14,27 +14,15 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.files.outside_json import parse_json
 
-RECORD_BYTES = 1 << 28
-"""A record is read as a whole; the longest names some thousand files."""
-
-ROWS_A_BYTE = 4
-"""Most rows that a byte of a Parquet file stands for: ids differ, so that real files have less than one."""
-
-GROWTH = 100
-"""Times that a Parquet file may grow when it is unpacked; texts grow up to twenty times."""
-
-PIECE_ROWS = 1 << 10
-"""Rows that are unpacked at once where it is not known how long they are."""
-
-SMALL_BYTES = 1 << 26
-"""Bytes to which a file may always unpack, however small it is."""
+RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
+ROWS_A_BYTE = 4  # most rows that a byte of a Parquet file stands for: ids differ, so that real files have less than one
+GROWTH = 100  # times that a Parquet file may grow when it is unpacked; texts grow up to twenty times
+PIECE_ROWS = 1 << 10  # rows that are unpacked at once where it is not known how long they are
+SMALL_BYTES = 1 << 26  # bytes to which a file may always unpack, however small it is
 
 
-GZIP_HEADER = bytes.fromhex("1f8b080000000000 02ff")
-"""First bytes of every gzip file that beirflow writes: no name, no time."""
-
-BLOCK_BYTES = 1 << 20
-"""Bytes that are unpacked at once, and the longest line: a few bytes can unpack to any number."""
+GZIP_HEADER = bytes.fromhex("1f8b080000000000 02ff")  # first bytes of every gzip file that beirflow writes: no name, no time
+BLOCK_BYTES = 1 << 20  # bytes that are unpacked at once, and the longest line: a few bytes can unpack to any number
 
 
 def read_record(path: Path) -> Any:

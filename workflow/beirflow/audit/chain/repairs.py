@@ -13,8 +13,7 @@ from typing import Any
 
 from beirflow.evaluation.manifest import NO_INFLUENCE
 
-ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")
-"""Keys of the configuration that a repair does not need on its command line."""
+ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")  # keys of the configuration that a repair does not need on its command line
 
 
 @dataclass(frozen=True)
@@ -26,19 +25,19 @@ class Call:
     configfiles: Sequence[str] = ()  # configuration files that were named
     config: Mapping[str, Any] = field(default_factory=dict)  # what ``--config`` said
 
-    def snakemake(self, targets: Sequence[str], cores: int = 2) -> str:
-        """The command that makes files, called as the audit was."""
+    def snakemake(self, targets: Sequence[str]) -> str:
+        """Return the command that makes files, called as the audit was."""
         said = {key: value for key, value in self.config.items() if key not in ABOUT_THE_CALL}
         config = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in said.items()]
         words = ["snakemake", *(["--snakefile", self.snakefile] if self.snakefile else []), "--directory", self.directory]
-        words += ["--cores", str(cores)]
-        for option, values in (("--configfile", [self._absolute(path) for path in self.configfiles]), ("--config", config)):
+        words += ["--cores", "2"]
+        for option, values in (
+            ("--configfile", [str(Path(self.directory, path)) for path in self.configfiles]),
+            ("--config", config),
+        ):
             words += [option, *values] if values else []
         words += ["--", *targets]  # without the dashes, --configfile and --config would take them for theirs
         return " ".join(map(quoted, words))
-
-    def _absolute(self, path: str) -> str:
-        return str(Path(self.directory, path))
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ class Repairs:
     # names the folder that files are moved to, so that no two audits use the same
     stamp: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
 
-    def make_again(self, present: Sequence[str], targets: Sequence[str], cores: int = 2) -> str:
+    def make_again(self, present: Sequence[str], targets: Sequence[str]) -> str:
         """Return one command line that moves ``present`` aside and makes ``targets``, all paths below the results."""
-        again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)], cores)
+        again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)])
         return f"{self.aside(present)} && {again}" if present else again
 
     def aside(self, paths: Sequence[str]) -> str:

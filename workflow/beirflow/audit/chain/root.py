@@ -1,4 +1,4 @@
-"""The manifest, the root of all digests: is it whole, of a known form, and the published one?"""
+"""The manifest, the root of all digests: whole, of a known form, and the published one."""
 
 import hmac
 import subprocess
@@ -32,17 +32,12 @@ NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
 )
 """Entries of a manifest that an audit reads."""
 
-MOST_ROWS = 10_000
-"""Systems on datasets that a manifest may name; every one takes time and memory."""
-
+MOST_ROWS = 10_000  # systems on datasets that a manifest may name; every one takes time and memory
 OF_A_CORPUS = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
 """Entries of each corpus in it that an audit reads."""
 
-CLOCKS = timedelta(days=1)
-"""Tolerance between the clocks of two machines."""
-
-NAMESPACE = "file"
-"""Of signatures that ``ssh-keygen -Y sign -n file`` makes."""
+CLOCKS = timedelta(days=1)  # tolerance between the clocks of two machines
+NAMESPACE = "file"  # of signatures that ``ssh-keygen -Y sign -n file`` makes
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Does an evaluation write the results while they are audited?"""
+"""Evaluations that write the results while they are audited."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Does the manifest evaluate its configuration, with systems and datasets that match their names?"""
+"""Systems and datasets of the manifest, compared with its configuration, the catalogue, and the auditor's configuration."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -58,7 +58,7 @@ def problems_of(place: Place, found: Any) -> list[str]:
 
 
 def as_configured(expected: Callable[[Place], list[str]]) -> Relation:
-    """The names that a configuration asks for, in its order."""
+    """Expect the names that a configuration asks for, in its order."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         said = place.record["configuration"].get(key)
@@ -95,7 +95,7 @@ OF_THE_MANIFEST = (
 
 
 def _check_precision(facts: Comparison, path: str) -> None:
-    """The results have the precision that the person who audits configured."""
+    """Say if the person who audits configured another precision than the results have."""
     said, asked = part(facts.chain.manifest, "configuration", "precision"), facts.chain.setup.config["precision"]
     if asked not in ("auto", said):
         facts.not_compared(
@@ -106,7 +106,7 @@ def _check_precision(facts: Comparison, path: str) -> None:
 
 
 def _check_system(facts: Comparison, name: str) -> None:
-    """A system has the settings that its configuration or the catalogue gives it, and, but for places, those of who audits."""
+    """Check that a system has the settings of its configuration or the catalogue and, but for places, of the auditor."""
     found = part(facts.chain.manifest, "systems", name, kind=dict)
     setup = facts.chain.setup
     own = _custom(facts.chain.manifest, "systems").get(name)
@@ -147,12 +147,12 @@ def _compare_system(
 
 
 def _without(value: Any, but: tuple[str, ...]) -> Any:
-    """A setting without places, where it has settings of its own, as that of an expansion has."""
+    """Return a setting without places, where it has settings of its own, as that of an expansion has."""
     return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
 
 
 def _check_dataset(facts: Comparison, row: str, key: str) -> None:
-    """A dataset has the corpora that its configuration or the catalogue gives it; all of them, where it is evaluated."""
+    """Check that a dataset has the corpora of its configuration or the catalogue: all of them, where it is evaluated."""
     setup = facts.chain.setup
     found = part(facts.chain.manifest, key, row, kind=list)
     defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
@@ -190,7 +190,7 @@ def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: 
 
 
 def _check_archive(facts: Comparison, path: str, md5: str) -> None:
-    """An archive is the official one, where it is here."""
+    """Check that an archive is the official one, where it is here."""
     if path in facts.chain.listing.files:
         facts.same(path, "md5", file_digest(facts.chain.file(path), "md5"), md5, MANIFEST)
 

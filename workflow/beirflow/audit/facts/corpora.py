@@ -24,9 +24,7 @@ from beirflow.datasets.prepare import excluded_rows_of, length_statistics
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, Pattern
 from beirflow.sources.forms import EXCLUDED, SamplesForm
 
-DIGEST = 16
-"""Bytes of the digest of a document."""
-
+DIGEST = 16  # bytes of the digest of a document
 COLUMNS = ("doc_id", "text", "title_bytes")
 
 
@@ -89,17 +87,17 @@ def _read_documents(chain: Chain, path: str) -> Prepared:
 
 
 def of_documents(value: Callable[[Prepared], Any]) -> Relation:
-    """Computed from the documents."""
+    """Expect what a function computes from the documents."""
     return computed(lambda place: value(documents_of(place.chain, place.dataset)), "its documents")
 
 
 def of_corpus(name: str, default: Any = None) -> Relation:
-    """Equal to what the manifest says of the corpus."""
+    """Expect what the manifest says of the corpus."""
     return computed(lambda place: place.chain.corpora[place.dataset].get(name, default))
 
 
 def of_sample(**names: str) -> Relation:
-    """Equal to what the manifest says of a sample, by the names of both."""
+    """Expect what the manifest says of a sample, by the names of both."""
     return computed(
         lambda place: {key: place.chain.corpora[place.dataset].get(name) for key, name in names.items()},
         said=lambda place, found: {key: (found or {}).get(key) for key in names},
@@ -119,7 +117,7 @@ def counts_of_judgements(place: Place) -> dict[str, int]:
 
 
 def chunks_as_configured(place: Place, key: str, found: Any) -> Iterator[Expected]:
-    """As many as the configuration asks for."""
+    """Expect as many as the configuration asks for."""
     most = part(place.chain.manifest, "configuration", "chunk_documents", kind=int)
     expected = max(1, math.ceil(part(place.record, "counts", "documents", kind=int) / most))
     by = f"the configuration in {MANIFEST}, chunk_documents {most}"

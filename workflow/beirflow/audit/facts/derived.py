@@ -13,20 +13,13 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.chain.reading import part
-from beirflow.audit.facts.relations import (
-    SKIPPED,
-    Expected,
-    Place,
-    Relation,
-    computed,
-    merged,
-    sums,
-)
+from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged
 from beirflow.audit.facts.stated import added_by, configured_precision, first_stages, settings_of, settings_on
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST
+from beirflow.runs.candidates import totals
 from beirflow.runs.family import TunedOn
 
 SELF_MATCHES = "self_matches_dropped"
@@ -83,7 +76,7 @@ def metrics_of_forums(place: Place) -> list[Found]:
 
 
 def configured_or_own(place: Place, key: str, found: Any) -> Iterator[Expected]:
-    """The precision is the configured one, unless the machine or the model decides it."""
+    """Expect the configured precision, unless the machine or the model decides it."""
     wanted = configured_precision(place.chain, place.system)
     if wanted and found is not None:
         yield Expected(found, wanted, MANIFEST, [(MANIFEST, "configuration/precision", wanted)])
@@ -101,33 +94,28 @@ def kept_self_matches(place: Place) -> Any:
     return SKIPPED if others or place.chain.corpora[place.dataset]["drop_self_matches"] else 0
 
 
-def _without_own(place: Place, found: Found) -> Found:
-    """Return the parts of the runs that a run was made from."""
-    if place.system not in found:
-        raise RecordError(f"has no part of {place.system} itself")
-    return {name: each for name, each in found.items() if name != place.system}
-
-
 def parts_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:
-    """The parts of a run are those of the runs that it was made from, and its own."""
+    """Expect the parts of the runs that a run was made from, besides its own."""
+    part(found, place.system)
     firsts, value = _firsts(place), dict[str, Any]()
     for each in firsts:
         value |= each.get("parts", {each["system"]: {kind: each.get(kind, {}) for kind in OF_A_PART}})
     others = [(str(each["path"]), kind, each.get(kind, {})) for each in firsts for kind in ("parts", *OF_A_PART)]
-    yield Expected(_without_own(place, found), value, ", ".join(str(each["path"]) for each in firsts), others)
+    of_others = {name: each for name, each in found.items() if name != place.system}
+    yield Expected(of_others, value, ", ".join(str(each["path"]) for each in firsts), others)
 
 
 def of_own_part(place: Place, key: str, found: Found) -> Iterator[Expected]:
-    """A reranker itself took the seconds of its blocks of pairs, but for its merge."""
+    """Expect that a reranker itself took the seconds of its blocks of pairs, but for its merge."""
     if pairs := blocks_of_pairs(place):
         seconds = {name: each for name, each in part(found, place.system, "seconds", kind=dict).items() if name != MERGE}
         others = [(str(each["path"]), "seconds", each["seconds"]) for each in pairs]
         place.chain.note(place.path, f"parts/{place.system}/seconds", seconds, "its blocks of pairs")
-        yield Expected(seconds, sums(pairs, "seconds"), f"{len(pairs)} blocks of pairs", others)
+        yield Expected(seconds, totals(pairs, "seconds"), f"{len(pairs)} blocks of pairs", others)
 
 
 def made_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:
-    """A run was made by what made those behind it; a job that fuses says its own versions too."""
+    """Expect that a run was made by what made those behind it; a job that fuses says its own versions too."""
     for expected in merged(behind)(place, key, found):
         if not blocks_of_pairs(place):
             agree = {name: each for name, each in expected.value.items() if found.get(name) == each}
@@ -144,7 +132,7 @@ def _listed(found: Any) -> list[Any]:
 
 
 def with_jobs(of: Callable[[Place], list[Found]]) -> Relation:
-    """With all jobs of some records."""
+    """Expect all jobs of some records."""
 
     def missing(place: Place, found: Sequence[str]) -> list[str]:
         jobs = {str(job) for each in of(place) for job in (each.get("job"), *each.get("jobs", ())) if job}
@@ -208,7 +196,7 @@ def pairs_of_batches(place: Place) -> int:
 
 
 def of_added(value: Callable[[Expansion], Any], said: Callable[[Place, Any], Any] = lambda place, found: found) -> Relation:
-    """Equal to what the settings of the systems with an expansion say of it; ``said`` is what of the fact is compared."""
+    """Expect what the settings of the systems with an expansion say of it; ``said`` is what of the fact is compared."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         for system in place.chain.manifest["systems"]:
@@ -220,20 +208,20 @@ def of_added(value: Callable[[Expansion], Any], said: Callable[[Place, Any], Any
 
 
 def of_first_chunk(place: Place, key: str, found: Any) -> Iterator[Expected]:
-    """Equal to what the record of the first chunk says."""
+    """Expect what the record of the first chunk says."""
     path = layout.EXPANSION_RECORD(**{**place.names, "chunk": 0})
     value = place.chain.record(path).get(key)
     yield Expected(found, value, path, [(path, key, value)])
 
 
-def is_read(place: Place) -> bool:
-    """Return whether a run is read from a file outside the results."""
-    return bool(place.family and place.family.source(settings_of(place.chain, place.system), place.dataset))
-
-
 def is_stated(place: Place, found: Any) -> bool:
     """Return whether a fact is there."""
     return found is not None
+
+
+def is_read(place: Place) -> bool:
+    """Return whether a run is read from a file outside the results."""
+    return bool(place.family and place.family.source(settings_of(place.chain, place.system), place.dataset))
 
 
 def sizes_of_files(place: Place) -> Any:
@@ -254,7 +242,7 @@ def rows_of_texts(place: Place) -> Any:
 
 
 def of_arrays(place: Place, key: str, found: Any) -> Iterator[Expected]:
-    """Arrays have the rows and dimensions that their record says; only their headers are read."""
+    """Expect arrays with the rows and dimensions that their record says; only their headers are read."""
     for name in place.named(layout.CHUNK_VECTORS, layout.QUERY_VECTORS, key="outputs"):
         if name in place.chain.listing.files:
             try:
@@ -284,18 +272,13 @@ def files_added(place: Place) -> Any:
 
 
 def of_reranker(name: str) -> Relation:
-    """Equal to a setting of a reranker, as it is for a corpus."""
+    """Expect a setting of a reranker, as it is for a corpus."""
     return computed(lambda place: getattr(settings_on(place.chain, place.system, place.dataset), name))
 
 
 def number_of_blocks(place: Place) -> int:
     """Return the number of blocks of pairs that the run was made from."""
     return sum(layout.PAIRS_RECORD.names_in(name) is not None for name in run_behind(place)[0]["inputs"])
-
-
-def numbers_of_blocks(place: Place, found: Any) -> list[int]:
-    """Return the numbers that the blocks say, ascending."""
-    return sorted(part(each, "block", kind=int) for each in blocks_of_pairs(place))
 
 
 def scored_in(place: Place) -> Any:
@@ -312,10 +295,9 @@ def scoring(place: Place) -> Any:
 
 
 def of_any_forum(place: Place, key: str, found: Any) -> Iterator[Expected]:
-    """All values of the forums."""
-    yield Expected(
-        found or [], sorted({value for forum in metrics_of_forums(place) for value in forum.get(key, ())}), "its forums"
-    )
+    """Expect all values of the forums."""
+    values = {value for forum in metrics_of_forums(place) for value in forum.get(key, ())}
+    yield Expected(found or [], sorted(values), "its forums")
 
 
 def is_official(place: Place) -> bool | None:

@@ -23,12 +23,8 @@ from beirflow.files.layout import Pattern, record_of
 from beirflow.files.records import OF_EVERY_RECORD
 from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record, System
 
-OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)
-"""Records that are the same whatever made a run."""
-
-ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)
-"""Of systems that add something to documents."""
-
+OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)  # records that are the same whatever made a run
+ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)  # of systems that add something to documents
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
 OF_A_CORPUS = ("counts", "split", "chunks", "official", "characters", "source_sha256")
 OF_SOME_CORPORA = (FOOTER, OWN_CANDIDATES, RELEVANT_FROM, "assumed", "part_of", "sample", "document_sample")
@@ -147,7 +143,7 @@ class _Expected:
         return self._owners[dataset]
 
     def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
-        """The system that something with these names in its path is of: before a variant of it, the system itself."""
+        """Return the system that something with these names in its path is of: before a variant of it, the system itself."""
         found = [owner for owner in self.owners(names.get("dataset")) if owner.has(names)]
         return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
 
@@ -185,7 +181,7 @@ class _Expected:
             )
 
     def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
-        """The files of one kind that something is made from; those of all chunks, where it is not of one itself."""
+        """Yield the files of one kind that something is made from; those of all chunks, where it is not of one itself."""
         if pattern == ITS_MODEL:
             yield from self._model(names, owner)
             return
@@ -204,13 +200,13 @@ class _Expected:
 
     @staticmethod
     def _model(names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
-        """The record of the model of a system; nothing where it has none."""
+        """Yield the record of the model of a system; nothing where it has none."""
         if owner and (pattern := owner.family.model_record(owner.settings)):
             yield pattern(**{**names, **owner.in_paths})
 
     @staticmethod
     def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
-        """The runs that a system reads, with their records."""
+        """Return the runs that a system reads, with their records."""
         systems = owner.family.reads(owner.settings).systems.values()
         return [pattern(system=system, dataset=dataset) for system in systems for pattern in (layout.RUN, layout.RUN_RECORD)]
 

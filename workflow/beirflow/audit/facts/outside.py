@@ -1,4 +1,4 @@
-"""Do files outside the results, such as datasets and models, have the digests and the content that were recorded of them?
+"""Files outside the results, such as datasets and models, compared with the digests and the content that were recorded of them.
 
 Where they are is taken from the configuration of the person who audits, never from the results. What is not here is not checked.
 """
@@ -195,7 +195,7 @@ def _files(name: str, where: str, digests: Callable[[], Mapping[str, str]]) -> H
 
 
 def _training(chain: Chain, names: Names) -> str:
-    """The weights of a trained model are not checked against its training, which would take as long again."""
+    """Say that the weights of a trained model were not made again, which would take as long as the training."""
     return f"the training of {names['system']} on {names['dataset']} was not made again"
 
 
@@ -244,7 +244,7 @@ def _other_additions(chain: Chain, names: Names, kind: str, source: str) -> tupl
 
 
 def _digest(values: list[Any]) -> bytes:
-    """Of what is added to a document, with weights as the numbers that are stored."""
+    """Return the digest of what is added to a document, with weights as the numbers that are stored."""
     texts = [[float(each) if isinstance(each, int) else each for each in column] for column in values]
     return hashlib.blake2b(repr(texts).encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
 

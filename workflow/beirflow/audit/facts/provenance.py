@@ -1,4 +1,4 @@
-"""Is it known what computed the results, and does the code match its commit?"""
+"""The code and the versions that computed the results, as far as they are known here."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def _check_commit(chain: Chain) -> Check:
 
 
 def _check_code(chain: Chain) -> Iterator[Check]:
-    """Every record names its code; where the code here is that of the commit, it is the code of the rule."""
+    """Check that every record names its code: that of the rule, where the code here is that of the commit."""
     name, records = "records name their code", {path: each for path, each in chain.records.items() if each}
     without = [path for path, record in records.items() if not record.get("code")]
     if without:

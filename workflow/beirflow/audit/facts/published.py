@@ -1,4 +1,4 @@
-"""Are the results the published ones, if the two are comparable?"""
+"""Results beside the published ones, where the two are comparable."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

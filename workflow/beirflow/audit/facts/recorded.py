@@ -27,7 +27,6 @@ from beirflow.audit.facts.relations import (
     in_path,
     merged,
     setting,
-    sums,
     total,
 )
 from beirflow.audit.facts.stated import first_stages
@@ -35,6 +34,7 @@ from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST, Pattern
 from beirflow.files.records import assumed_in, precisions_in
+from beirflow.runs.candidates import totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
@@ -45,9 +45,7 @@ STORED = re.compile(
 )
 """Path of the record of a chunk or of the queries, in every family; the owner is a system, an analyzer or a model."""
 
-STATED_ONCE = computed(lambda place: SKIPPED)
-"""What nothing else says."""
-
+STATED_ONCE = computed(lambda place: SKIPPED)  # what nothing else says
 TABLE: Mapping[Pattern, Sequence[Row]] = {
     layout.MANIFEST: OF_THE_MANIFEST,
     layout.CORPUS: OF_A_CORPUS,
@@ -148,8 +146,8 @@ OF_SEARCHES = (
 OF_RUNS_OF_RUNS = (
     Row("first_stages", computed(lambda place: first_stages(place.chain, place.system))),
     Row("parts", derived.parts_of_runs),
-    Row("seconds", computed(lambda place: sums(place.record["parts"].values(), "seconds"), "its parts")),
-    Row("bytes", computed(lambda place: sums(place.record["parts"].values(), "bytes"), "its parts")),
+    Row("seconds", computed(lambda place: totals(place.record["parts"].values(), "seconds"), "its parts")),
+    Row("bytes", computed(lambda place: totals(place.record["parts"].values(), "bytes"), "its parts")),
     Row("parts", derived.of_own_part, what="own seconds among"),
     Row("made", derived.made_of_runs, what="what such runs have as"),
     Row("jobs", derived.with_jobs(derived.behind), what="lacking"),
@@ -161,7 +159,11 @@ OF_RERANKERS = (
     Row("counts", total(derived.blocks_of_pairs)),
     Row(
         "inputs",
-        computed(lambda place: [*range(len(derived.blocks_of_pairs(place)))], "their number", derived.numbers_of_blocks),
+        computed(
+            lambda place: [*range(len(derived.blocks_of_pairs(place)))],
+            "their number",
+            lambda place, found: sorted(part(each, "block", kind=int) for each in derived.blocks_of_pairs(place)),
+        ),
         what="blocks of pairs among its",
     ),
 )
@@ -258,7 +260,7 @@ def _check_numbers(place: Place) -> None:
 
 
 def _check_job(place: Place) -> None:
-    """A job that is named after what it made made this."""
+    """Check that a job that is named after what it made made this."""
     parts = {*PurePosixPath(place.path).with_suffix("").parts}
     # Weights of a learned sparse system are named by their chunk, and ranges by their dimensions.
     parts |= {part.replace("weights-", "chunk-") for part in parts} | {part.removeprefix("ranges-") for part in parts}
@@ -267,7 +269,7 @@ def _check_job(place: Place) -> None:
 
 
 def _check_settings(place: Place) -> None:
-    """Settings of a system that a record repeats, in whatever part of it, are those of the system."""
+    """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
     for key, value in place.record.items():
         if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train", "arguments"):
             place.facts.known(place.path, value, place.stated, MANIFEST, key)

@@ -3,7 +3,6 @@
 A relation takes a place, a key and what was found there, and yields what should be there; nothing where nothing says it.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,10 +12,10 @@ from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
 from beirflow.files.layout import MANIFEST, Pattern
 from beirflow.files.records import together
+from beirflow.runs.candidates import totals
 from beirflow.runs.family import Family
 
-SKIPPED = object()
-"""What a fact should be where nothing says it."""
+SKIPPED = object()  # what a fact should be where nothing says it
 
 
 class Expected(NamedTuple):
@@ -111,7 +110,7 @@ def compare(place: Place, rows: Iterable[Row]) -> None:
 def computed(
     value: Callable[[Place], Any], by: str = MANIFEST, said: Callable[[Place, Any], Any] = lambda place, found: found
 ) -> Relation:
-    """Computed by a function, which may return :data:`SKIPPED`; ``said`` is what of the fact is compared."""
+    """Expect what a function computes, which may return :data:`SKIPPED`; ``said`` is what of the fact is compared."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         if (expected := value(place)) is not SKIPPED:
@@ -121,17 +120,17 @@ def computed(
 
 
 def in_path(name: str) -> Relation:
-    """Equal to a name in the path of the record."""
+    """Expect a name in the path of the record."""
     return computed(lambda place: place.names.get(name, SKIPPED), "its path")
 
 
 def setting(name: str, default: Any = None) -> Relation:
-    """Equal to a setting of the system."""
+    """Expect a setting of the system."""
     return computed(lambda place: (place.stated.get(name) or default) if place.stated else SKIPPED)
 
 
 def equal(pattern: Pattern, name: str = "") -> Relation:
-    """Equal to a fact of another record, of the same names; by the same key if ``name`` is empty."""
+    """Expect a fact of another record, of the same names; by the same key if ``name`` is empty."""
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         path, other = pattern(**place.names), name or key
@@ -142,35 +141,27 @@ def equal(pattern: Pattern, name: str = "") -> Relation:
 
 
 def total(of: Records, own: Callable[[Place, str], bool] = lambda place, name: False) -> Relation:
-    """Sum of what some records say by the same key, but for what a record counts ``own``, by name."""
+    """Expect the sum of what some records say by the same key, but for what a record counts ``own``, by name."""
+    return _joined(of, totals, own)
+
+
+def merged(of: Records) -> Relation:
+    """Expect, merged, what some records say by the key: by name the value where all agree, else all; a record may say more."""
+    return _joined(of, lambda records, key: together([each[key] for each in records if key in each]), lambda place, name: True)
+
+
+def _joined(
+    of: Records, join: Callable[[Sequence[Mapping[str, Any]], str], dict[str, Any]], own: Callable[[Place, str], bool]
+) -> Relation:
+    """Expect what ``join`` makes of the values of some records by the same key, but for what a record says of its ``own``."""
 
     def follows(place: Place, key: str, found: Mapping[str, Any]) -> Iterator[Expected]:
         if records := of(place):
-            value = sums(records, key)
+            value = join(records, key)
             said = {name: each for name, each in found.items() if name in value or not own(place, name)}
             yield Expected(said, value, _by(records), _both_sides(records, key, value))
 
     return follows
-
-
-def merged(of: Records) -> Relation:
-    """Merge what some records say by the same key: by name the value where all agree, else all values; a record may say more."""
-
-    def follows(place: Place, key: str, found: Mapping[str, Any]) -> Iterator[Expected]:
-        if records := of(place):
-            value = together([each[key] for each in records if key in each])
-            said = {name: each for name, each in found.items() if name in value}
-            yield Expected(said, value, _by(records), _both_sides(records, key, value))
-
-    return follows
-
-
-def sums(records: Iterable[Mapping[str, Any]], key: str) -> dict[str, Any]:
-    """Add up what records say by a key, name by name."""
-    found: Counter[str] = Counter()
-    for each in records:
-        found.update(each.get(key, {}))
-    return dict(found)
 
 
 def _by(records: Sequence[Mapping[str, Any]]) -> str:
