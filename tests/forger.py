@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,11 @@ class Forger:
 
     Attributes:
         results: The folder.
-        experiment: What the results were configured with, which knows sources and models.
+        experiment: What the results were configured with, which knows sources and models; unless it is given, neither.
     """
 
     results: Path
-    experiment: Experiment
+    experiment: Experiment = field(default_factory=lambda: load_experiment({}))
 
     @classmethod
     def of(cls, made: Made, folder: Path) -> "Forger":

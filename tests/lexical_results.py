@@ -3,9 +3,10 @@
 import json
 import math
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from random import Random
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from beirflow.datasets.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.expansions.given import read_given
 from beirflow.files import layout
+from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json
 from beirflow.lexical.index import Index
 from beirflow.lexical.index_chunk import index_chunk
@@ -49,17 +51,22 @@ class LexicalResults:
         self.chunks = math.ceil(len(corpus) / size)
         documents = {doc_id: {"title": title, "text": text} for doc_id, title, text in corpus}
         source = write_beir(folder / "source", documents, queries, judgements or {query: {corpus[0][0]: 1} for query in queries})
-        call(
-            prepare_corpus,
-            source_path=str(source),
-            forum=None,
-            split="test",
-            chunks=self.chunks,
-            expected={"documents": len(corpus), "queries": None, "files": {}},
-            documents_path=self.path(layout.DOCUMENTS),
-            queries_path=self.path(layout.QUERIES),
-            job=self.job("prepare_corpus"),
-        )
+        self.prepare(source)
+
+    @classmethod
+    def shuffled(
+        cls, folder: Path, corpus: Sequence[Document], queries: Mapping[str, str], sizes: Sequence[int] = (1, 7, 1000)
+    ) -> Iterator[Self]:
+        """The same corpus in other orders and chunks; its first document is relevant in all of them."""
+        judgements = {query: {corpus[0][0]: 1} for query in queries}
+        for number, size in enumerate(sizes):
+            documents = Random(number).sample(corpus, len(corpus))
+            yield cls(folder / str(size), documents, queries, size=size, judgements=judgements, top_k=8)
+
+    def prepare(self, source: Path, **how: Any) -> None:
+        """Write the corpus of a dataset."""
+        paths = {"documents_path": self.path(layout.DOCUMENTS), "queries_path": self.path(layout.QUERIES)}
+        prepare(source, **paths, job=self.job("prepare_corpus"), chunks=self.chunks, **how)
 
     def copied(self, folder: Path) -> Self:
         """The same results in another folder, for a test that changes them."""
@@ -79,6 +86,10 @@ class LexicalResults:
     def record(self, pattern: Any, **names: Any) -> dict[str, Any]:
         """Read a record."""
         return read_json(self.path(pattern, **names))
+
+    def digests(self, *paths: str) -> dict[str, str]:
+        """Digests of files by their paths below the results."""
+        return {Path(path).relative_to(self.results).as_posix(): file_digest(path) for path in paths}
 
     def index(self, chunk: int, index: Index = PLAIN, threads: int = 1, postings_of: Index | None = None) -> str:
         """Write the postings of a chunk, or those of another index in their place; gives their path."""
@@ -188,6 +199,12 @@ class LexicalResults:
             job=self.job("evaluate_run"),
         )
         return self.record(layout.METRICS, **names)
+
+
+def prepare(source: Path, *, chunks: int = 1, **how: Any) -> None:
+    """Prepare a dataset of which nothing is known before."""
+    expected = {"documents": None, "queries": None, "files": {}}
+    call(prepare_corpus, source_path=str(source), forum=None, split="test", chunks=chunks, expected=expected, **how)
 
 
 def rows_of(run: str | Path) -> list[Row]:

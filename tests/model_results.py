@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from random import Random
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -18,9 +19,17 @@ from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from by_name import call
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
+from tiny_bert import WORDS
 
 SettingsT = TypeVar("SettingsT", LateSettings, SparseSettings)
 COMPUTING = {"precision": "float32", "device": "cpu"}
+
+
+def random_corpus(documents: int, *further: str) -> list[Document]:
+    """Many equal texts, so that ties are everywhere; some without title, text or both."""
+    random = Random(1)
+    texts = ["", " ", *further, *(" ".join(random.choices(WORDS[:50], k=random.randrange(1, 12))) for _ in range(12))]
+    return [(f"d{i}", random.choice(["", "w3 .", "w1 w2"]), random.choice(texts)) for i in range(documents)]
 
 
 def pairs_of(rows: Sequence[Row], queries: Mapping[str, str], corpus: Sequence[Document]) -> Pairs:

@@ -1,8 +1,10 @@
 """A whole folder of results, made in this process by the entrances of the rules, in seconds."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -17,7 +19,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.jobs.entrance import call_entrance
 from beirflow.jobs.provenance import REPOSITORY
-from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
+from beirflow.jobs.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from beirflow.report.registry import FIGURES, PAPER_FIGURES
 from by_name import call
 from latencies import write_latency
@@ -67,6 +69,20 @@ def make_results(results: Path, config: Mapping[str, Any], threads: int = 1) -> 
     return Made(results, dict(config))
 
 
+def with_systems(config: Config, own: Mapping[str, Mapping[str, Any]], **changes: Any) -> Config:
+    """A configuration with more systems."""
+    custom = config["custom"]
+    systems = {"systems": [*config["systems"], *own], "custom": {**custom, "systems": {**custom["systems"], **own}}}
+    return {**config, **systems, **changes}
+
+
+def make_run(results: Path, config: Config, system: str, dataset: str = "small", threads: int = 1) -> Experiment:
+    """Make the run of one system of a configuration, and what it is made from where it is missing."""
+    experiment = load_experiment(config)
+    run_rules(results, experiment, [layout.RUN(system=system, dataset=dataset)], threads)
+    return experiment
+
+
 def make_report(results: Path, experiment: Experiment) -> None:
     """The report, with figures that are none."""
     _invent_figures(results, [(name, layout.FIGURE_SVG, layout.FIGURE_PDF) for name in FIGURES])
@@ -90,11 +106,8 @@ def _invent_figures(results: Path, figures: Sequence[tuple[str, layout.Pattern, 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threads: int = 1) -> None:
     """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
-    parse_each_rule_file_once()
     done = set()
-    # Unlike an audit, all rules are read, not only those of files for reading.
-    all_rules = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
-    with all_rules, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+    with all_rules(results, experiment) as rules:
 
         def make(path: str) -> None:
             job = rules.job(path)
@@ -104,14 +117,28 @@ def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threa
             done.add(tuple(job.output))
             for name in (name.removeprefix(f"{results}/") for name in job.input if not Path(name).exists()):
                 make(name)
-            for output in job.output:
-                Path(output).parent.mkdir(parents=True, exist_ok=True)
-            job.threads = threads
-            names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
-            call_entrance(job, Job(results, "/".join([job.rule, *names]), job.params.code))
+            run_job(results, job, threads)
 
         for path in paths:
             make(path)
+
+
+@contextmanager
+def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
+    """All rules, not only those of files for reading, which an audit reads."""
+    parse_each_rule_file_once()
+    reads_each = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
+    with reads_each, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+        yield rules
+
+
+def run_job(results: Path, job: SimpleNamespace, threads: int = 1) -> None:
+    """Make the files of one job of a rule."""
+    for output in job.output:
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
+    job.threads = threads
+    names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
+    call_entrance(job, Job(results, "/".join([job.rule, *names]), job.params.code))
 
 
 def average(results: Path, experiment: Experiment, system: str, row: str) -> None:

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
-from results_maker import Made, run_rules
+from results_maker import Made, run_rules, with_systems
 
 SYSTEMS = {
     "fused": {"family": "fusion", "of": ["tiny", "second"], "method": "rrf"},
@@ -17,9 +17,7 @@ SYSTEMS = {
 def make_results_of_runs(original: Made, folder: Path) -> Made:
     """The same results with a fused and a reranked system, for which alone one of the two systems of before is needed."""
     shutil.copytree(original.results, folder / "results")
-    custom = original.config["custom"]
-    custom = {**custom, "systems": {**custom["systems"], **SYSTEMS}}
-    made = Made(folder / "results", {**original.config, "systems": ["tiny", *SYSTEMS], "custom": custom})
+    made = Made(folder / "results", with_systems(original.config, SYSTEMS, systems=["tiny", *SYSTEMS]))
     results, experiment = made.results, load_experiment(made.config)
     shutil.rmtree(results / "metrics/second")
     with patch("beirflow.experiment.datasets.BLOCK_QUERIES", 3):  # so that pairs are scored in blocks

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from beirflow.evaluation.significance import compare_systems
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.runs.run_file import RUN
@@ -38,6 +39,16 @@ def write_metrics(
     job = Job(folder, f"evaluate_run/{system}/{dataset}")
     write_record(path.with_suffix(".json"), job, outputs={path: file_digest(path)}, **(record | means))
     return str(path.with_suffix(".json")), str(path)
+
+
+def write_comparison(folder: Path, metrics: Sequence[tuple[str, str]], rows: Mapping[str, Sequence[str]], **more: Any) -> str:
+    """The tests of every two systems, from the paths of JSON and Parquet of each system and corpus; the path of the table."""
+    means_paths, per_query_paths = zip(*metrics, strict=True)
+    names = {"comparison": "significance", "uncertainty": "uncertainty", "nanobeir": "nanobeir"}
+    paths = {f"{name}_path": str(folder / f"{file}.csv") for name, file in names.items()}
+    of_systems = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": rows, "averages": {}}
+    compare_systems(**{**of_systems, **paths, **more})
+    return paths["comparison_path"]
 
 
 def write_run(path: Path, ranked: Mapping[str, Sequence[str]]) -> str:

@@ -1,11 +1,15 @@
 """A BERT with random weights, small enough to run anywhere, saved as transformers saves models."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
+
+Weights = dict[str, torch.Tensor]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [f"w{i}" for i in range(200)]
@@ -36,6 +40,27 @@ ARCHITECTURES: list[tuple[str, dict[str, Any], str]] = [
     ("gemma3_text", {**WINDOW, "use_bidirectional_attention": True}, "lasttoken"),
 ]
 """Encoders whose texts can be packed: type, sizes and pooling."""
+
+
+def change_weights(folder: Path, change: Callable[[Weights], Weights]) -> None:
+    """Change the weights of a saved model."""
+    path = folder / "model.safetensors"
+    save_file({name: value.contiguous() for name, value in change(load_file(path)).items()}, path, {"format": "pt"})
+
+
+def without(*names: str) -> Callable[[Weights], Weights]:
+    """A change that takes the weights away whose names begin so."""
+    return lambda weights: {name: value for name, value in weights.items() if not name.startswith(names)}
+
+
+def having(name: str, value: torch.Tensor) -> Callable[[Weights], Weights]:
+    """A change that adds or replaces one weight."""
+    return lambda weights: weights | {name: value}
+
+
+def having_row(name: str, row: int, value: float) -> Callable[[Weights], Weights]:
+    """A change of one row of a weight."""
+    return lambda weights: weights | {name: weights[name].index_fill(0, torch.tensor(row), value)}
 
 
 def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, positions: int = 64) -> Path:

@@ -14,7 +14,7 @@ def random_vectors(
 ) -> TokenVectors:
     """Vectors of length 1 in float16; drawn from a few where these are given, so that scores tie."""
     total = int(sum(counts))
-    drawn = rng.standard_normal((tokens or total, dim))
+    drawn = rng.standard_normal((tokens or total, dim), np.float32)
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     vectors = drawn[rng.integers(tokens, size=total)] if tokens else drawn
     return TokenVectors(np.array(counts, np.int64), vectors.astype(np.float16))
@@ -39,7 +39,7 @@ def best(scores: np.ndarray, ids: Sequence[str], k: int) -> list[Hit]:
     return found
 
 
-def written(texts: TokenVectors, indices: Sequence[int], path: Path, at_once: int = 1000) -> Path:
+def written(texts: TokenVectors, indices: Sequence[int] | np.ndarray, path: Path, at_once: int = 1000) -> Path:
     """A file of the vectors of a table whose rows have these texts."""
     with path.open("wb") as stream, SegmentWriter(stream, np.array(indices, np.int64)) as writer:
         for first in range(0, len(texts.counts), at_once):

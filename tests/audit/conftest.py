@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import Forger
 from made_once import results_made_once
@@ -70,7 +69,7 @@ def papered(original_paper: Made, tmp_path: Path) -> Forger:
 @pytest.fixture
 def elsewhere(forger: Forger) -> Forger:
     """The same, audited where neither sources nor models are known."""
-    return Forger(forger.results, load_experiment({}))
+    return Forger(forger.results)
 
 
 @pytest.fixture(scope="session")

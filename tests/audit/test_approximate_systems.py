@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approximate_results import HNSW, IVF_PQ, with_systems
+from approximate_results import HNSW, IVF_PQ
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from forger import Forger, named
-from results_maker import Made, run_rules
+from results_maker import Made, run_rules, with_systems
 
 pytest.importorskip("faiss")
 
@@ -41,7 +41,7 @@ def approximate(original_approximate: Made, tmp_path: Path) -> Forger:
 
 def test_nothing_is_noticed_where_nobody_touched_them(approximate: Forger) -> None:
     assert approximate.noticed(ALL) == []
-    assert Forger(approximate.results, load_experiment({})).noticed(ALL) == []
+    assert Forger(approximate.results).noticed(ALL) == []
     names = {check.name for check in approximate.checks(ALL)}
     assert {"documents found by an index have their exact scores", "exact hits are those of the two runs"} <= names
 

@@ -29,7 +29,7 @@ ALL = 1000
 
 def test_nothing_is_noticed_where_nobody_touched_them(families: Forger) -> None:
     assert families.noticed(ALL) == []
-    assert Forger(families.results, load_experiment({})).noticed(ALL) == []
+    assert Forger(families.results).noticed(ALL) == []
 
 
 class Relevant:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from beirflow.audit.chain.root import Published
-from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
@@ -66,7 +65,7 @@ def test_a_stranger_verifies_signed_results_that_were_moved_and_finds_what_was_r
 ) -> None:
     moved = tmp_path / "another machine" / "of a stranger"
     shutil.copytree(forger.results, moved)
-    stranger = Forger(moved, load_experiment({}))
+    stranger = Forger(moved)
     given = {"manifest_signature": signed.manifest_signature, "allowed_signers": signed.allowed_signers}
     checks = stranger.checks(**given)
     assert [check for check in checks if check.status == FAILED] == []

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.experiment.load import load_experiment
 from forger import Forger, named, put
 
 FUSED, RERANKED, PAIRS = "runs/fused/small.json", "runs/reranked/small.json", "pairs/reranked/small/block-1.json"
@@ -79,5 +78,5 @@ def test_what_the_run_of_such_a_system_says_is_compared_too(made_of_runs: Forger
 
 def test_nothing_is_noticed_where_nobody_touched_them(made_of_runs: Forger) -> None:
     assert made_of_runs.noticed(sample=3) == []
-    elsewhere = Forger(made_of_runs.results, load_experiment({}))
+    elsewhere = Forger(made_of_runs.results)
     assert elsewhere.noticed() == []

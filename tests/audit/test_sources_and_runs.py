@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.experiment.load import load_experiment
 from forger import Forger, best_last, named
 
 DOCUMENTS = "corpora/small/documents.parquet"
@@ -96,7 +95,7 @@ def test_a_run_that_does_not_follow_from_its_postings_is_found_without_sample_an
     run = f"runs/{system}/small.parquet"
     families.edit_table(run, change)
     families.evaluate_again(system, "small")
-    found = named(Forger(families.results, load_experiment({})).failed(), run)
+    found = named(Forger(families.results).failed(), run)
     assert [check.name for check in found] == ["queries searched again have the recorded ranks"]
 
 

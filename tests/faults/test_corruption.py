@@ -2,72 +2,68 @@
 
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
 from beir_writer import write_beir
+from beirflow.experiment.load import load_experiment
+from beirflow.files import layout
 from beirflow.files.errors import DataError
-from step_by_step import Results
+from results_maker import all_rules, run_job, run_rules
 from tiny_bert import save_tiny_bert
-from workflow_runs import small_dataset, words
+from workflow_runs import small_dataset, tiny_system, words
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
-READERS: dict[str, list[str]] = {
-    "corpora/{d}/corpus.json": ["encode queries", "encode 1", "match", "search 1", "merge", "evaluate"],
-    "corpora/{d}/documents.parquet": ["encode 1", "match", "search 1", "merge"],
-    "corpora/{d}/queries.parquet": ["encode queries", "search 1", "merge"],
-    "corpora/{d}/qrels.parquet": ["evaluate"],
-    "corpora/more/shared.parquet": ["reuse"],
-    "models/{s}.json": ["encode queries", "encode 1", "reuse", "search 1"],
-    "embeddings/{s}/{d}/queries.npy": ["search 1"],
-    "embeddings/{s}/{d}/queries.json": ["search 1"],
-    "embeddings/{s}/{d}/chunk-1.npy": ["search 1", "reuse"],
-    "embeddings/{s}/{d}/chunk-1.json": ["search 1", "reuse"],
-    "candidates/{s}/{d}/chunk-1.npz": ["merge"],
-    "runs/{s}/{d}.parquet": ["evaluate", "trec"],
-    "runs/{s}/{d}.json": ["evaluate", "trec"],
-    "metrics/{s}/{d}.json": ["average", "summarize"],
-}
-"""Every kind of file that a later step reads, and the steps that do."""
+CORPUS, DOCUMENTS, QUERIES = "corpora/{d}/corpus.json", "corpora/{d}/documents.parquet", "corpora/{d}/queries.parquet"
+QUERY_VECTORS, VECTORS = "embeddings/{s}/{d}/queries.npy", "embeddings/{s}/{d}/chunk-1.npy"
+MATCHES, REUSED, CANDIDATES = "corpora/more/shared.parquet", "embeddings/{s}/more/chunk-1.npy", "candidates/{s}/{d}/chunk-1.npz"
+RUN, METRICS, FORUM_METRICS = "runs/{s}/{d}.parquet", "metrics/{s}/{d}.json", "metrics/{s}/row-{d}.json"
 
-SOME_BYTES_UNREAD = ("corpora/{d}/documents.parquet", "corpora/more/shared.parquet", "candidates/{s}/{d}/chunk-1.npz")
+READERS: dict[str, list[str]] = {
+    CORPUS: [QUERY_VECTORS, VECTORS, MATCHES, CANDIDATES, RUN, METRICS],
+    DOCUMENTS: [VECTORS, MATCHES, CANDIDATES, RUN],
+    QUERIES: [QUERY_VECTORS, CANDIDATES, RUN],
+    "corpora/{d}/qrels.parquet": [METRICS],
+    MATCHES: [REUSED],
+    "models/{s}.json": [QUERY_VECTORS, VECTORS, REUSED, CANDIDATES],
+    QUERY_VECTORS: [CANDIDATES],
+    "embeddings/{s}/{d}/queries.json": [CANDIDATES],
+    VECTORS: [CANDIDATES, REUSED],
+    "embeddings/{s}/{d}/chunk-1.json": [CANDIDATES, REUSED],
+    CANDIDATES: [RUN],
+    RUN: [METRICS, "runs/{s}/{d}.trec.gz"],
+    "runs/{s}/{d}.json": [METRICS, "runs/{s}/{d}.trec.gz"],
+    METRICS: ["summary.csv"],
+    FORUM_METRICS: ["metrics/{s}/row.json"],
+}
+"""Every kind of file that a later step reads, and a file that each of these steps makes."""
+
+SOME_BYTES_UNREAD = (DOCUMENTS, MATCHES, CANDIDATES)
 
 REPAIR = re.compile(r" rm ([^\s;]+)")
 
-MAKERS = {
-    "corpora/{d}/": "prepare {d}",
-    "corpora/more/shared": "match",
-    "models/": "fetch",
-    "embeddings/{s}/{d}/queries": "encode queries",
-    "embeddings/{s}/{d}/chunk-?": "encode ?",
-    "candidates/": "search ?",
-    "runs/": "merge",
-    "metrics/": "evaluate",
-}
-"""The step that makes a file, by the beginning of its name."""
 
+class Finished(NamedTuple):
+    """A folder of results with every file in place, and the job that makes each."""
 
-class Finished(Results):
-    """Results with every file in place."""
+    folder: Path
+    system: str
+    dataset: str
+    jobs: Mapping[Path, SimpleNamespace]
 
-    def __init__(self, folder: Path, model: Path, names: tuple[str, str], sources: list[Path]) -> None:
-        super().__init__(folder, model, *names)
-        self.sources, self.jobs = sources, self.steps(sources)
-
-    def copy(self, folder: Path) -> "Finished":
-        """The same in another folder, which a test may damage."""
-        shutil.copytree(self.folder, folder)
-        return Finished(folder, Path(self.system.model), (self.system.name, self.dataset), self.sources)
+    def path(self, name: str) -> Path:
+        """A file; ``{s}`` and ``{d}`` stand for the names of system and dataset."""
+        return self.folder / name.format(s=self.system, d=self.dataset)
 
     def make(self, path: Path) -> None:
-        """Make a file again, as Snakemake does where one is missing."""
-        chunk = re.sub(r".*chunk-(\d).*", r"\1", path.name)
-        makers = {name.replace("?", chunk): step.replace("?", chunk) for name, step in MAKERS.items()}
-        (step,) = [step for name, step in makers.items() if str(path).startswith(str(self.path(name)))]
-        self.jobs[step]()
+        """Make a file again, and those that its job makes with it."""
+        run_job(self.folder, self.jobs[path])
 
 
 def dataset(folder: Path, seed: int) -> Path:
@@ -83,9 +79,10 @@ def dataset(folder: Path, seed: int) -> Path:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Finished:
-    """Not to be changed."""
-    folder = tmp_path_factory.mktemp("original")
-    return finish(folder, tiny_bert, "tiny", "small", seed=0)
+    """Results whose files tests may damage: there is a copy of them."""
+    finished = finish(tmp_path_factory.mktemp("original"), tiny_bert, "tiny", "small", seed=0)
+    shutil.copytree(finished.folder, finished.folder.with_name("whole"))
+    return finished
 
 
 @pytest.fixture(scope="session")
@@ -96,18 +93,28 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def finish(folder: Path, model: Path, system: str, name: str, seed: int) -> Finished:
-    results = Finished(
-        folder / "results", model, (system, name), [dataset(folder / "in", seed), small_dataset(folder / "more", 36)]
-    )
-    for run in results.jobs.values():
-        run()
-    return results
+    """Results of one system on a dataset, one that has some of its texts, and one with the same texts as its only forum."""
+    source, results = dataset(folder / "row" / name, seed), folder / "results"
+    datasets = {
+        name: {"path": str(source)},
+        "more": {"path": str(small_dataset(folder / "more", 36)), "shares_texts_with": name},
+        "row": {"path": str(source.parent), "forums": [name]},
+    }
+    own = {"systems": {system: tiny_system(model)}, "datasets": datasets}
+    settings = {"precision": "float32", "device": "cpu", "chunk_documents": 10, "top_k": 20, "cutoffs": [1, 10, 20]}
+    experiment = load_experiment({"systems": [system], "datasets": list(datasets), **settings, "custom": own})
+    run_rules(results, experiment, [layout.SUMMARY, layout.TREC_RUN(system=system, dataset=name)])
+    with all_rules(results, experiment) as rules:
+        jobs = {path: rules.job(str(path.relative_to(results))) for path in results.rglob("*") if path.is_file()}
+    return Finished(results, system, name, {path: job for path, job in jobs.items() if job})
 
 
 @pytest.fixture
-def results(original: Finished, tmp_path: Path) -> Finished:
-    """A copy that a test may damage."""
-    return original.copy(tmp_path / "results")
+def results(original: Finished) -> Finished:
+    """Whole results, which a test may damage."""
+    shutil.rmtree(original.folder)
+    shutil.copytree(original.folder.with_name("whole"), original.folder)
+    return original
 
 
 def flips(path: Path) -> list[int]:
@@ -122,10 +129,10 @@ def flips(path: Path) -> list[int]:
     return [*range(first, first + pages.total_compressed_size, 17), *range(footer, size, 40), size - 1]
 
 
-def refusal(results: Finished, step: str) -> str:
+def refusal(results: Finished, made: str) -> str:
     """Give the message of a step that does not take a file."""
     with pytest.raises(DataError) as caught:
-        results.jobs[step]()
+        results.make(results.path(made))
     return str(caught.value)
 
 
@@ -135,25 +142,25 @@ def test_a_damaged_file_is_refused_by_every_step_that_reads_it(results: Finished
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], whole[:-1], b"", b"garbage" * 100, b"{}", b"[" * 100_000):
         path.write_bytes(content)
-        for step in READERS[name]:
-            said = refusal(results, step)
+        for made in READERS[name]:
+            said = refusal(results, made)
             assert said.startswith(f"{path}: ")
             assert said.endswith(f"rm {path}")
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_flipped_bit_is_refused_or_changes_nothing(results: Finished, original: Finished, name: str) -> None:
+def test_a_flipped_bit_is_refused_or_changes_nothing(results: Finished, name: str) -> None:
     """Nothing in bytes that nobody reads, such as the time in an archive or the pages of another chunk."""
     path = results.path(name)
     whole = path.read_bytes()
-    expected = outcome(original)
+    expected = outcome(results)
     for position in flips(path):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-        for step in READERS[name]:
+        for made in READERS[name]:
             with (
                 pytest.raises(DataError, match=re.escape(f" rm {path}")) if name not in SOME_BYTES_UNREAD else suppress(DataError)
             ):
-                results.jobs[step]()
+                results.make(results.path(made))
         path.write_bytes(whole)
         assert outcome(results) == expected
 
@@ -161,15 +168,15 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(results: Finished, original
 @pytest.mark.parametrize("with_record", [False, True])
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_of_another_model_and_corpus_is_refused_and_the_commands_repair_it(
-    results: Finished, original: Finished, foreign: Finished, name: str, with_record: bool
+    results: Finished, foreign: Finished, name: str, with_record: bool
 ) -> None:
     """With its record, so that the two agree with each other. A command that changes nothing has another one behind it."""
-    expected = outcome(original)
-    for step in READERS[name]:
+    expected = outcome(results)
+    for made in READERS[name]:
         for taken in [name, *([name.rpartition(".")[0] + ".json"] if with_record else [])]:
             if foreign.path(taken).exists():
                 shutil.copy(foreign.path(taken), results.path(taken))
-        said, removed, tried = refusal(results, step), list[Path](), set[str]()
+        said, removed, tried = refusal(results, made), list[Path](), set[str]()
         while said:
             command = next(command for command in REPAIR.findall(said) if command not in tried)
             tried.add(command)
@@ -181,7 +188,7 @@ def test_a_file_of_another_model_and_corpus_is_refused_and_the_commands_repair_i
                 for path in removed:
                     if not path.exists():
                         results.make(path)
-                results.jobs[step]()
+                results.make(results.path(made))
                 said = ""
             except DataError as error:
                 said = str(error)
@@ -195,11 +202,11 @@ def test_a_merge_refuses_candidates_whose_vectors_have_another_record_now(result
     record = results.path(f"embeddings/{{s}}/{{d}}/{name}.json")
     record.write_bytes(content)
     chunk = 0 if name == "queries" else 1
-    candidates = results.path(f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz")
-    said = refusal(results, "merge")
-    assert said.startswith(f"{candidates}: found candidates from embeddings/tiny/small/{name}.json ")
-    assert said.endswith(f"rm {candidates}")
-    assert refusal(results, f"search {chunk}").endswith(f"rm {record}")
+    candidates = f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz"
+    said = refusal(results, RUN)
+    assert said.startswith(f"{results.path(candidates)}: found candidates from embeddings/tiny/small/{name}.json ")
+    assert said.endswith(f"rm {results.path(candidates)}")
+    assert refusal(results, candidates).endswith(f"rm {record}")
 
 
 def outcome(results: Finished) -> dict[str, bytes]:

@@ -46,15 +46,12 @@ def write_inputs(setting: Setting, folder: Path) -> None:
     """Write a prepared corpus of one chunk, its queries, and the record of the model."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from beir_writer import write_corpus_record
-    from beirflow.datasets.corpus_reader import DOCUMENTS
+    from beir_writer import write_corpus_record, write_documents
     from beirflow.files.records import Job, write_json
     from beirflow.models.model_files import fetch_model
 
-    folder.mkdir()
-    queries, count = evenly(setting.texts, QUERIES), len(setting.texts)
-    columns = [[f"d{number}" for number in range(count)], setting.texts, [0] * count]
-    pq.write_table(pa.table(columns, schema=DOCUMENTS), folder / "documents.parquet", row_group_size=count)
+    write_documents(folder / "documents.parquet", [setting.texts])
+    queries = evenly(setting.texts, QUERIES)
     pq.write_table(pa.table({"query_id": [f"q{n}" for n in range(len(queries))], "text": queries}), folder / "queries.parquet")
     write_corpus_record(folder)
     fetch_model(system=setting.system, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))

@@ -12,6 +12,7 @@ import torch
 
 from bench.gpu.rates import peak_bytes, seconds_of
 from bench.gpu.workload import Figures, Setting, need, token_counts
+from bench.stages.search import unit_vectors
 
 K = 1000
 CHECKED_QUERIES, CHECKED_DOCUMENTS = 100, 50_000
@@ -25,12 +26,6 @@ LATE_LONGEST = 180
 
 LATE_CHECKED_QUERIES, LATE_CHECKED_DOCUMENTS = 8, 500
 MSMARCO_QUERIES, MSMARCO_DOCUMENTS = 6980, 8_841_823
-
-
-def vectors(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
-    """Directions that are equally likely; float32 of shape (count, dim)."""
-    drawn = rng.standard_normal((count, dim), dtype=np.float32)
-    return np.divide(drawn, np.linalg.norm(drawn, axis=1, keepdims=True), out=drawn)
 
 
 def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part: Callable[[torch.device], Any]) -> list[float]:
@@ -82,7 +77,7 @@ def searching(setting: Setting) -> Figures:
     from beirflow.runs.ranking import Cut
 
     rng = np.random.default_rng(2)
-    documents, queries = (vectors(rng, count, setting.shape.dim) for count in (len(setting.texts), setting.queries))
+    documents, queries = (unit_vectors(rng, count, setting.shape.dim) for count in (len(setting.texts), setting.queries))
     copies = len(documents[-len(documents) // 100 :])
     documents[len(documents) - copies :] = documents[:copies]
     order = rng.permutation(len(documents))

@@ -96,11 +96,11 @@ def read(source: Path) -> tuple[Nested, Nested]:
     return qrels, {query_id: results.get(query_id, {}) for query_id in qrels}
 
 
-def beir_means(qrels: Nested, results: Nested, cutoffs: Sequence[int]) -> dict[str, float]:
-    """All measures of beir, by name; nothing is dropped, since no query is a document."""
+def beir_means(qrels: Nested, results: Nested, cutoffs: Sequence[int], *, drop: bool = False) -> dict[str, float]:
+    """All measures of beir, by name; what has the id of its query is dropped where beir is to do so."""
     from beir.retrieval.evaluation import EvaluateRetrieval
 
-    plain = EvaluateRetrieval.evaluate(qrels, results, cutoffs, ignore_identical_ids=False)
+    plain = EvaluateRetrieval.evaluate(qrels, results, cutoffs, ignore_identical_ids=drop)
     custom = [EvaluateRetrieval.evaluate_custom(qrels, results, cutoffs, metric) for metric in CUSTOM]
     return {name: value for measures in (*plain, *custom) for name, value in measures.items()}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.child import report
 from bench.machine import REPOSITORY
 from bench.stages import package_folder
-from bench.stages.evaluate import CUSTOM
+from bench.stages.evaluate import beir_means
 
 DEMO = REPOSITORY / "tests/data/demo"
 SYSTEM, MEASURE, MAX_LENGTH = "all-minilm-l6-v2", "NDCG@10", 256
@@ -43,10 +43,7 @@ def peer_beir(output: Path, dataset: Path) -> None:
     corpus, queries, qrels = GenericDataLoader(str(dataset)).load(split="test")
     retriever = EvaluateRetrieval(DenseRetrievalExactSearch(model, batch_size=128), score_function="cos_sim")
     results = retriever.retrieve(corpus, queries)
-    plain = retriever.evaluate(qrels, results, retriever.k_values)
-    custom = [retriever.evaluate_custom(qrels, results, retriever.k_values, metric) for metric in CUSTOM]
-    means = {name: value for measures in (*plain, *custom) for name, value in measures.items()}
-    (output / "means.json").write_text(json.dumps(means))
+    (output / "means.json").write_text(json.dumps(beir_means(qrels, results, retriever.k_values, drop=True)))
 
 
 def check(dataset: str, *sides: Path) -> None:

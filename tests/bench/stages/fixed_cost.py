@@ -13,17 +13,13 @@ TOLERANCE = 1e-5
 
 def inputs(folder: Path) -> None:
     """Write a chunk of one document, the records of corpus and model, and the settings that Snakemake would hand to the job."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from beir_writer import write_corpus_record
-    from beirflow.datasets.corpus_reader import DOCUMENTS
+    from beir_writer import write_corpus_record, write_documents
     from beirflow.experiment.systems import catalogue_systems
     from beirflow.files.records import Job, write_json
     from beirflow.models.model_files import fetch_model
     from beirflow.models.settings import EncoderSettings
 
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table([["d"], [TEXT], [0]], schema=DOCUMENTS), folder / "documents.parquet")
+    write_documents(folder / "documents.parquet", [[TEXT]])
     write_corpus_record(folder)
     settings = catalogue_systems()[SYSTEM].settings
     fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))

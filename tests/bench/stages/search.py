@@ -36,10 +36,10 @@ def inputs(folder: Path, queries: int, *counts: int) -> None:
         store(here / "chunk.npy", document_vectors(rng, count))
 
 
-def unit_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Directions that are equally likely; float32 of shape (count, DIM)."""
-    vectors = rng.standard_normal((count, DIM), dtype=np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+def unit_vectors(rng: np.random.Generator, count: int, dim: int = DIM) -> np.ndarray:
+    """Directions that are equally likely; float32 of shape (count, dim)."""
+    vectors = rng.standard_normal((count, dim), dtype=np.float32)
+    return np.divide(vectors, np.linalg.norm(vectors, axis=1, keepdims=True), out=vectors)
 
 
 def document_vectors(rng: np.random.Generator, count: int) -> np.ndarray:

@@ -18,22 +18,15 @@ ROWS = 4096
 
 def inputs(folder: Path, documents: int, queries: int) -> None:
     """Write random unit vectors in float16: documents, longest first, as a chunk and, for the peers, as arrays; and queries."""
-    from beirflow.files.writing import DigestingWriter
-    from beirflow.late.vectors import SegmentWriter, TokenVectors
-
-    def vectors(counts: np.ndarray) -> TokenVectors:
-        drawn = rng.standard_normal((int(counts.sum()), DIM), np.float32)
-        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        return TokenVectors(counts.astype(np.int64), drawn.astype(np.float16))
+    from token_vectors import random_vectors, written
 
     folder.mkdir(parents=True)
     rng = np.random.default_rng((documents, queries))
     lengths = np.sort(rng.lognormal(MEAN, SPREAD, documents).clip(8, LONGEST).astype(np.int64))[::-1]
-    of_documents = vectors(lengths)
-    with DigestingWriter(folder / "chunk.arrow") as stream, SegmentWriter(stream, np.arange(documents)) as writer:
-        writer.add(of_documents)
+    of_documents = random_vectors(rng, lengths, DIM)
+    written(of_documents, np.arange(documents), folder / "chunk.arrow", at_once=documents)
     np.savez(folder / "documents.npz", **of_documents._asdict())
-    np.savez(folder / "queries.npz", **vectors(np.full(queries, OF_A_QUERY))._asdict())
+    np.savez(folder / "queries.npz", **random_vectors(rng, np.full(queries, OF_A_QUERY), DIM)._asdict())
 
 
 def ours(output: Path, source: Path, k: int, threads: int) -> None:
@@ -87,16 +80,13 @@ def product(output: Path, source: Path, k: int, threads: int) -> None:
 
 def check(source: Path, output: Path, k: int) -> None:
     """Compare the scores of all queries with products in double."""
+    from beirflow.late.vectors import TokenVectors
+    from token_vectors import text_scores
+
     with np.load(source / "queries.npz") as queries, np.load(source / "documents.npz") as documents:
-        columns, rows, counts = queries["vectors"].astype(np.float64).T, documents["vectors"], documents["counts"]
-    starts = np.cumsum(counts) - counts
-    scores = []
-    for first in range(0, len(counts), ROWS):
-        own = slice(starts[first], starts[first] + counts[first : first + ROWS].sum())
-        largest = np.maximum.reduceat(rows[own].astype(np.float64) @ columns, starts[first : first + ROWS] - starts[first])
-        scores.append(largest.reshape(len(largest), -1, OF_A_QUERY).sum(axis=2))
-    expected = -np.sort(-np.concatenate(scores).T.astype(np.float32), axis=1)[:, :k]
+        scores = text_scores(TokenVectors(**queries), TokenVectors(**documents))
+    expected = -np.sort(-scores, axis=1)[:, :k]
     with np.load(output / "hits.npz") as hits:
         if not np.allclose(hits["score"].reshape(expected.shape), expected, rtol=1e-6, atol=0):
             sys.exit("scores are not those of brute force")
-    report(agree=f"all {expected.size:,} scores are those of brute force, in a chunk of {len(counts):,} documents")
+    report(agree=f"all {expected.size:,} scores are those of brute force, in a chunk of {scores.shape[1]:,} documents")

@@ -50,7 +50,6 @@ class Service(Server):
         body = posted(request)
         self.asked.append(body | {"path": request.path, "key": request.headers.get("Authorization")})
         document = re.search(r"text (\d+)\n", body["messages"][0]["content"])
-        assert document
         text = f"<think>perhaps 2 or 1</think> {GRADES.get(document[1], 'I would say 1 or 2')}"
         answer = {"model": "judge-2026", "choices": [{"message": {"content": text}}]}
         answer["usage"] = {"prompt_tokens": 100, "completion_tokens": 10}

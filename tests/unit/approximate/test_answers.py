@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answering import answered, scores_of, without_scores
-from approximate_results import KINDS, make_approximate, with_systems
+from approximate_results import KINDS
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import RUN
 from forger import Forger
 from lexical_results import rows_of
-from results_maker import Made
+from results_maker import Made, make_run, with_systems
 
 pytest.importorskip("faiss")
 
@@ -22,7 +22,7 @@ def test_answers_are_the_run(results_once: Made, tmp_path: Path, kind: str) -> N
     config = with_systems(results_once.config, {"own": KINDS[kind]})
     forger = Forger.of(Made(results_once.results, config), tmp_path)
     for name in load_experiment(config).chosen_systems[2:]:
-        experiment = make_approximate(forger.results, config, name)
+        experiment = make_run(forger.results, config, name)
         systems = [experiment.systems[each] for each in (name, "second")]
         rows = answered(forger.results, "small", systems, 20)
         expected = rows_of(forger.results / RUN(system=name, dataset="small"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from approximate_results import KINDS, make_approximate, with_systems
+from approximate_results import KINDS
 from beirflow.approximate.build_index import trained_index
 from beirflow.approximate.settings import IndexSettings, faiss_library
 from beirflow.experiment.load import load_experiment
@@ -19,7 +19,7 @@ from beirflow.files.layout import CHUNK_VECTORS, INDEX
 from beirflow.files.records import read_json
 from beirflow.jobs.code_version import PACKAGE, rule_modules
 from forger import Forger
-from results_maker import Made, run_rules
+from results_maker import Made, make_run, run_rules, with_systems
 
 faiss: Any = pytest.importorskip("faiss")
 
@@ -129,13 +129,13 @@ def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_
     path.unlink()
     path.write_bytes(content[:-4] + b"\0\0\0\0")
     with pytest.raises(DataError, match=r"chunk-1\.npy: sha256 "):
-        make_approximate(forger.results, config, "own")
+        make_run(forger.results, config, "own")
     record = path.with_suffix(".json")
     other = forger.path(CHUNK_VECTORS(system="tiny", dataset="small", chunk=1)).with_suffix(".json").read_bytes()
     record.unlink()
     record.write_bytes(other)
     with pytest.raises(DataError, match=r"chunk-1\.json: it was made from the "):
-        make_approximate(forger.results, config, "own")
+        make_run(forger.results, config, "own")
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from approximate_results import IVF_FLAT, KINDS, make_approximate, with_systems
+from approximate_results import IVF_FLAT, KINDS
 from beirflow.evaluation.summary import summary_table
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
@@ -17,7 +17,7 @@ from beirflow.files.layout import CHUNK_VECTORS, DOCUMENTS, INDEX, QUERIES, QUER
 from beirflow.files.records import read_json
 from forger import Forger
 from lexical_results import rows_of
-from results_maker import Made, evaluate, run_rules
+from results_maker import Made, evaluate, make_run, run_rules, with_systems
 
 faiss: Any = pytest.importorskip("faiss")
 
@@ -158,12 +158,12 @@ def test_an_index_of_other_vectors_a_changed_one_and_another_depth_are_refused(r
     results = made(results_once, tmp_path, {"own": IVF_FLAT})
     config = with_systems(results_once.config, {"own": IVF_FLAT})
     with pytest.raises(DataError, match="it keeps 20 documents of a query, expected 25"):
-        make_approximate(results.folder, {**config, "top_k": 25}, "own")
+        make_run(results.folder, {**config, "top_k": 25}, "own")
     (path,) = (results.folder / "indexes/second" / DATASET).glob("*.faiss")
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(DataError, match=r"\.faiss: sha256 .*says"):
-        make_approximate(results.folder, config, "own")
+        make_run(results.folder, config, "own")
     path.write_bytes(content)
     name = path.with_suffix(".json").relative_to(results.folder).as_posix()
     for change, says in (
@@ -175,4 +175,4 @@ def test_an_index_of_other_vectors_a_changed_one_and_another_depth_are_refused(r
     ):
         results.forger.edit(name, change)
         with pytest.raises(DataError, match=says):
-            make_approximate(results.folder, config, "own")
+            make_run(results.folder, config, "own")

@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from approximate_results import HNSW, IVF_FLAT, IVF_PQ, SQ, with_systems
+from approximate_results import HNSW, IVF_FLAT, IVF_PQ, SQ
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
-from results_maker import Made
+from results_maker import Made, with_systems
 
 
 def loaded(made: Made, own: dict[str, dict[str, Any]], **changes: Any) -> Any:

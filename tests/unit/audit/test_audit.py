@@ -34,7 +34,7 @@ def audited(results_once: Made, tmp_path: Path) -> Forger:
 @pytest.fixture
 def elsewhere(audited: Forger) -> Forger:
     """The same on a machine that knows neither datasets nor models."""
-    return Forger(audited.results, load_experiment({}))
+    return Forger(audited.results)
 
 
 def swap(one: Path, other: Path) -> None:
@@ -229,31 +229,23 @@ def change_a_grade(audited: Forger) -> None:
     audited.edit_table("corpora/small/qrels.parquet", change)
 
 
-def test_a_changed_judgement_is_found_by_its_digest(elsewhere: Forger) -> None:
+def test_a_changed_judgement_is_found_at_every_step_of_forging(elsewhere: Forger) -> None:
+    """By its digest; one step up, where its nearest record is forged; and by the measures, where every record is."""
     change_a_grade(elsewhere)
     found = next(check for check in elsewhere.failed() if "corpora/small/qrels.parquet" in check.files)
     assert set(found.results) == {("tiny", "small"), ("second", "small")}
     assert "corpora/small/corpus.json says" in found.expected
     assert "mv " in found.repair
-
-
-def test_a_changed_judgement_with_only_its_nearest_record_forged_is_found_one_step_up(elsewhere: Forger) -> None:
-    change_a_grade(elsewhere)
-    record = read_json(elsewhere.path("corpora/small/corpus.json"))
-    record["outputs"]["corpora/small/qrels.parquet"] = file_digest(elsewhere.path("corpora/small/qrels.parquet"))
-    elsewhere.path("corpora/small/corpus.json").write_text(json.dumps(record))
-    found = [check for check in elsewhere.failed() if "corpora/small/corpus.json" in check.files]
-    assert any("metrics/tiny/small.json says" in check.expected for check in found)
-
-
-def test_a_changed_judgement_with_every_record_forged_is_found_because_the_measures_are_others(elsewhere: Forger) -> None:
-    change_a_grade(elsewhere)
+    digest = file_digest(elsewhere.path("corpora/small/qrels.parquet"))
+    elsewhere.edit("corpora/small/corpus.json", put("outputs", "corpora/small/qrels.parquet", value=digest))
+    checks = [check for check in elsewhere.failed() if "corpora/small/corpus.json" in check.files]
+    assert any("metrics/tiny/small.json says" in check.expected for check in checks)
     elsewhere.digest_again()
-    found = elsewhere.failed()
-    names = {check.name for check in found}
+    checks = elsewhere.failed()
+    names = {check.name for check in checks}
     assert "measures of every query are what the run gives" in names
     assert "files are as they were recorded" not in names
-    assert ("tiny", "small") in found[0].results
+    assert ("tiny", "small") in checks[0].results
 
 
 def test_a_judgement_that_changes_no_measure_is_found_beside_its_source(audited: Forger) -> None:

@@ -97,6 +97,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_files: int, batch: int
 ) -> None:
     monkeypatch.setattr(dealing, "OPEN_FILES", open_files)
+    monkeypatch.setattr(dealing, "MAPPED_BYTES", 0)
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     chunks, count = (300, 1000) if open_files == 128 else (20, 50)
     documents = {f"d{n}": f"{n} " * (n % 17) for n in range(count)}
@@ -110,11 +111,22 @@ def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pyte
     letters = random.Random(0)
     rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(400)]
     written = []
-    for order in (rows, rows[::-1], letters.sample(rows, len(rows))):
+    for order, mapped in ((rows, dealing.MAPPED_BYTES), (rows[::-1], 0), (letters.sample(rows, len(rows)), 0)):
+        monkeypatch.setattr(dealing, "MAPPED_BYTES", mapped)
         write_beir(tmp_path / "in", dict(order), {"q1": "which?"}, {"q1": {"d1": 1}})
         record = prepare(tmp_path / "in", tmp_path / "out", chunks=chunks)
         written.append((digest(tmp_path / "out/documents.parquet"), record["outputs"]))
     assert written[0] == written[1] == written[2]
+
+
+def test_the_file_is_the_same_however_many_texts_are_taken_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_beir(tmp_path / "in", {f"d{n}": "x" * n for n in range(2500)}, {"q1": "which?"}, {"q1": {"d1": 1}})
+    digests = set()
+    for rows in (1 << 10, dealing.TAKEN_ROWS):
+        monkeypatch.setattr(dealing, "TAKEN_ROWS", rows)
+        prepare(tmp_path / "in", tmp_path / "out")
+        digests.add(digest(tmp_path / "out/documents.parquet"))
+    assert len(digests) == 1
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)

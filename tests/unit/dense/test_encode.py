@@ -24,8 +24,7 @@ from beirflow.models.settings import EncoderSettings
 from beirflow.runs import represent
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
-from tiny_bert import SPECIAL
+from tiny_bert import SPECIAL, change_weights, having, having_row
 
 TEXTS = ["w1 w2 w3", "w4", "", "w1 w2 w3", "w5 w6", "w4", "w1 w2 w3"]
 DISTINCT = ["w1 w2 w3", "w4", "", "w5 w6"]
@@ -175,9 +174,7 @@ def test_queries_are_encoded_as_queries(tiny_bert: Path, tmp_path: Path) -> None
 
 def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_file(tiny_bert: Path, tmp_path: Path) -> None:
     model = shutil.copytree(tiny_bert, tmp_path / "model")
-    weights = load_file(model / "model.safetensors")
-    weights["embeddings.word_embeddings.weight"][len(SPECIAL) + 6] = torch.nan
-    save_file(weights, model / "model.safetensors", {"format": "pt"})
+    change_weights(model, having_row("embeddings.word_embeddings.weight", len(SPECIAL) + 6, np.nan))
     workspace = Workspace(tmp_path, model)
     with pytest.raises(ModelError) as caught:
         workspace.encode(TEXTS, ids=[f"doc-{text or i}" for i, text in enumerate(TEXTS)])
@@ -192,10 +189,8 @@ def test_a_model_that_gives_every_text_the_same_vector_is_a_warning(
     tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, factor: int, what: str
 ) -> None:
     model = shutil.copytree(tiny_bert, tmp_path / "model")
-    weights = load_file(model / "model.safetensors")
-    same = {name: tensor * (factor if name.endswith("LayerNorm.bias") else 0) for name, tensor in weights.items()}
-    last = "encoder.layer.1.output.LayerNorm.bias"
-    save_file({**same, last: same[last] + factor}, model / "model.safetensors", {"format": "pt"})
+    change_weights(model, lambda weights: {name: tensor * 0 for name, tensor in weights.items()})
+    change_weights(model, having("encoder.layer.1.output.LayerNorm.bias", torch.full((32,), float(factor))))
     Workspace(tmp_path, model).encode([f"w{i}" for i in range(12)])
     assert f"tiny: the vectors of 12 different documents are {what}; the ids alone rank them" in caplog.text
     caplog.clear()

@@ -21,6 +21,7 @@ from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lexical_results import damage
 
 FEVER = [["w1 w2 w3", "w4", "w1 w2 w3"], ["w5 w6", "", "w7"], ["w8 w9"]]
 """Three chunks, one text twice."""
@@ -181,17 +182,11 @@ def refused(pair: Pair, *parts: object, chunk: int = 0) -> str:
     return str(caught.value)
 
 
-def flip_a_byte(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize("texts", [["w7"], ["w7", "w99"]], ids=["copied", "partly encoded"])
 def test_a_damaged_file_is_named_with_its_repair(pair: Pair, texts: list[str]) -> None:
     pair.prepare(FEVER, [texts])
     damaged = pair.path("a", "chunk-1.npy")
-    flip_a_byte(damaged)
+    damage(damaged)
     refused(pair, damaged, file_digest(damaged), pair.record("a", 1)["outputs"]["a/chunk-1.npy"], f"rm {damaged}")
     damaged.unlink()
     pair.encode("a", 1)

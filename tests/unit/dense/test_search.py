@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from beir_writer import write_corpus_record
-from beirflow.datasets.prepare import prepare_corpus
 from beirflow.dense import search
 from beirflow.dense.compression import find_ranges
 from beirflow.evaluation.evaluate import evaluate_run
@@ -26,6 +25,7 @@ from beirflow.jobs.hardware import Hardware
 from beirflow.runs.candidates import read_candidates
 from beirflow.runs.merge import merge_chunks
 from by_name import call
+from lexical_results import damage, prepare
 from sentence_transformers.sentence_transformer.evaluation import RerankingEvaluator
 from sklearn.metrics import average_precision_score
 
@@ -171,29 +171,23 @@ def test_ranges_of_other_vectors_or_for_another_similarity_are_refused(chunk: di
     assert refused(arguments).startswith(f"{tmp_path / 'ranges-all.json'}: it was made from the chunk.npy ")
 
 
-def flip_one_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-3] ^= 1
-    path.write_bytes(content)
-
-
 def cut_in_half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def test_damaged_ranges_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
     arguments = a_variant(chunk)
-    flip_one_bit(tmp_path / "ranges-all.npy")
+    damage(tmp_path / "ranges-all.npy")
     with pytest.raises(DataError, match=r"ranges-all\.npy: .*rm .*ranges-all\.npy"):
         call(search.search_chunk, **arguments)
 
 
 @pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
-@pytest.mark.parametrize("damage", [flip_one_bit, cut_in_half, lambda path: store(path, np.ones((2, 4)))])
+@pytest.mark.parametrize("change", [damage, cut_in_half, lambda path: store(path, np.ones((2, 4)))])
 def test_damaged_vectors_are_refused_with_the_command_that_helps(
-    chunk: dict[str, Any], tmp_path: Path, damage: Any, name: str
+    chunk: dict[str, Any], tmp_path: Path, change: Any, name: str
 ) -> None:
-    damage(tmp_path / name)
+    change(tmp_path / name)
     message = refused(chunk)
     assert message.startswith(f"{tmp_path / name}: ")
     assert message.endswith(f"rm {tmp_path / name}")
@@ -237,17 +231,7 @@ def results(tmp_path: Path) -> Path:
     """The samples prepared in chunks, with their vectors."""
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples()))
     results = tmp_path / "results"
-    call(
-        prepare_corpus,
-        source_path=str(tmp_path / "s.jsonl"),
-        forum=None,
-        split="test",
-        chunks=CHUNKS,
-        expected={"documents": None, "queries": None, "files": {}},
-        **tables_of(results),
-        job=Job(results, "test", "c0de"),
-        form={"kind": "samples"},
-    )
+    prepare(tmp_path / "s.jsonl", **tables_of(results), job=Job(results, "test", "c0de"), chunks=CHUNKS, form={"kind": "samples"})
     write_json(results / "model.json", {})
     documents = pq.ParquetFile(results / "documents.parquet")
     tables = {f"chunk-{i}": documents.read_row_group(i) for i in range(CHUNKS)}

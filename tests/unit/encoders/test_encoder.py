@@ -21,8 +21,8 @@ from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.settings import EncoderSettings
 from pairs import pairs
-from safetensors.torch import load_file, save_file
-from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
+from safetensors.torch import load_file
+from tiny_bert import SPECIAL, WORDS, change_weights, having_row, save_model, save_tiny_bert, without
 from torch.nn import functional
 from transformers import AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
@@ -174,9 +174,7 @@ def test_the_mean_is_accumulated_in_float32() -> None:
 def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
     copied: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
 ) -> None:
-    weights = load_file(copied / "model.safetensors")
-    weights["embeddings.word_embeddings.weight"][token_ids("w7")[1]] = value
-    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    change_weights(copied, having_row("embeddings.word_embeddings.weight", token_ids("w7")[1], value))
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
     with pytest.raises(NotFiniteError) as caught:
         tiny_encoder(copied).encode_corpus([*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"])
@@ -234,18 +232,12 @@ def test_precision_auto_is_bfloat16_where_the_processor_computes_with_it(
     assert str(choose_precision("auto", torch.device("cpu"))) == f"torch.{expected}"
 
 
-def drop(folder: Path, *names: str) -> None:
-    """Take some weights out of a saved model."""
-    weights = {name: value for name, value in load_file(folder / "model.safetensors").items() if not name.startswith(names)}
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
 def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: Path, copied: Path) -> None:
-    drop(copied, "pooler.")
+    change_weights(copied, without("pooler."))
     assert np.abs(tiny_encoder(copied).encode_corpus(TEXTS) - reference(tiny_bert, TEXTS)).max() < 1e-5
     with pytest.raises(ModelError, match=r"system tiny.*no weights for pooler.dense.bias, pooler.dense.weight"):
         tiny_encoder(copied, pooling="pooler")
-    drop(copied, "encoder.layer.1.")
+    change_weights(copied, without("encoder.layer.1."))
     with pytest.raises(ModelError, match=r"system tiny: .*model.safetensors has no weights for encoder\.layer\.1\..* and others"):
         tiny_encoder(copied)
 

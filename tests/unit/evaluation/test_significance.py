@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 from beirflow.evaluation import significance
 from beirflow.evaluation.paired_tests import against, holm, paired_t_test
-from beirflow.evaluation.significance import COLUMNS, compare_systems
+from beirflow.evaluation.significance import COLUMNS
 from beirflow.files.errors import DataError
-from results_writer import write_metrics
+from results_writer import write_comparison, write_metrics
 from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
-FILES = {"comparison": "significance", "uncertainty": "uncertainty", "nanobeir": "nanobeir"}
 SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}
 
 
@@ -28,17 +27,13 @@ def compare(folder: Path, systems: list[str], **changes: Any) -> pd.DataFrame:
         for system in systems
         for corpus, size in SIZES.items()
     ]
-    means_paths, per_query_paths = zip(*paths, strict=True)
-    arguments = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": ROWS, "averages": {}} | changes
-    paths = {f"{name}_path": str(folder / f"{file}.csv") for name, file in FILES.items()}
-    compare_systems(**arguments, **paths)
-    return pd.read_csv(folder / "significance.csv")
+    return pd.read_csv(write_comparison(folder, paths, **{"rows": ROWS, **changes}))
 
 
 def compare_on(folder: Path, dataset: str, values: dict[str, dict[str, Any]]) -> pd.DataFrame:
     """Compare systems by their measures on one dataset."""
-    means_paths, per_query_paths = zip(*(write_metrics(folder, name, dataset, of) for name, of in values.items()), strict=True)
-    return compare(folder, ["x"], means_paths=means_paths, per_query_paths=per_query_paths, rows={dataset: [dataset]})
+    paths = [write_metrics(folder, name, dataset, of) for name, of in values.items()]
+    return pd.read_csv(write_comparison(folder, paths, {dataset: [dataset]}))
 
 
 def test_every_two_systems_are_compared_on_every_dataset(tmp_path: Path) -> None:
@@ -148,5 +143,5 @@ def test_systems_that_were_evaluated_on_other_queries_are_not_compared(tmp_path:
     one = write_metrics(tmp_path, "x", "plain", {"NDCG@10": [0.1, 0.2]})
     other = write_metrics(tmp_path, "y", "plain", {"NDCG@10": [0.1, 0.2]}, ids=["q0", "q7"])
     with pytest.raises(DataError, match="other queries") as caught:
-        compare(tmp_path, ["x"], means_paths=[one[0], other[0]], per_query_paths=[one[1], other[1]])
+        write_comparison(tmp_path, [one, other], {"plain": ["plain"]})
     assert str(caught.value).startswith(other[1])

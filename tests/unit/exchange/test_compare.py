@@ -39,11 +39,6 @@ def compared(two: list[Path]) -> str:
     return words
 
 
-def forger(folder: Path) -> Forger:
-    """One of them, whose files a test may change."""
-    return Forger(folder, load_experiment({}))
-
-
 def rankings_of_tiny(two: tuple[Path, Path]) -> dict[str, Any]:
     """Give the line about the rankings of tiny on small."""
     rows = read_json(two[0] / "comparison.json")["rankings"]
@@ -71,7 +66,7 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
 
 
 def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
-    there = forger(two[1])
+    there = Forger(two[1])
     there.edit("manifest.json", put("environment", "packages", "torch", value="0.1"), repository__commit="another")
     there.edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE), configuration__precision="bfloat16")
     there.edit("corpora/small/corpus.json", put("source_sha256", "corpus.jsonl", value="other"))
@@ -100,7 +95,7 @@ def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, 
         run.loc[mine, "doc_id"] = run.loc[mine, "doc_id"].to_numpy()[::-1]
         return run.assign(score=run["score"].mask(mine, -run["rank"]).astype("float32"))  # no ties, which ids would decide
 
-    forger(two[1]).edit_table(RUN, turned_round)
+    Forger(two[1]).edit_table(RUN, turned_round)
     compared(two)
     row = rankings_of_tiny(two)
     assert [found["query"] for found in row["changed most"]] == ["q2"]
@@ -108,7 +103,7 @@ def test_the_query_whose_ranking_was_turned_round_changed_most(two: tuple[Path, 
 
 
 def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, Path]) -> None:
-    forger(two[1]).edit_table(RUN, lambda run: run[run["query_id"] != "q0"])
+    Forger(two[1]).edit_table(RUN, lambda run: run[run["query_id"] != "q0"])
     compared(two)
     row = rankings_of_tiny(two)
     (found,) = row["changed most"]
@@ -174,7 +169,7 @@ NO_RUNS: list[tuple[str, Callable[[pd.DataFrame], Any], str]] = [
 def test_runs_that_are_none_are_named_and_not_compared(two: tuple[Path, Path]) -> None:
     pairs = [("tiny", "small"), ("tiny", "more"), ("second", "small"), ("second", "more"), ("tiny", "stack-tex")]
     for (system, dataset), (column, change, _) in zip(pairs, NO_RUNS, strict=True):
-        forger(two[1]).edit_table(f"runs/{system}/{dataset}.parquet", lambda run: run.assign(**{column: change}))  # noqa: B023
+        Forger(two[1]).edit_table(f"runs/{system}/{dataset}.parquet", lambda run: run.assign(**{column: change}))  # noqa: B023
     words, page = compared(two), unescape((two[0] / "comparison.html").read_text())
     report = read_json(two[0] / "comparison.json")
     assert {doubt["folder"] for doubt in report["doubts"]} == {str(two[1])}
@@ -188,7 +183,7 @@ def test_runs_that_are_none_are_named_and_not_compared(two: tuple[Path, Path]) -
 
 
 def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two: tuple[Path, Path]) -> None:
-    there = forger(two[1])
+    there = Forger(two[1])
     value = there.read("metrics/tiny/small.json")["measures"]["NDCG@10"] + 0.25
     there.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=value))
     other = two[1] / "metrics/second/small.json"
@@ -212,7 +207,7 @@ def test_a_mean_that_is_no_number_is_refused(two: tuple[Path, Path]) -> None:
 
 
 def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Path, Path]) -> None:
-    forger(two[1]).edit("manifest.json", inputs={})
+    Forger(two[1]).edit("manifest.json", inputs={})
     shutil.rmtree(two[1] / "runs")
     assert "no system on a dataset in common" in compared(two)
     assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
@@ -252,7 +247,7 @@ def without_the_worst_query(there: Forger, name: str) -> None:
 
 
 def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Path]) -> None:
-    there = forger(two[1])
+    there = Forger(two[1])
     there.path("metrics/tiny/small.parquet").unlink()
     there.path("runs/tiny/more.parquet").unlink()
     raised(there, "second/more")
@@ -272,7 +267,7 @@ def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Pat
 
 
 def test_a_system_that_one_folder_lacks_and_a_mean_that_differs_end_in_an_error(two: tuple[Path, Path]) -> None:
-    forger(two[1]).edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE))
+    Forger(two[1]).edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE))
     with pytest.raises(DataError, match=r"The results do not agree, for these reasons:\n  only .*here has second on more\n"):
         compare(folder=str(two[0]), other=str(two[1]))
 

@@ -11,7 +11,6 @@ import pytest
 from beirflow.evaluation.paired_tests import detectable_difference
 from beirflow.exchange.gate import NOT_COMPARABLE, PASSED, WORSE, GateSettings, check_gate
 from beirflow.exchange.gate_files import write_comment, write_junit
-from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json, write_json
@@ -47,15 +46,10 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return make_results(tmp_path / "here"), make_results(tmp_path / "there")
 
 
-def forger(folder: Path) -> Forger:
-    """One of them, whose files a test may change."""
-    return Forger(folder, load_experiment({}))
-
-
 def set_values(results: Path, dataset: str, values: np.ndarray, system: str = "tiny") -> None:
     """Values of every query, with every digest above them."""
     means, _ = write_metrics(results, system, dataset, {"NDCG@10": list(values)}, IDS)
-    forger(results).edit("manifest.json", put("inputs", f"metrics/{system}/{dataset}.json", value=file_digest(means)))
+    Forger(results).edit("manifest.json", put("inputs", f"metrics/{system}/{dataset}.json", value=file_digest(means)))
 
 
 def gated(two: tuple[Path, Path], **settings: Any) -> dict[str, Any]:
@@ -121,7 +115,7 @@ def test_a_loss_that_chance_explains_passes(two: tuple[Path, Path]) -> None:
 
 
 def test_a_dataset_that_the_baseline_has_and_this_build_has_not_fails(two: tuple[Path, Path]) -> None:
-    forger(two[0]).edit("manifest.json", lambda manifest: manifest["inputs"].pop("metrics/tiny/more.json"))
+    Forger(two[0]).edit("manifest.json", lambda manifest: manifest["inputs"].pop("metrics/tiny/more.json"))
     reason = of(gated(two), "more")["reason"]
     assert "has no tiny on more" in reason
     assert [error.text for error in ElementTree.parse(two[0] / "gate.xml").iter("error")] == [reason]  # noqa: S314 - our own file
@@ -156,7 +150,7 @@ def other_judgements(there: Forger) -> None:
     ],
 )
 def test_what_is_not_comparable_fails_with_its_reason(two: tuple[Path, Path], change: Any, reason: str) -> None:
-    change(forger(two[1]))
+    change(Forger(two[1]))
     comparison = of(gated(two), "small")
     assert (comparison["status"], reason in comparison["reason"]) == (NOT_COMPARABLE, True)
     assert comparison["mean"] is None or comparison["p"] is None

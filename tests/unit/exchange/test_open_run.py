@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
-from approximate_results import IVF_FLAT, with_systems
+from approximate_results import IVF_FLAT
 from beirflow.exchange.open_run import header_of, write_open_run
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
@@ -27,7 +27,7 @@ from beirflow.runs.run_file import write_predictions, write_trec
 from hypothesis import given
 from hypothesis import strategies as st
 from made_once import results_made_once
-from results_maker import Made, make_results, run_rules
+from results_maker import Made, make_results, run_rules, with_systems
 from results_of_families import families_config
 
 CUTOFFS = (1, 10, 20)

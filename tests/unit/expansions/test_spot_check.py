@@ -30,7 +30,6 @@ def run_of(folder: Path, queries: dict[str, str] = QUERIES, **settings: Any) -> 
     """A run in two chunks, with what a model adds to the documents; the first is relevant to the first query, and so on."""
     system, judgements = LexicalSettings("mine", **settings), {query: {f"d{i}": 1} for i, query in enumerate(queries)}
     made, added = LexicalResults(folder, CORPUS, queries, size=5, top_k=9, judgements=judgements), system.added
-    assert added is not None
     model = made.path(EXPANSION_MODEL, expansion=added.name)
     fetch_model(system=added.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
     for chunk in range(made.chunks):

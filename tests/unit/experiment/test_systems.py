@@ -1,5 +1,6 @@
 """A reranker may name a system in place of a model, and has its model and settings then."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,8 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
 def test_what_scores_no_pairs_or_has_settings_twice_is_refused(
     systems: dict[str, dict[str, Any]], reranker: dict[str, Any], expected: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(expected)):
         loaded(systems, **reranker)
-    assert expected in str(caught.value)
     # What its system lacks is said, too.
     del systems["mine"]["pooling"]
     with pytest.raises(ConfigError, match=r"again\.model: found 'mine'.*pooling"):
@@ -109,12 +109,18 @@ def test_any_setting_of_a_known_system_is_changed_in_one_line(systems: dict[str,
         ({"base": "x", "max_length": 9}, "custom.systems.x.base: found 'x'; "),
         ({"base": "bm25", "max_len": 9}, "custom.systems.x.max_len: found 'max_len'; no such key here"),
         ({"base": ["bm25"]}, "custom.systems.x.base: found ['bm25']; "),
+        ({"base": "bm25", "seeds": [1, 2]}, "custom.systems.x.seeds: found [1, 2]; only systems that draw something have seeds"),
+        ({"family": "lexical", "expansion": {"path": "/q.jsonl"}, "seeds": [1, 2]}, "only systems that draw something"),
+        ({"base": "doct5query-t5-base", "seeds": [1, 1]}, "found [1, 1]; expected a list of at least two different"),
+        ({"base": "doct5query-t5-base", "seeds": 3}, "found 3; expected a list of at least two different"),
+        ({"base": "doct5query-t5-base", "seeds": [1, -1]}, "expansion.seed: found -1; expected at least 0"),
     ],
 )
-def test_a_base_that_is_not_there_or_lacks_the_setting_is_refused(entry: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_a_base_that_is_not_there_or_lacks_the_setting_and_seeds_of_what_draws_nothing_are_refused(
+    entry: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(expected)):
         with_base(x=entry)
-    assert expected in str(caught.value)
 
 
 def test_a_system_with_seeds_is_one_system_a_seed(systems: dict[str, dict[str, Any]]) -> None:
@@ -127,19 +133,3 @@ def test_a_system_with_seeds_is_one_system_a_seed(systems: dict[str, dict[str, A
     written = {"family": "lexical", "expansion": {"model": systems["taught"]["train"]["generator"]}, "seeds": [0, 5]}
     experiment = load_experiment({"systems": "d2q", "datasets": ["scifact"], "custom": {"systems": {"d2q": written}}})
     assert [experiment.systems[name].settings.expansion.seed for name in experiment.chosen_systems] == [0, 5]
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"base": "bm25", "seeds": [1, 2]}, "custom.systems.x.seeds: found [1, 2]; only systems that draw something have seeds"),
-        ({"family": "lexical", "expansion": {"path": "/q.jsonl"}, "seeds": [1, 2]}, "only systems that draw something"),
-        ({"base": "doct5query-t5-base", "seeds": [1, 1]}, "found [1, 1]; expected a list of at least two different"),
-        ({"base": "doct5query-t5-base", "seeds": 3}, "found 3; expected a list of at least two different"),
-        ({"base": "doct5query-t5-base", "seeds": [1, -1]}, "expansion.seed: found -1; expected at least 0"),
-    ],
-)
-def test_seeds_of_what_draws_nothing_are_refused(entry: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        load_experiment({"systems": "x", "datasets": ["scifact"], "custom": {"systems": {"x": entry}}})
-    assert expected in str(refused.value)

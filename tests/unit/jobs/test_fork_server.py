@@ -81,20 +81,15 @@ def printed(script: str, folder: Path, capfd: Captured) -> tuple[int, str, str]:
 
 def test_a_forked_script_finds_what_a_process_of_its_own_finds(snakemake_shell: Path, capfd: Captured) -> None:
     own = printed(SURROUNDINGS, snakemake_shell, capfd)
-    fork_scripts(["numpy", "pyarrow", "beirflow.dense.encode"])
+    modules = {function.partition(":")[0] for functions in entrances().values() for function in functions}
+    fork_scripts({*modules, "a_spy"})
     forked = printed(SURROUNDINGS, snakemake_shell, capfd)
     assert (own[0], own[2]) == (forked[0], forked[2]) == (0, "")
     assert json.loads(forked[1]) == json.loads(own[1])
-    script = "import os, sys; print(os.environ['BEIRFLOW_SNAKEMAKE_PID'] == str(os.getppid()), 'torch' in sys.modules)"
-    assert printed(script, snakemake_shell, capfd)[1] == "True True\n"
-
-
-def test_nothing_that_jobs_import_asks_for_a_gpu(snakemake_shell: Path, capfd: Captured) -> None:
+    parent = "os.environ['BEIRFLOW_SNAKEMAKE_PID'] == str(os.getppid())"
     # A process cannot use CUDA if it was forked from one that has.
-    modules = {function.partition(":")[0] for functions in entrances().values() for function in functions}
-    fork_scripts({*modules, "a_spy"})
-    script = f"import sys, a_spy; print(a_spy.ASKED, [name for name in {sorted(modules)!r} if name not in sys.modules])"
-    assert printed(script, snakemake_shell, capfd)[:2] == (0, "[] []\n")
+    script = f"import os, sys, a_spy; print({parent}, a_spy.ASKED, {modules!r} - sys.modules.keys())"
+    assert printed(script, snakemake_shell, capfd)[:2] == (0, "True [] set()\n")
 
 
 ENDS = [
@@ -137,6 +132,30 @@ def test_a_forked_script_can_be_stopped_and_ends_with_its_server(snakemake_shell
     server.kill()
     assert job.wait() == -signal.SIGKILL
     assert psutil.wait_procs([process], timeout=30)[1] == []
+
+
+ENDS_BY_ITSELF = """
+import os, sys, time
+print(os.getppid(), flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("at the end", flush=True)
+    sys.exit(130)
+"""
+
+
+def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(snakemake_shell: Path, capfd: Captured) -> None:
+    fork_scripts([])
+    job = start(ENDS_BY_ITSELF, snakemake_shell)
+    assert isinstance(job, ForkedJob)
+    while not (line := capfd.readouterr().out):
+        time.sleep(0.01)
+    # As a terminal sends it to all processes of a run.
+    for process in (int(line), job.pid):
+        os.kill(process, signal.SIGINT)
+    assert (job.wait(), capfd.readouterr().out) == (130, "at the end\n")
+    assert printed("print('began')", snakemake_shell, capfd) == (130, "", "")
 
 
 def test_python_is_started_where_no_script_can_be_forked(snakemake_shell: Path, capfd: Captured) -> None:

@@ -162,14 +162,3 @@ def test_a_job_knows_its_results_its_name_and_its_code(
             assert this == Job(folder, name, code.get("code", ""))
             assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
         assert log.read_text().endswith(" INFO begun\n")
-
-
-def test_the_log_of_every_rule_has_a_part_for_each_of_its_wildcards() -> None:
-    """Else a job would take another folder for the results."""
-    rules = Path(PACKAGE_PATH) / "rules"
-    logs = [log for path in rules.glob("*.smk") for log in re.findall(r'"<results>/logs/(.+?)\.log"', path.read_text("utf-8"))]
-    assert len(logs) >= 15
-    for log in logs:
-        rule, *parts = log.split("/")
-        assert re.fullmatch(r"\w+", rule)
-        assert all(re.fullmatch(r"(chunk-|block-)?\{\w+\}", part) for part in parts), log

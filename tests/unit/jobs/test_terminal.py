@@ -168,7 +168,6 @@ def test_the_handler_of_the_terminal_is_replaced_unless_another_logger_writes_th
     assert take_over_terminal(lambda replaced: Terminal(replaced, COMMAND, str, _nearest)) is None
     handler.name = HANDLER
     terminal = take_over_terminal(lambda replaced: Terminal(replaced, COMMAND, str, _nearest))
-    assert terminal
     assert snakemake_logger.handlers == [terminal]
     assert terminal.before is handler
 

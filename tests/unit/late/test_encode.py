@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
 from answering import answered
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, QUERY_TOKEN_VECTORS_RECORD, RUN_RECORD, TOKEN_VECTORS, TOKEN_VECTORS_RECORD
 from beirflow.files.records import read_json, write_json
@@ -18,22 +16,12 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
 from beirflow.runs.family import System
 from lexical_results import DATASET, Row, damage, rows_of
-from lucene_reference import Document
-from model_results import LateResults
-from safetensors.torch import load_file, save_file
-from tiny_bert import WORDS
+from model_results import LateResults, random_corpus
+from tiny_bert import change_weights, having_row
 from tiny_colbert import DIM, save_colbert
 from token_vectors import best, text_scores
 
-
-def random_corpus(documents: int = 24) -> list[Document]:
-    """Many equal texts, so that ties are everywhere; some without title, text or both."""
-    random = Random(1)
-    texts = ["", " ", ". , .", *(" ".join(random.choices(WORDS[:50], k=random.randrange(1, 12))) for _ in range(12))]
-    return [(f"d{i}", random.choice(["", "w3 .", "w1 w2"]), random.choice(texts)) for i in range(documents)]
-
-
-CORPUS = random_corpus()
+CORPUS = random_corpus(24, ". , .")
 TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty": "."}
 
 
@@ -79,12 +67,8 @@ def test_chunks_segments_and_threads_change_no_byte_of_the_run(
 ) -> None:
     """Every text is a batch of its own, so that the same vectors are stored."""
     runs = set()
-    for number, size in enumerate((1, 7, 1000)):
+    for number, made in enumerate(LateResults.shuffled(tmp_path, CORPUS, TEXTS)):
         monkeypatch.setattr(vectors, "SEGMENT_TOKENS", (1 << 17, 40, 9)[number])
-        corpus = list(CORPUS)
-        Random(number).shuffle(corpus)
-        judgements = {query: {CORPUS[0][0]: 1} for query in TEXTS}
-        made = LateResults(tmp_path / str(size), corpus, TEXTS, size=size, judgements=judgements, top_k=8)
         made.make_all(settings, token_budget=1)
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
@@ -110,10 +94,8 @@ def small(tmp_path: Path, settings: LateSettings) -> LateResults:
 
 def test_vectors_say_what_they_were_made_from(small: LateResults) -> None:
     record = small.record(TOKEN_VECTORS_RECORD, system="s", chunk=1)
-    path, documents, model = small.path(TOKEN_VECTORS, system="s", chunk=1), small.path(DOCUMENTS), small.path(MODEL, system="s")
-    names = [Path(file).relative_to(small.results).as_posix() for file in (documents, model, path)]
-    assert record["inputs"] == {names[0]: file_digest(documents), names[1]: file_digest(model)}
-    assert record["outputs"] == {names[2]: file_digest(path)}
+    assert record["inputs"] == small.digests(small.path(DOCUMENTS), small.path(MODEL, system="s"))
+    assert record["outputs"] == small.digests(small.path(TOKEN_VECTORS, system="s", chunk=1))
     assert record["made"].keys() >= {"precision", "device", "torch", "transformers", "python"}
     assert (record["dim"], record["encoder"]["marker"]) == (DIM, "[unused1]")
     records = [small.record(TOKEN_VECTORS_RECORD, system="s", chunk=chunk) for chunk in range(small.chunks)]
@@ -158,9 +140,7 @@ def test_another_model_than_was_fetched_is_refused(small: LateResults, settings:
 
 def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path: Path) -> None:
     folder = save_colbert(tmp_path / "broken")
-    weights = load_file(folder / "model.safetensors")
-    weights["bert.embeddings.word_embeddings.weight"][8] = float("nan")
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, having_row("bert.embeddings.word_embeddings.weight", 8, np.nan))
     broken = LateSettings("broken", model=str(folder))
     small.fetch(broken)
     with pytest.raises(BeirflowError, match=r"system broken: a vector of query_id 'q2' holds infinity or not-a-number"):

@@ -12,8 +12,9 @@ from beirflow.files.errors import ModelError
 from beirflow.late.card import PUNCTUATION
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import MultiVectorEncoder
+from tiny_bert import change_weights, having, without
 from tiny_colbert import METADATA, save_colbert, save_pylate, save_with_projection
 from transformers import AutoModel, AutoTokenizer
 from zoo import change_json, save_japanese_tokenizer
@@ -215,27 +216,19 @@ def test_unknown_tokens_do_not_count_where_pylate_looks_up_a_word_that_is_none(
     assert "skips_unknown" not in encoder(folder, "queries").described()
 
 
-def weights(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], place: str = "") -> Callable[[Path], None]:
-    def changed_file(folder: Path) -> None:
-        path = folder / place / "model.safetensors"
-        save_file(change(load_file(path)), path, metadata={"format": "pt"})
-
-    return changed_file
-
-
-def without(name: str) -> Callable[[Path], None]:
-    return weights(lambda held: {each: value for each, value in held.items() if each != name})
+def lacking(name: str) -> Callable[[Path], None]:
+    return lambda folder: change_weights(folder, without(name))
 
 
 def beside(name: str, place: str = "") -> Callable[[Path], None]:
-    return weights(lambda held: held | {name: torch.zeros(2)}, place)
+    return lambda folder: change_weights(folder / place, having(name, torch.zeros(2)))
 
 
 @pytest.mark.parametrize(
     ("build", "change", "reason"),
     [
-        (save_colbert, without("linear.weight"), r"has not the weights of its module \('linear\.weight'\)"),
-        (save_colbert, without("bert.encoder.layer.1.output.dense.weight"), "has no weights for encoder.layer.1.output"),
+        (save_colbert, lacking("linear.weight"), r"has not the weights of its module \('linear\.weight'\)"),
+        (save_colbert, lacking("bert.encoder.layer.1.output.dense.weight"), "has no weights for encoder.layer.1.output"),
         (save_colbert, beside("classifier.weight"), r"model\.safetensors has unused weights: classifier\.weight"),
         (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
         (save_pylate, beside("linear.weight"), r"has unused weights: linear\.weight"),

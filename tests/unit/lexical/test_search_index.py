@@ -84,11 +84,6 @@ def plainly(
     return ranked(found)
 
 
-def digests(made: LexicalResults, *paths: str) -> dict[str, str]:
-    """Digests of files by their paths below the results."""
-    return {Path(path).relative_to(made.results).as_posix(): file_digest(path) for path in paths}
-
-
 def postings_of(made: LexicalResults) -> list[str]:
     """Postings of every chunk, and their records."""
     return [made.path(pattern, chunk=chunk) for chunk in range(made.chunks) for pattern in (POSTINGS, POSTINGS_RECORD)]
@@ -132,11 +127,7 @@ def test_the_run_is_that_of_a_plain_search(small: LexicalResults, system: Lexica
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
 def test_chunks_order_and_threads_change_no_byte_of_the_run(tmp_path: Path, system: LexicalSettings) -> None:
     runs = set()
-    for threads, size in enumerate((1, 7, 1000), 1):
-        corpus = list(CORPUS)
-        Random(threads).shuffle(corpus)
-        judgements = {query: {CORPUS[0][0]: 1} for query in QUERIES_OF_CORPUS}
-        made = LexicalResults(tmp_path / str(size), corpus, QUERIES_OF_CORPUS, size=size, judgements=judgements, top_k=8)
+    for threads, made in enumerate(LexicalResults.shuffled(tmp_path, CORPUS, QUERIES_OF_CORPUS), 1):
         runs.add(made.index_all(threads=threads).run(system, threads=threads).read_bytes())
     assert len(runs) == 1
 
@@ -145,7 +136,7 @@ def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
     records = [small.record(POSTINGS_RECORD, chunk=chunk) for chunk in range(small.chunks)]
     for chunk, record in enumerate(records):
         path, documents = small.path(POSTINGS, chunk=chunk), small.path(DOCUMENTS)
-        assert (record["inputs"], record["outputs"]) == (digests(small, documents), digests(small, path))
+        assert (record["inputs"], record["outputs"]) == (small.digests(documents), small.digests(path))
         assert record["path"] == next(iter(record["outputs"])).replace(".arrow", ".json")
         assert record["made"]["analyzer"] == record["analyzer"] == "lucene-english"
         assert {"python", "numpy", "pyarrow", "device"} <= set(record["made"])
@@ -158,7 +149,7 @@ def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
 
 def test_statistics_say_what_they_were_made_from_and_count_empty_texts(small: LexicalResults) -> None:
     record = small.record(STATISTICS_RECORD)
-    assert record["inputs"] == digests(small, small.path(DOCUMENTS), *postings_of(small))
+    assert record["inputs"] == small.digests(small.path(DOCUMENTS), *postings_of(small))
     table = small.path(STATISTICS)
     assert record["outputs"] == {"postings/lucene-english/small/statistics.parquet": file_digest(table)}
     assert record["bytes"] == {"index": Path(table).stat().st_size}
@@ -177,7 +168,7 @@ def test_the_run_says_what_it_was_made_from(small: LexicalResults) -> None:
     run = small.run(MULTIFIELD)
     record = small.record(RUN_RECORD, system=MULTIFIELD.name)
     files = [small.path(pattern) for pattern in (DOCUMENTS, QUERIES, STATISTICS, STATISTICS_RECORD)]
-    assert record["inputs"] == digests(small, *files, *postings_of(small))
+    assert record["inputs"] == small.digests(*files, *postings_of(small))
     assert record["outputs"] == {"runs/bm25-multifield/small.parquet": file_digest(run)}
     assert (record["system"], record["dataset"], record["top_k"]) == ("bm25-multifield", "small", 8)
     assert record["made"]["analyzer"] == "lucene-english"

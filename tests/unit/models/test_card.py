@@ -17,10 +17,10 @@ from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
-from tiny_bert import SPECIAL, WORDS, save_model, save_tiny_bert
+from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, without
 from zoo import BART, change_json, japanese, of_bert, t5, two_towers
 
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
@@ -204,14 +204,14 @@ def test_a_bare_model_with_a_head_is_for_another_family(copied: Path, architectu
 
 
 def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(tiny_bert: Path, copied: Path) -> None:
-    path, plain = copied / "model.safetensors", settings(copied, **PLAIN)
-    weights = load_file(path)
-    save_file({**weights, "classifier.weight": torch.ones(1)}, path, {"format": "pt"})
+    plain = settings(copied, **PLAIN)
+    change_weights(copied, having("classifier.weight", torch.ones(1)))
     np.testing.assert_array_equal(encoded(plain), encoded(settings(tiny_bert, **PLAIN)))
-    save_file({**weights, "embeddingHead.weight": torch.ones(32, 32)}, path, {"format": "pt"})
+    change_weights(copied, having("embeddingHead.weight", torch.ones(32, 32)))
     refused(plain, r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they")
-    more = {name.replace("layer.1", "layer.2"): tensor.clone() for name, tensor in weights.items() if "layer.1." in name}
-    save_file({**weights, **more}, path, {"format": "pt"})
+    change_weights(copied, without("embeddingHead"))
+    layer = {name: value for name, value in load_file(copied / "model.safetensors").items() if "layer.1." in name}
+    change_weights(copied, lambda held: held | {name.replace("layer.1", "layer.2"): value for name, value in layer.items()})
     refused(plain, r"weights that the model of config.json does not use: encoder\.layer\.2.* and others")
 
 
@@ -225,8 +225,7 @@ def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: 
     assert len(model_files(system)) == len(files)
     assert read_json(record)["card"]["similarity"] == "cosine"
     check_model(system, str(record))
-    weights = load_file(folder / "2_Dense/model.safetensors")
-    save_file({name: tensor + 1 for name, tensor in weights.items()}, folder / "2_Dense/model.safetensors")
+    change_weights(folder / "2_Dense", lambda weights: {name: tensor + 1 for name, tensor in weights.items()})
     with pytest.raises(DataError, match=r"has another 2_Dense/model.safetensors than recorded"):
         check_model(system, str(record))
 
@@ -348,10 +347,9 @@ def test_a_head_on_the_usual_model_is_left_out(llama: Path, architecture: str) -
 
 def test_weights_behind_the_model_are_not_left_out_of_a_folder_with_modules_either(folder: Path) -> None:
     """NV-Embed's attention over latent vectors is in no module of modules.json, and only its own code applies it."""
-    weights = load_file(folder / "model.safetensors")
-    save_file({**weights, "cls.predictions.bias": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, having("cls.predictions.bias", torch.ones(1)))
     assert encoded(settings(folder)).any()
-    save_file({**weights, "latent_attention_model.latents": torch.ones(1)}, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, having("latent_attention_model.latents", torch.ones(1)))
     refused(settings(folder), r"of no head known to give no vectors: latent_attention_model\.latents; if they change")
 
 

@@ -17,9 +17,9 @@ from beirflow.models.model_files import check_model, fetch_model, model_card
 from beirflow.models.model_places import model_problem
 from beirflow.models.settings import EncoderSettings
 from pickles import Trap
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from tiny_bert import WORDS
+from tiny_bert import WORDS, change_weights
 from zoo import KINDS, LIBRARY_ALONE, QUERY, Build, change_json, of_bert
 
 RNG = np.random.default_rng(5)
@@ -78,11 +78,6 @@ def test_half_precision_weights_are_computed_in_float32(tmp_path: Path) -> None:
     change_weights(folder, lambda weights: {name: each.half() for name, each in weights.items()})
     change_json(folder / "config.json", dtype="float16")
     assert_as_the_library(folder)
-
-
-def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
-    path = folder / "model.safetensors"
-    save_file(change(load_file(path)), path, metadata={"format": "pt"})
 
 
 def without_pooler(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -199,7 +194,7 @@ def cnn_that_reads_padding(folder: Path) -> Path:
     """A CNN whose padding has a vector of its own, as a table has that was not read from a text file."""
     model = LIBRARY_ALONE["CNN"](folder)
     path = next(each for each in model.rglob("model.safetensors") if "emb_layer.weight" in load_file(each))
-    save_file({"emb_layer.weight": load_file(path)["emb_layer.weight"] + 1}, path)
+    change_weights(path.parent, lambda weights: {"emb_layer.weight": weights["emb_layer.weight"] + 1})
     return model
 
 

@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.evaluation.significance import compare_systems
 from beirflow.files.csv_files import read_named_csv
 from beirflow.paper.evidence import NDCG, Scores, printed_scores
 from beirflow.paper.facts import BM25, load_facts
 from beirflow.paper.score_tables import against_baseline, table_2, write_against_baseline, write_tables
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.registry import SCORE_TABLES
-from results_writer import write_metrics
+from results_writer import write_comparison, write_metrics
 
 FACTS = load_facts()
 PRINTED = printed_scores(FACTS)
@@ -133,19 +132,8 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
         for system, value in (("base", 0.5), ("x", 0.6))
         for name, queries in (("many", 30), ("few", 2))
     ]
-    means, per_query = zip(*paths, strict=True)
-    comparison = str(tmp_path / "significance.csv")
-    rows = {"many": ["many"], "few": ["few"]}
-    compare_systems(
-        means_paths=means,
-        per_query_paths=per_query,
-        rows=rows,
-        averages={},
-        comparison_path=comparison,
-        uncertainty_path=str(tmp_path / "uncertainty.csv"),
-        nanobeir_path=str(tmp_path / "nanobeir.csv"),
-    )
-    table_path = str(tmp_path / "against.csv")
+    comparison, table_path = write_comparison(tmp_path, paths, {"many": ["many"], "few": ["few"]}), str(tmp_path / "against.csv")
+    means = [path for path, _ in paths]
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)
     row = read_named_csv(table_path).query("source == 'here'").iloc[0]
     assert row[["better", "worse", "surely_better", "surely_worse"]].tolist() == [2, 0, 1, 0]

@@ -213,7 +213,6 @@ def test_names_in_a_plot_cover_neither_points_nor_each_other() -> None:
         {"system": [f"a-system-{i}" for i in range(30)], "cost": 10 ** random.random(30), "NDCG@10": random.random(30)}
     )
     plot = scatter(table.assign(low=np.nan, high=np.nan), "cost", "NDCG@10", "cost")
-    assert plot is not None
     named = [point for point in plot.points if point["label"]]
     assert len(named) > 5
     boxes = []
@@ -241,7 +240,6 @@ def test_a_line_joins_an_encoder_with_what_differs_in_vectors_or_search_alone() 
     curves = [of.get(name, (None, None))[1] for name in names]
     table = pd.DataFrame({"system": names, "cost": [9, 3, 1, 2, 7, 8], "NDCG@10": np.linspace(0.9, 0.1, 6), "curve": curves})
     plot = scatter(table.assign(low=np.nan, high=np.nan), "cost", "NDCG@10", "cost", series="curve")
-    assert plot is not None
     place = {f"{point['x']:.1f},{point['y']:.1f}": point["name"] for point in plot.points}
     assert [[place[pair] for pair in line.split()] for line in plot.lines] == [
         ["binary", "int8", "contriever"],

@@ -11,7 +11,6 @@ import pytest
 from beirflow.analysis.lengths import histogram
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.ranks import Friedman
-from beirflow.evaluation.significance import compare_systems
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, write_json, write_record
 from beirflow.report import figures
@@ -20,7 +19,7 @@ from beirflow.report.figure_style import MARKERS, house_style, save, style_of
 from beirflow.report.figure_tables import FigureFiles, Results, read_results
 from beirflow.report.figures import FUNCTIONS, draw_figures
 from beirflow.report.registry import FIGURES
-from results_writer import write_metrics
+from results_writer import write_comparison, write_metrics
 
 REPOSITORY = Path(__file__).parents[3]
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
@@ -53,16 +52,7 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         lengths = {"all": histogram(np.full(size, size)), "relevant": histogram(np.zeros(0, np.int32))}
         lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
-    comparison, costs = str(folder / "significance.csv"), str(folder / "cost.csv")
-    compare_systems(
-        means_paths=means,
-        per_query_paths=per_query,
-        rows=ROWS,
-        averages={},
-        comparison_path=comparison,
-        uncertainty_path=str(folder / "uncertainty.csv"),
-        nanobeir_path=str(folder / "nanobeir.csv"),
-    )
+    comparison, costs = write_comparison(folder, [*zip(means, per_query, strict=True)], ROWS), str(folder / "cost.csv")
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
     return FigureFiles(
         rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]

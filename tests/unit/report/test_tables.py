@@ -26,7 +26,6 @@ def seen(table: Table) -> list[list[str]]:
 
 def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
     table = tables.holes_table(SUMMARY)
-    assert table
     assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
     assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
     assert tables.holes_table(SUMMARY.drop(columns="Hole@10")) is None
@@ -109,7 +108,6 @@ def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
     assert tables.energy_note(costs).startswith("Energy and emissions are not known: ")
     costs = energy(processor_joules=[7.2e6, float("nan")], gpu_joules=[0.0, 0.0], processor_share=[0.5, float("nan")])
     table = tables.energy_table(costs)
-    assert table
     assert [column.label for column in table.columns] == ["Dataset", "System", "Processors, kWh", "Share"]
     assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "not known", "not known"]]
     assert table.rows[1][-2].value is None

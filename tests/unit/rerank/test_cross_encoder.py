@@ -12,8 +12,7 @@ from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.scorers import pair_scorer as module
 from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
-from safetensors.torch import load_file, save_file
-from tiny_bert import save_tiny_bert
+from tiny_bert import change_weights, having, save_tiny_bert, without
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
 from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
 from workflow_runs import words
@@ -105,12 +104,10 @@ def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tok
 
 
 def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> None:
-    path = save_cross_encoder(tmp_path) / "model.safetensors"
-    weights = load_file(path)
-    save_file({name: value for name, value in weights.items() if not name.startswith("classifier")}, path)
+    change_weights(save_cross_encoder(tmp_path), without("classifier"))
     with pytest.raises(ModelError, match=r"no weights for classifier\.bias, classifier\.weight"):
         loaded(tmp_path)
-    save_file({**weights, "head.extra": torch.ones(1)}, path)
+    change_weights(save_cross_encoder(tmp_path), having("head.extra", torch.ones(1)))
     with pytest.raises(ModelError, match=r"weights that the model does not use: head\.extra"):
         loaded(tmp_path)
 
@@ -123,8 +120,7 @@ def test_weights_that_are_missing_or_not_used_are_refused(tmp_path: Path) -> Non
     ],
 )
 def test_a_pooler_or_a_head_left_over_from_training_changes_nothing(tmp_path: Path, kind: str, name: str) -> None:
-    path = save_cross_encoder(tmp_path, kind) / "model.safetensors"
-    save_file({**load_file(path), name: torch.ones(32, 32)}, path, {"format": "pt"})
+    change_weights(save_cross_encoder(tmp_path, kind), having(name, torch.ones(32, 32)))
     check_scores(tmp_path, PAIRS)
 
 
@@ -296,8 +292,7 @@ def test_a_decoder_whose_head_does_not_know_padding_is_refused(tmp_path: Path, p
 
 
 def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    path = save_cross_encoder(tmp_path) / "model.safetensors"
-    save_file({**load_file(path), "classifier.bias": torch.full((1,), torch.inf)}, path)
+    change_weights(save_cross_encoder(tmp_path), having("classifier.bias", torch.full((1,), torch.inf)))
     with pytest.raises(ModelError, match="infinity or not-a-number"):
         loaded(tmp_path).scores(PAIRS[:2])
 

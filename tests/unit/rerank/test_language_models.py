@@ -15,10 +15,10 @@ from beirflow.rerank.scorers import pair_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
 from beirflow.rerank.scorers.prompts import INSTRUCTION, MONO_T5
 from loaded_scorers import ROUNDING, loaded
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
-from tiny_bert import WORDS
+from tiny_bert import WORDS, change_weights, having, without
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, T5ForConditionalGeneration
 from workflow_runs import words
 
@@ -157,18 +157,16 @@ def test_a_model_that_answers_something_else_is_recorded_as_taken_for_one_of_its
     assert sentence.startswith(
         "crossed: its model is a reranker that answers 'yes' or 'no', as 'kind' says, although it answers "
     )
-    weights, vocabulary = load_file(folder / "model.safetensors"), AutoTokenizer.from_pretrained(folder).get_vocab()
-    head = torch.zeros_like(weights["lm_head.weight"])
+    vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()
+    head = torch.zeros_like(load_file(folder / "model.safetensors")["lm_head.weight"])
     head[vocabulary["yes"]], head[vocabulary["no"]] = 1, -1  # one of the two, whichever
-    save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, having("lm_head.weight", head))
     assert "assumed" not in asked(folder).made()
 
 
 def test_weights_that_are_missing_are_refused(tmp_path: Path) -> None:
     folder = save_tiny_qwen3(tmp_path)
-    weights = load_file(folder / "model.safetensors")
-    weights = {name: value for name, value in weights.items() if "norm" not in name}
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, without("model.norm"))
     with pytest.raises(ModelError, match="has no weights for"):
         asked(folder)
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from beirflow.datasets.prepare import prepare_corpus
-from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
+from beirflow.files.layout import QRELS, RUN
 from beirflow.late import vectors
 from beirflow.late.search import exact_of_pairs, exact_top_k
 from beirflow.late.settings import LateSettings
@@ -21,7 +20,6 @@ from beirflow.late.vectors import read_segments
 from beirflow.runs.family import System
 from beirflow.runs.ranking import Cut, byte_order
 from beirflow.runs.spot_check import Subject
-from by_name import call
 from lexical_results import DATASET
 from model_results import LateResults
 from sentence_transformers import MultiVectorEncoder
@@ -69,18 +67,7 @@ class SampleResults(LateResults):
     def __init__(self, folder: Path) -> None:
         self.results, self.top_k, self.chunks = folder / "results", 20, 3
         (folder / "s.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples()))
-        call(
-            prepare_corpus,
-            source_path=str(folder / "s.jsonl"),
-            forum=None,
-            split="test",
-            chunks=self.chunks,
-            expected={"documents": None, "queries": None, "files": {}},
-            documents_path=self.path(DOCUMENTS),
-            queries_path=self.path(QUERIES),
-            job=self.job("prepare_corpus"),
-            form={"kind": "samples"},
-        )
+        self.prepare(folder / "s.jsonl", form={"kind": "samples"})
 
 
 def test_samples_are_ranked_and_measured_as_by_sentence_transformers_and_scikit_learn(tmp_path: Path) -> None:

@@ -11,13 +11,11 @@ from beirflow.sparse.heads import Loaded, Vocabulary, keep_most, load_part, pool
 from beirflow.sparse.layouts import Part, read_parts
 from beirflow.sparse.settings import SparseSettings
 from pairs import pairs
-from safetensors.torch import load_file, save_file
-from tiny_bert import save_model, save_tiny_bert
+from safetensors.torch import save_file
+from tiny_bert import Weights, change_weights, having, save_model, save_tiny_bert, without
 from tiny_sparse import TERMS, save_masked_lm, save_sparta, save_unicoil
 from transformers import AutoConfig, AutoModelForMaskedLM
 from zoo import change_json
-
-Weights = dict[str, torch.Tensor]
 
 SAVE: dict[str, Callable[[Path], Path]] = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}
 
@@ -26,21 +24,8 @@ def part_of(folder: Path, head: str = "splade") -> Part:
     return read_parts(SparseSettings("s", model=str(folder), head=head), folder, None).documents
 
 
-def change(folder: Path, changed: Callable[[Weights], Weights]) -> None:
-    path = folder / "model.safetensors"
-    save_file({name: value.contiguous() for name, value in changed(load_file(path)).items()}, path, metadata={"format": "pt"})
-
-
 def load(folder: Path, head: str = "splade") -> None:
     load_part(part_of(folder, head), torch.float32)
-
-
-def without(name: str) -> Callable[[Weights], Weights]:
-    return lambda weights: {each: value for each, value in weights.items() if each != name}
-
-
-def having(name: str, value: torch.Tensor) -> Callable[[Weights], Weights]:
-    return lambda weights: weights | {name: value}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +45,7 @@ def test_weights_that_are_missing_unused_or_wrong_are_refused(
 ) -> None:
     SAVE[head](tmp_path)
     load(tmp_path, head)
-    change(tmp_path, changed)
+    change_weights(tmp_path, changed)
     with pytest.raises(ModelError, match=says):
         load(tmp_path, head)
 
@@ -69,7 +54,7 @@ def test_the_pooler_and_the_other_task_of_bert_are_no_part_of_the_head(tmp_path:
     save_masked_lm(tmp_path)
     more = {"cls.seq_relationship.weight": torch.ones(2, 32), "cls.seq_relationship.bias": torch.ones(2)}
     more |= {"bert.pooler.dense.weight": torch.ones(32, 32), "bert.pooler.dense.bias": torch.ones(32)}
-    change(tmp_path, lambda weights: weights | more)
+    change_weights(tmp_path, lambda weights: weights | more)
     load(tmp_path)
 
 

@@ -120,19 +120,15 @@ ADDED = {doc_id: [" ".join(RANDOM.choices(WORDS[20:80], k=3)) for _ in range(i %
 QUERIES = {"q1": "w21 w30", "q2": "w70 w71 w72 w1", "d5": "w25 w26 w27 w28"}
 
 
-def made(folder: Path, settings: SparseSettings, size: int = 9, corpus: Any = CORPUS, added: Any = ADDED, **how: Any) -> Any:
-    judgements = {query: {"d0": 1} for query in QUERIES}
-    results = SparseResults(folder, corpus, QUERIES, size=size, judgements=judgements, top_k=12)
-    return results.give(settings, added).make_all(settings, **how)
+def made(folder: Path, settings: SparseSettings) -> SparseResults:
+    return SparseResults(folder, CORPUS, QUERIES, size=9, top_k=12).give(settings, ADDED).make_all(settings)
 
 
 def test_chunks_order_batches_and_threads_change_no_byte_of_the_run(tmp_path: Path, unicoil: Path) -> None:
     settings, runs = settings_of(unicoil, quantize="lucene"), set()
-    for number, size in enumerate((5, 24)):
-        corpus, added = list(CORPUS), list(ADDED.items())
-        Random(number).shuffle(corpus)
-        Random(number).shuffle(added)
-        results = made(tmp_path / str(size), settings, size, corpus, dict(added), token_budget=(1, "auto")[number])
+    for number, results in enumerate(SparseResults.shuffled(tmp_path, CORPUS, QUERIES, (5, 24))):
+        results.give(settings, dict(Random(number).sample([*ADDED.items()], len(ADDED))))
+        results.make_all(settings, token_budget=(1, "auto")[number])
         runs.add(Path(results.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from answering import answered
-from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json, write_json
@@ -21,22 +19,12 @@ from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
 from lexical_results import DATASET, Row, damage, rows_of
-from lucene_reference import Document
-from model_results import SparseResults
+from model_results import SparseResults, random_corpus
 from run_results import ranked
-from safetensors.torch import load_file, save_file
-from tiny_bert import WORDS
+from tiny_bert import WORDS, change_weights, having_row
 from tiny_sparse import save_masked_lm, spread
 
-
-def random_corpus(documents: int = 40) -> list[Document]:
-    """Many equal texts, so that ties are everywhere; some without title, text or both."""
-    random = Random(1)
-    texts = ["", " ", *(" ".join(random.choices(WORDS[:50], k=random.randrange(1, 12))) for _ in range(12))]
-    return [(f"d{i}", random.choice(["", "w3", "w1 w2"]), random.choice(texts)) for i in range(documents)]
-
-
-CORPUS = random_corpus()
+CORPUS = random_corpus(40)
 TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty": "[PAD]"}
 
 
@@ -44,9 +32,7 @@ TEXTS = {"q1": "w1 w2 w3", "q2": "w4", "d5": "w7 w8 w9", "d9": "w1 w1", "empty":
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Few terms weigh something, as in a trained model."""
     folder = save_masked_lm(tmp_path_factory.mktemp("model"))
-    weights = load_file(folder / "model.safetensors")
-    weights["cls.predictions.bias"] -= 4
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, lambda weights: weights | {"cls.predictions.bias": weights["cls.predictions.bias"] - 4})
     return folder
 
 
@@ -109,12 +95,8 @@ def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(
 ) -> None:
     """Integers do not feel what the order of a sum does to the last bit of a weight; equal texts tie in any case."""
     settings, runs = SparseSettings("s", model=str(model), quantize="lucene"), set()
-    for number, size in enumerate((1, 7, 1000)):
+    for number, made in enumerate(SparseResults.shuffled(tmp_path, CORPUS, TEXTS)):
         monkeypatch.setattr(files, "SEGMENT_POSTINGS", (1 << 22, 40, 9)[number])
-        corpus = list(CORPUS)
-        Random(number).shuffle(corpus)
-        judgements = {query: {CORPUS[0][0]: 1} for query in TEXTS}
-        made = SparseResults(tmp_path / str(size), corpus, TEXTS, size=size, judgements=judgements, top_k=8)
         made.make_all(settings, token_budget=(1, 50, "auto")[number])
         runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
     assert len(runs) == 1
@@ -141,10 +123,9 @@ def small(tmp_path: Path, model: Path) -> SparseResults:
 
 def test_weights_say_what_they_were_made_from(small: SparseResults) -> None:
     record = small.record(TERM_WEIGHTS_RECORD, system="s", chunk=1)
-    path, documents, model = small.path(TERM_WEIGHTS, system="s", chunk=1), small.path(DOCUMENTS), small.path(MODEL, system="s")
-    names = [Path(file).relative_to(small.results).as_posix() for file in (documents, model, path)]
-    assert record["inputs"] == {names[0]: file_digest(documents), names[1]: file_digest(model)}
-    assert record["outputs"] == {names[2]: file_digest(path)}
+    path, model = small.path(TERM_WEIGHTS, system="s", chunk=1), small.path(MODEL, system="s")
+    assert record["inputs"] == small.digests(small.path(DOCUMENTS), model)
+    assert record["outputs"] == small.digests(path)
     assert record["made"].keys() >= {"precision", "device", "torch", "transformers", "python"}
     part = {"kind": "splade", "pooling": "max", "activation": "relu", "prefix": "", "most_terms": None, "max_length": 64}
     assert record["weighed"] == part | {"quantize": "none"}
@@ -195,9 +176,7 @@ def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) ->
 
 def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
     folder = save_masked_lm(tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
-    weights["bert.embeddings.position_embeddings.weight"][20] = torch.nan
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, having_row("bert.embeddings.position_embeddings.weight", 20, np.nan))
     settings = SparseSettings("s", model=str(folder))
     corpus = [*CORPUS, ("long", "", " ".join(WORDS[:30])), ("other", "", " ".join(WORDS[:30]))]
     made = SparseResults(tmp_path / "results", corpus, TEXTS)

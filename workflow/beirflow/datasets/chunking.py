@@ -1,13 +1,15 @@
 """Deal the documents of a corpus to chunks: texts wait on disk until their chunk is written.
 
 The spill file holds the texts in the order of the corpus, one after another as UTF-8; where each begins follows from the lengths
-that the scan keeps. Everything is read and written in sequence, whatever the disk, and memory holds one chunk.
+that the scan keeps. A small one is read where it is; a larger one is read and written in sequence, whatever the disk. Memory
+holds one chunk.
 """
 
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,11 @@ from beirflow.files.writing import DigestingWriter
 
 SPILL_ROWS = 20_000
 OPEN_FILES = 128
+
+TAKEN_ROWS = 1 << 14  # texts that are taken at once; of a multiple of 1024, Parquet makes the pages that it makes of all at once
+
+MAPPED_BYTES = 1 << 29
+"""So many are read in any order, since the system keeps them in its memory; of more, each chunk's are put together first."""
 
 
 @dataclass
@@ -102,38 +109,36 @@ def deal(scan: Scan, chunks: int) -> tuple[np.ndarray, np.ndarray]:
 def write_documents(stream: DigestingWriter, scratch: Path, scan: Scan, chunks: int, threads: int) -> None:
     """Write the chunks as row groups of a Parquet file, from the texts in the spill file in ``scratch``.
 
-    ``threads`` sort while another writes.
+    ``threads`` sort.
     """
     order, chunk_of = deal(scan, chunks)
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order), dtype=np.int32)
-    del order
+    chunk_in_order = chunk_of[order]
+    spill = spill_path(scratch)
+    in_place = chunks == 1 or spill.stat().st_size <= MAPPED_BYTES
+    paths = repeat(spill, chunks) if in_place else _part_texts(scratch, scan.sizes, chunk_of, chunks, threads)
 
     sink = pa.PythonFile(stream, mode="w")
     # With a checksum on each page, a reader can check one chunk without reading the others.
     how = {"compression": "snappy", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
     with pq.ParquetWriter(sink, DOCUMENTS, **how) as writer:
-        for chunk, texts_path in enumerate(_part_texts(scratch, scan.sizes, chunk_of, chunks, threads)):
-            rows = np.flatnonzero(chunk_of == chunk)
+        for chunk, texts_path in enumerate(paths):
+            rows = order[chunk_in_order == chunk]
             # A function holds the texts, so that those of one chunk are gone before the next are read.
-            writer.write_table(_sorted_chunk(texts_path, scan, rows, position), row_group_size=max(1, len(rows)))
-            texts_path.unlink()
+            writer.write_table(_documents(texts_path, scan, rows, threads, in_place=in_place), row_group_size=max(1, len(rows)))
 
 
-def _sorted_chunk(texts_path: Path, scan: Scan, rows: np.ndarray, position: np.ndarray) -> pa.Table:
-    """Return the documents of a chunk, whose rows are in the order of the corpus, in the order of their positions."""
-    order = np.argsort(position[rows])
-    texts = _strings(np.fromfile(texts_path, np.uint8), scan.sizes[rows]).take(pa.array(order))
-    rows = rows[order]
+def _documents(texts_path: Path, scan: Scan, rows: np.ndarray, threads: int, *, in_place: bool) -> pa.Table:
+    """Return documents of a corpus from a file with all of its texts, or with theirs alone, in the order of the corpus."""
+    sizes, places = (scan.sizes, rows) if in_place else (scan.sizes[np.sort(rows)], np.argsort(np.argsort(rows)))
+    texts = _strings(pa.memory_map(str(texts_path)).read_buffer(), sizes)
+    parts = [pa.array(places[start : start + TAKEN_ROWS]) for start in range(0, len(places), TAKEN_ROWS)]
+    texts = pa.chunked_array(list(map_ahead(texts.take, parts, threads)), texts.type)
     ids, title_bytes = scan.ids.take(pa.array(rows)).cast(pa.string()), pa.array(scan.title_bytes[rows])
     return pa.Table.from_arrays([ids, texts, title_bytes], schema=DOCUMENTS)
 
 
 def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: int, threads: int) -> Iterator[Path]:
-    """Yield files with the texts of each chunk in turn, in the order of the corpus."""
-    if chunks == 1:
-        yield spill_path(scratch)
-        return
+    """Yield files with the texts of each chunk in turn, in the order of the corpus; each is gone when the next is asked for."""
 
     def by_chunk(rows_and_texts: tuple[slice, bytes]) -> tuple[np.ndarray, pa.Array]:
         """Return the chunk of each text, in ascending order, and the texts in that order."""
@@ -150,7 +155,9 @@ def _part_texts(scratch: Path, sizes: np.ndarray, chunk_of: np.ndarray, chunks: 
                 bounds = np.searchsorted(chunk_of_texts, [*group, group.stop])
                 for file, start, stop in zip(files, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
                     file.write(text_bytes(texts.slice(start, stop - start)))
-        yield from paths
+        for path in paths:
+            yield path
+            path.unlink()
 
 
 def spill_path(scratch: Path) -> Path:
@@ -173,7 +180,7 @@ def _read_spill(path: Path, sizes: np.ndarray) -> Iterator[tuple[slice, bytes]]:
             yield rows, stream.read(int(sizes[rows].sum()))
 
 
-def _strings(data: bytes | np.ndarray, sizes: np.ndarray) -> pa.Array:
+def _strings(data: bytes | pa.Buffer, sizes: np.ndarray) -> pa.Array:
     """Return an array of texts that are stored one after another, without a copy."""
     offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]))
     return pa.Array.from_buffers(pa.large_string(), len(sizes), [None, offsets, pa.py_buffer(data)])

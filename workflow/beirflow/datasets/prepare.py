@@ -32,6 +32,7 @@ from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
+from beirflow.files.memory import keep_freed_memory
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
@@ -70,6 +71,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     byte order of their ids, judgements, ``query_id``, ``doc_id``, ``score``, in byte order of query and document; the record has
     counts and length statistics. Raises DataError if the dataset is not what it should be; nothing has been written then.
     """
+    keep_freed_memory()
     split, expected = settings.split, settings.expected
     source = open_source(source_path, settings.forum, form_of(settings.form))
     queries, qrels = read_judged_queries(source, split)

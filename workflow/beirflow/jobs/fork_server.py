@@ -30,6 +30,7 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from beirflow.jobs.by_name import by_name
+from beirflow.jobs.job import INTERRUPTED
 from beirflow.jobs.lifetime import SNAKEMAKE_PID
 
 NO_THREADS = {
@@ -41,13 +42,15 @@ NO_THREADS = {
 MODELS = "beirflow.computing.lean_imports"
 """The module that knows what loading a model imports; jobs that load models reach it."""
 
+STOPS = {signal.SIGINT, signal.SIGTERM}
+"""Signals to a whole run, whose jobs end by themselves on them. Here they remain pending, and no script begins any more."""
+
 LONGEST_REQUEST = 1 << 20  # bytes
 
 
 def main(requests: str, owner: str, *modules: str) -> NoReturn:
     """Import modules, then run scripts for the requests at a socket, given by its descriptor, until a process ends, the owner."""
-    # A Ctrl-C is for the jobs.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     import_for_jobs(modules)
     serve(socket.socket(fileno=int(requests)), int(owner), run_script)
 
@@ -82,10 +85,13 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
             elif ready == requests.fileno():
                 message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
                 answers = socket.socket(fileno=descriptors[0])
+                stopped = bool(STOPS & signal.sigpending())
                 child = os.fork()
                 if child == 0:
-                    answers.close()
-                    requests.close()
+                    for other in (requests, answers, *(each for _, each in running.values())):
+                        other.close()
+                    if stopped:
+                        os._exit(INTERRUPTED)
                     run(**json.loads(message))
                 _answer(answers, child)
                 running[os.pidfd_open(child)] = child, answers
@@ -108,7 +114,7 @@ def run_script(script: str, folder: str, environment: Mapping[str, str]) -> NoRe
     os.environ.update(environment, PWD=folder, **{SNAKEMAKE_PID: str(os.getppid())})
     os.chdir(folder)
     tempfile.tempdir = None  # which another environment may have chosen
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     sys.argv, sys.path[0] = [script], str(Path(script).parent)
     use_threads(int(environment["OMP_NUM_THREADS"]))
     run_to_the_end(partial(runpy.run_path, script, run_name="__main__"))

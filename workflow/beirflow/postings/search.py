@@ -48,7 +48,7 @@ class WantedLists(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best documents of a query, best first."""
+    """The best documents of a query: of k, the worst is the last, and the others are in any order."""
 
     rows: np.ndarray  # documents, by their numbers, int32 of shape (n,)
     ranks: np.ndarray  # their ranks, uint64 of shape (n,)
@@ -115,7 +115,8 @@ def search_lists(
 def hits_of(queries: Sequence[int], best: Sequence[Best]) -> Hits:
     """Return the best documents of some queries, whose numbers ascend, as hits, sorted by query and rank."""
     numbers = np.repeat(np.array(queries, np.int32), [len(hits.rows) for hits in best])
-    together = Best(*(np.concatenate(columns) for columns in zip(NO_HIT, *best, strict=True)))
+    sorted_best = (Best(*(column[order] for column in hits)) for hits in best for order in [np.argsort(hits.ranks)])
+    together = Best(*(np.concatenate(columns) for columns in zip(NO_HIT, *sorted_best, strict=True)))
     return numbers, together.rows, together.scores
 
 
@@ -131,7 +132,8 @@ def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
     ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
     if len(before.rows):
         rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
-    order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
+    np.invert(ranks, out=ranks)
+    order = np.argpartition(ranks, cut.k - 1)[: cut.k] if len(ranks) >= cut.k else slice(None)
     return Best(rows[order].astype(np.int32), ranks[order])
 
 

@@ -13,7 +13,7 @@ from beirflow.sources.json_lines import lines_in
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 21
 LINE_BYTES = 1 << 28
 """A line this long is refused: a file without line feeds, or an archive that unpacks to one, must not fill memory."""
 

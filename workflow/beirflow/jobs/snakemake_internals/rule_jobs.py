@@ -17,7 +17,11 @@ class RuleJobs:
     """The rules of a Snakefile that Snakemake's ``workflow`` has read for an experiment, whose results go to ``results``."""
 
     def __init__(self, workflow: Any, results: Path) -> None:
-        self._workflow, self._results = workflow, results
+        from snakemake.output_index import OutputIndex
+
+        self._results, self._config = results, workflow.config
+        # Which a plan asks too: to compile the patterns of all rules takes longer than most of their jobs.
+        self._index = OutputIndex(workflow.rules)
 
     def job(self, path: str) -> SimpleNamespace | None:
         """Return the job that makes a file below the results, with what :class:`~beirflow.jobs.entrance.Sources` asks of it.
@@ -28,7 +32,7 @@ class RuleJobs:
         from snakemake.iocontainers import Wildcards
 
         target = str(self._results / path)
-        rule = next((rule for rule in self._workflow.rules if rule.is_producer(target)), None)
+        rule = next(iter(self._index.match_producers(target)), None)
         if rule is None:
             return None
         try:
@@ -45,7 +49,7 @@ class RuleJobs:
             params=params,
             wildcards=wildcards,
             threads=1,
-            config=self._workflow.config,
+            config=self._config,
         )
 
 
