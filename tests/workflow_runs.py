@@ -27,8 +27,8 @@ SUMS = ("total", "summary", "report", "paper")
 class Workflow:
     """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
 
-    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it. So are the
-    servers that fork their jobs, unless the runs have an ``environment`` of their own, which libraries read when they are imported.
+    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it. So are
+    the servers of their jobs, unless the runs have an ``environment`` of their own, which libraries read when they are imported.
     """
 
     folder: Path

@@ -69,7 +69,7 @@ def test_what_is_done_costs_nothing_and_what_is_alike_costs_in_proportion(tmp_pa
     size = sizes["scifact"]
     index = 10.0 * size.documents * size.words / (1000 * 100)
     search = 1.0 * size.documents * size.queries / (1000 * 100)
-    assert left.seconds == pytest.approx(index + search + 2.0 * 300 * 1000 / (100 * 1000) + 2.0 * left.jobs)
+    assert left.seconds == pytest.approx(index + search + 2.0 * 300 * 1000 / (100 * 1000) + START * left.jobs)
     assert other.seconds is None
     assert again.jobs == left.jobs - 2  # what BM25 indexed is not indexed again
     assert again.index == 0
@@ -141,7 +141,7 @@ def test_what_a_model_adds_to_documents_costs_in_proportion_and_once_for_all_sys
     experiment = load_experiment(config)
     sizes, parts = left_to_do(experiment, tmp_path)
     weighed, append, field, plain = (part for part in parts if part.corpus == "scifact")
-    size, each = sizes["scifact"], 2.0  # seconds of a job
+    size, each = sizes["scifact"], START
     assert append.seconds == pytest.approx(30.0 * size.documents / 1000 + each * append.jobs)
     assert weighed.seconds == pytest.approx(30.0 * size.documents * size.words / (1000 * 100) + each * weighed.jobs)
     assert field.seconds == pytest.approx(each * field.jobs)
@@ -171,7 +171,7 @@ def test_a_training_costs_in_proportion_to_its_pairs_and_has_jobs_of_its_own(tmp
     plain, trained = (part for part in parts if part.corpus == "scifact")
     assert trained.jobs == plain.jobs + 2  # queries of its one chunk, and the training
     assert disk_of(config, tmp_path)["models"] == 4 * 5e8  # the one that is left, and its checkpoint
-    assert trained.seconds == pytest.approx((30.0 + 50.0) * 2000 / 1000 + 2.0 * trained.jobs)
+    assert trained.seconds == pytest.approx((30.0 + 50.0) * 2000 / 1000 + START * trained.jobs)
 
 
 def test_late_interaction_stores_a_vector_for_each_token(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_a_chunk_is_expected_to_take_what_its_documents_are(tmp_path: Path) -> N
     assert found[1].documents == 2_681_468 / 6
     assert found[2].documents == 5_183
     assert found[1].seconds > 20 * found[2].seconds > 20 * found[3].seconds
-    assert (found[3].evaluates, found[3].documents, found[4].seconds) == (True, 0, 2.0)
-    assert found[5].seconds == 62
+    assert (found[3].evaluates, found[3].documents, found[4].seconds) == (True, 0, START)
+    assert found[5].seconds == 60 + START
 
 
 def test_a_record_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from statistics import median
 SHOWN = 3  # most jobs that a line names
 LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
 LONG = 2 * 3600.0  # seconds of a run of which more is said before it starts
-START = 2.0  # fixed start-up time of a job, in seconds
+START = 0.5  # fixed start-up time of a job that is forked, in seconds
 
 
 @dataclass(frozen=True)
