@@ -5,6 +5,7 @@ Packages are imported where they are used: the process that hands tests out need
 
 import gc
 import os
+import shutil
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -73,6 +74,12 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tiny_bert import save_tiny_bert
 
     return made_once(tmp_path_factory, "models", lambda folder: save_tiny_bert(folder / "tiny-bert")) / "tiny-bert"
+
+
+@pytest.fixture
+def own_bert(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Model folders that lie or carry code: refused in words, without running anything."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,12 @@ def change_json(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({key: value for key, value in (json.loads(path.read_text()) | changes).items() if value != "-"}))
 
 
-@pytest.fixture
-def folder(tiny_bert: Path, tmp_path: Path) -> Path:
-    """A copy of the tiny model, to be changed."""
-    return shutil.copytree(tiny_bert, tmp_path / "model")
-
-
-def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(folder: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    torch.save({"trap": Trap(tmp_path / "sprung")}, folder / "pytorch_model.bin")
-    np.testing.assert_array_equal(encode(folder), encode(tiny_bert))
-    assert "pytorch_model.bin" not in fetch(folder, tmp_path / "model.json")["files"]
+def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(
+    own_bert: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    torch.save({"trap": Trap(tmp_path / "sprung")}, own_bert / "pytorch_model.bin")
+    np.testing.assert_array_equal(encode(own_bert), encode(tiny_bert))
+    assert "pytorch_model.bin" not in fetch(own_bert, tmp_path / "model.json")["files"]
     assert not (tmp_path / "sprung").exists()
 
 
@@ -64,15 +59,15 @@ def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(folder
     ],
     ids=str,
 )
-def test_a_configuration_that_lies_is_refused(folder: Path, changes: dict[str, Any]) -> None:
-    change_json(folder / "config.json", **changes)
+def test_a_configuration_that_lies_is_refused(own_bert: Path, changes: dict[str, Any]) -> None:
+    change_json(own_bert / "config.json", **changes)
     with pytest.raises(ModelError, match="system mine: "):
-        encode(folder)
+        encode(own_bert)
 
 
 @pytest.mark.parametrize("change", ["shape", "header", "length"])
-def test_weights_that_do_not_fit_are_refused(folder: Path, change: str) -> None:
-    path = folder / "model.safetensors"
+def test_weights_that_do_not_fit_are_refused(own_bert: Path, change: str) -> None:
+    path = own_bert / "model.safetensors"
     if change == "shape":
         name = "embeddings.word_embeddings.weight"
         save_file({**load_file(path), name: torch.zeros(7, 32)}, path, {"format": "pt"})
@@ -80,17 +75,17 @@ def test_weights_that_do_not_fit_are_refused(folder: Path, change: str) -> None:
         path.write_bytes((2**40).to_bytes(8, "little") + path.read_bytes()[8:])
     else:
         path.write_bytes(path.read_bytes()[:-1000])
-    with pytest.raises(ModelError, match=f"system mine: the model in {folder} cannot be loaded"):
-        encode(folder)
+    with pytest.raises(ModelError, match=f"system mine: the model in {own_bert} cannot be loaded"):
+        encode(own_bert)
 
 
-def test_tokens_that_the_model_does_not_know_are_an_error(folder: Path) -> None:
-    path = folder / "tokenizer.json"
+def test_tokens_that_the_model_does_not_know_are_an_error(own_bert: Path) -> None:
+    path = own_bert / "tokenizer.json"
     tokenizer = json.loads(path.read_text())
     tokenizer["model"]["vocab"]["w3"] = 5000
     path.write_text(json.dumps(tokenizer))
     with pytest.raises(ModelError, match="system mine: the tokenizer gives the token 5000, but the model knows only 204"):
-        encode(folder)
+        encode(own_bert)
 
 
 def test_links_to_files_elsewhere_are_followed_as_a_hub_cache_needs(tiny_bert: Path, tmp_path: Path) -> None:
@@ -103,14 +98,14 @@ def test_links_to_files_elsewhere_are_followed_as_a_hub_cache_needs(tiny_bert: P
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_a_model_that_was_changed_after_it_was_fetched_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_model_that_was_changed_after_it_was_fetched_is_refused(own_bert: Path, tmp_path: Path, name: str) -> None:
     record = tmp_path / "model.json"
-    fetch(folder, record)
-    check_model(system(folder), str(record))
-    content = bytearray((folder / name).read_bytes())
+    fetch(own_bert, record)
+    check_model(system(own_bert), str(record))
+    content = bytearray((own_bert / name).read_bytes())
     content[-5] ^= 1
-    (folder / name).write_bytes(content)
-    with pytest.raises(DataError, match=f"{record}: the model in {folder} has another {name} .*rm {record}$"):
-        check_model(system(folder), str(record))
-    fetch(folder, record)
-    check_model(system(folder), str(record))
+    (own_bert / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{record}: the model in {own_bert} has another {name} .*rm {record}$"):
+        check_model(system(own_bert), str(record))
+    fetch(own_bert, record)
+    check_model(system(own_bert), str(record))

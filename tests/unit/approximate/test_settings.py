@@ -7,6 +7,7 @@ import pytest
 from approximate_results import HNSW, IVF_FLAT, IVF_PQ, SQ
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
+from refusals import problems_of
 from results_maker import Made, with_systems
 
 
@@ -15,10 +16,7 @@ def loaded(made: Made, own: dict[str, dict[str, Any]], **changes: Any) -> Any:
 
 
 def refused(made: Made, own: dict[str, dict[str, Any]], **changes: Any) -> list[str]:
-    """The lines of the message."""
-    with pytest.raises(ConfigError) as error:
-        loaded(made, own, **changes)
-    return [line.strip() for line in str(error.value).splitlines()[1:]]
+    return problems_of(with_systems(made.config, own, **changes))
 
 
 def test_a_list_of_search_settings_makes_a_system_of_each_value_over_one_index(results_once: Made) -> None:

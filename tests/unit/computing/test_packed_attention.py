@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from beirflow.computing import packed_attention as module
-from beirflow.computing.batching import Tokens
 from beirflow.computing.packed_attention import MODEL_TYPES, Seen, can_pack, has_argument, packed_attention
 from beirflow.encoders import tower as tower_module
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
+from listening import short_of_memory
 from tiny_bert import ARCHITECTURES, DECODER, WORDS, save_model, save_tiny_bert
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
@@ -152,14 +152,7 @@ def test_running_out_of_memory_packed_lowers_the_budget(
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
     packable()
-    compute = Tower._compute_packed
-
-    def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        if window.lengths[rows].sum() > 100:
-            raise torch.OutOfMemoryError
-        return compute(self, window, rows, left_out)
-
-    monkeypatch.setattr(Tower, "_compute_packed", limited)
+    short_of_memory(monkeypatch, Tower, "_compute_packed", lambda _, window, rows, *__: window.lengths[rows].sum() > 100)
     np.testing.assert_allclose(encode(folder), expected, atol=2e-5, rtol=0)
 
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from beir_writer import write_beir, zip_folder
@@ -14,21 +13,14 @@ from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import SMALL_BYTES
 from beirflow.files.errors import ConfigError
 from beirflow.sources.beir_files import Source
+from listening import heard
 
 
 @pytest.fixture(autouse=True)
 def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files of datasets that were opened; the working directory is a fresh one."""
-    opened: list[str] = []
-    original = Source.open
-
-    def noting(self: Source, name: str) -> Any:
-        opened.append(self.where(name))
-        return original(self, name)
-
-    monkeypatch.setattr(Source, "open", noting)
     monkeypatch.chdir(tmp_path)
-    return opened
+    return heard(monkeypatch, Source, "open", Source.where)
 
 
 def large(folder: Path, documents: int = 3) -> Path:

@@ -8,6 +8,7 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense.chunk_blocks import Blocks, Chunk
 from beirflow.jobs.threads import Threads
+from listening import heard
 from pairs import pairs
 
 CPU = torch.device("cpu")
@@ -111,9 +112,7 @@ def test_queries_with_too_many_candidates_in_bfloat16_have_those_of_float32(
     documents[:, 0] = np.maximum(0, 256 - np.random.default_rng(0).permutation(20_000)) / 64
     documents[:, 1] = 1 + np.random.default_rng(1).permutation(20_000) * 1e-6
     chunk = chunk_of(queries, documents, threads)
-    made, search = [], fast_pass._search
-    note = lambda some, *rest: made.append((some.dtype, len(some.queries))) or search(some, *rest)  # noqa: E731
-    monkeypatch.setattr(fast_pass, "_search", note)
+    made = heard(monkeypatch, fast_pass, "_search", lambda some, *_: (some.dtype, len(some.queries)))
     found = fast_pass.find_candidates(chunk, 50)
     assert made == [(torch.bfloat16, 300), (torch.float32, 150)]
     assert not len(found.crowded)

@@ -12,7 +12,8 @@ from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
 from beirflow.runs import ranking
-from beirflow.runs.ranking import Cut, byte_order, merge_hits
+from beirflow.runs.ranking import Cut, byte_order
+from listening import heard, short_of_memory
 from pairs import pairs
 
 CPU = torch.device("cpu")
@@ -155,14 +156,12 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
 ) -> None:
     blocks(16, 16, 128, 128, 7)
     vectors, ids = (random_vectors("normal", 20, seed=1), random_vectors("normal", 500)), ids_for(500)
-    expected, compute, most = exact(vectors, ids, 10), chunk_blocks.Chunk.scores, 300
+    expected, most = exact(vectors, ids, 10), 300
 
-    def limited(self: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> torch.Tensor:
-        if len(self.queries[queries]) * len(block) > most:
-            raise error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte")
-        return compute(self, queries, start, block)
+    def is_too_much(chunk: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> bool:
+        return len(chunk.queries[queries]) * len(block) > most
 
-    monkeypatch.setattr(chunk_blocks.Chunk, "scores", limited)
+    short_of_memory(monkeypatch, chunk_blocks.Chunk, "scores", is_too_much, error)
     assert exact(vectors, ids, 10) == expected
     assert "out of memory in a search; continuing with blocks of 1/4 of their size" in caplog.messages
     most = 0
@@ -299,13 +298,7 @@ def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
     blocks(64, 5, 100, 100, 512, spare=2)
     monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
     monkeypatch.setattr(search, "MERGED_QUERIES", 1)
-    merged: list[int] = []
-
-    def merge(parts: Sequence[Any], *arguments: Any) -> Any:
-        merged.append(sum(len(part[0]) for part in parts))
-        return merge_hits(parts, *arguments)
-
-    monkeypatch.setattr(ranking, "merge_hits", merge)
+    merged = heard(monkeypatch, ranking, "merge_hits", lambda parts, *_: sum(len(part[0]) for part in parts))
     vectors = random_vectors("equal", 64), random_vectors("equal", 400)
     assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)
     assert (max(merged[:-64]), merged[-64:]) == (most, [5] * 64)
@@ -313,15 +306,8 @@ def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
 
 @pytest.fixture
 def shortlists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    made: list[tuple[int, bool]] = []  # of every shortlist the number of queries, and whether with a guess
-    original = fast_pass._search
-
-    def note(chunk: Any, keep: int, least: Any) -> Any:
-        made.append((len(chunk.queries), least is not None))
-        return original(chunk, keep, least)
-
-    monkeypatch.setattr(fast_pass, "_search", note)
-    return made
+    """Of every shortlist the number of queries, and whether with a guess."""
+    return heard(monkeypatch, fast_pass, "_search", lambda chunk, keep, least: (len(chunk.queries), least is not None))
 
 
 @pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from beirflow.encoders.tower import Tower
 from beirflow.files.errors import ModelError
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.settings import EncoderSettings
+from listening import short_of_memory
 from pairs import pairs
 from safetensors.torch import load_file
 from tiny_bert import SPECIAL, WORDS, change_weights, having_row, save_model, save_tiny_bert, without
@@ -38,12 +38,6 @@ TEXTS = [" ".join(RNG.choice(WORDS[10:], length)) for length in LENGTHS]
 def tiny_encoder(folder: Path, precision: str = "float32", token_budget: int = 4096, **fields: Any) -> TransformersEncoder:
     system = EncoderSettings(name="tiny", model=str(folder), **{"max_length": 64, "pooling": "mean", **fields})
     return TransformersEncoder(system, folder, device="cpu", precision=precision, token_budget=token_budget)
-
-
-@pytest.fixture
-def copied(tiny_bert: Path, tmp_path: Path) -> Path:
-    """A model that may be changed."""
-    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
 
 
 def token_ids(text: str, max_length: int = 64) -> list[int]:
@@ -138,11 +132,11 @@ def test_more_texts_than_a_window_keep_their_order(tiny_bert: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_ids_are_those_that_the_tokenizer_gives(copied: Path, side: str) -> None:
-    change_json(copied / "tokenizer_config.json", truncation_side=side)
-    plain = AutoTokenizer.from_pretrained(copied)
+def test_ids_are_those_that_the_tokenizer_gives(own_bert: Path, side: str) -> None:
+    change_json(own_bert / "tokenizer_config.json", truncation_side=side)
+    plain = AutoTokenizer.from_pretrained(own_bert)
     expected = plain(TEXTS, truncation=True, max_length=7)["input_ids"]
-    assert [*tiny_encoder(copied, max_length=7).tower.backbone.token_ids(TEXTS)] == expected
+    assert [*tiny_encoder(own_bert, max_length=7).tower.backbone.token_ids(TEXTS)] == expected
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2.0**-5), ("float16", 2.0**-8)])
@@ -172,25 +166,22 @@ def test_the_mean_is_accumulated_in_float32() -> None:
 
 @pytest.mark.parametrize(("value", "row"), [(math.nan, 0), (math.nan, 13), (math.inf, 13)])
 def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
-    copied: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
+    own_bert: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
 ) -> None:
-    change_weights(copied, having_row("embeddings.word_embeddings.weight", token_ids("w7")[1], value))
+    change_weights(own_bert, having_row("embeddings.word_embeddings.weight", token_ids("w7")[1], value))
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
     with pytest.raises(NotFiniteError) as caught:
-        tiny_encoder(copied).encode_corpus([*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"])
+        tiny_encoder(own_bert).encode_corpus([*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"])
     assert caught.value.row == row
 
 
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
-    compute = Tower._compute_padded
 
-    def limited(self: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
-        if len(rows) * window.lengths[rows].max() > tokens:
-            raise error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte")
-        return compute(self, window, rows, left_out)
+    def is_too_much(tower: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> bool:
+        return len(rows) * window.lengths[rows].max() > tokens
 
-    monkeypatch.setattr(Tower, "_compute_padded", limited)
+    short_of_memory(monkeypatch, Tower, "_compute_padded", is_too_much, error)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
@@ -232,14 +223,14 @@ def test_precision_auto_is_bfloat16_where_the_processor_computes_with_it(
     assert str(choose_precision("auto", torch.device("cpu"))) == f"torch.{expected}"
 
 
-def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: Path, copied: Path) -> None:
-    change_weights(copied, without("pooler."))
-    assert np.abs(tiny_encoder(copied).encode_corpus(TEXTS) - reference(tiny_bert, TEXTS)).max() < 1e-5
+def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: Path, own_bert: Path) -> None:
+    change_weights(own_bert, without("pooler."))
+    assert np.abs(tiny_encoder(own_bert).encode_corpus(TEXTS) - reference(tiny_bert, TEXTS)).max() < 1e-5
     with pytest.raises(ModelError, match=r"system tiny.*no weights for pooler.dense.bias, pooler.dense.weight"):
-        tiny_encoder(copied, pooling="pooler")
-    change_weights(copied, without("encoder.layer.1."))
+        tiny_encoder(own_bert, pooling="pooler")
+    change_weights(own_bert, without("encoder.layer.1."))
     with pytest.raises(ModelError, match=r"system tiny: .*model.safetensors has no weights for encoder\.layer\.1\..* and others"):
-        tiny_encoder(copied)
+        tiny_encoder(own_bert)
 
 
 def test_a_maximum_length_beyond_the_model_is_an_error(tiny_bert: Path) -> None:
@@ -264,11 +255,11 @@ def test_rows_of_the_position_table_that_no_text_reaches_do_not_count(tmp_path: 
 
 @pytest.mark.parametrize(("pooling", "packed", "normalize"), pairs(["mean", "cls", "pooler"], [False, True], [False, True]))
 def test_a_text_without_tokens_has_a_vector_of_zeros(
-    copied: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
+    own_bert: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
 ) -> None:
-    change_json(copied / "tokenizer.json", post_processor=None)
+    change_json(own_bert / "tokenizer.json", post_processor=None)
     monkeypatch.setattr(tower_module, "can_pack", lambda *_: packed)
-    encoder = tiny_encoder(copied, pooling=pooling, normalize=normalize)
+    encoder = tiny_encoder(own_bert, pooling=pooling, normalize=normalize)
     assert encoder.tower.packed is packed
     texts = ["w1 w2 w3", "", "w4", "  "]
     vectors = encoder.encode_corpus(texts)
@@ -281,18 +272,18 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
 @pytest.mark.parametrize(
     ("name", "content"), pairs(["config.json", "tokenizer.json", "model.safetensors"], [b"", b"{", b'{"a": 1}', b"\xff" * 100])
 )
-def test_a_damaged_file_is_an_error_that_names_the_folder(copied: Path, name: str, content: bytes) -> None:
-    (copied / name).write_bytes(content)
-    with pytest.raises(ModelError, match=f"system tiny.*{copied}"):
-        tiny_encoder(copied)
+def test_a_damaged_file_is_an_error_that_names_the_folder(own_bert: Path, name: str, content: bytes) -> None:
+    (own_bert / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"system tiny.*{own_bert}"):
+        tiny_encoder(own_bert)
 
 
 @pytest.mark.parametrize("model_type", ["bert", "sprung"])
-def test_code_in_a_model_folder_never_runs(copied: Path, tmp_path: Path, model_type: str) -> None:
+def test_code_in_a_model_folder_never_runs(own_bert: Path, tmp_path: Path, model_type: str) -> None:
     traps = {"AutoConfig": "trap.Trap", "AutoModel": "trap.Trap", "AutoTokenizer": ["trap.Trap", "trap.Trap"]}
-    change_json(copied / "config.json", model_type=model_type, auto_map=traps)
-    change_json(copied / "tokenizer_config.json", tokenizer_class="Trap", auto_map=traps)
-    (copied / "trap.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'sprung')!r}).touch()\nclass Trap: pass\n")
+    change_json(own_bert / "config.json", model_type=model_type, auto_map=traps)
+    change_json(own_bert / "tokenizer_config.json", tokenizer_class="Trap", auto_map=traps)
+    (own_bert / "trap.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'sprung')!r}).touch()\nclass Trap: pass\n")
     with pytest.raises(ModelError, match=r"system tiny: .*auto_map.*its own code"):
-        tiny_encoder(copied)
+        tiny_encoder(own_bert)
     assert not (tmp_path / "sprung").exists()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_LOG, EXPANSION_MODEL, EXPANSION_RECORD
 from beirflow.models.model_files import fetch_model
 from lexical_results import LexicalResults
+from listening import heard
 from tiny_expanders import save_deepct, save_tiny_t5
 from workflow_runs import words
 
@@ -125,17 +126,10 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
     before = {row for batch in batches_in(log) for row in batch["rows"]}
     assert len(batches_in(log)) == 3
     log.write_bytes(log.read_bytes() + torn)
-    seen: list[int] = []
-    compute = TextReader._forward
-
-    def noting(self: TextReader, window: Any, doc_ids: Any, rows: Any) -> Any:
-        seen.extend((window.start + rows).tolist())
-        return compute(self, window, doc_ids, rows)
-
-    monkeypatch.setattr(TextReader, "_forward", noting)
+    seen = heard(monkeypatch, TextReader, "_forward", lambda _, window, doc_ids, rows: (window.start + rows).tolist())
     found = make(made, wanted)
     assert before
-    assert sorted([*seen, *before]) == list(range(len(CORPUS)))
+    assert sorted(chain(before, *seen)) == list(range(len(CORPUS)))
     monkeypatch.undo()
     undisturbed = corpus(tmp_path / "undisturbed", 1000)
     assert found.read_bytes() == make(undisturbed, wanted).read_bytes()
@@ -147,15 +141,9 @@ def test_a_job_goes_on_where_one_before_it_was_ended(
 def test_queries_are_written_to_the_disk_some_documents_at_a_time(
     tmp_path: Path, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, drawn: int | None
 ) -> None:
-    wanted, read = expansion(models, "queries", documents=drawn), []
+    wanted = expansion(models, "queries", documents=drawn)
     expected = rows_of(make(corpus(tmp_path / "whole", 1000), wanted))
-    values_of = ExpansionLog.values_of
-
-    def noting(self: ExpansionLog, rows: range) -> list[Any]:
-        read.append(len(rows))
-        return values_of(self, rows)
-
-    monkeypatch.setattr(ExpansionLog, "values_of", noting)
+    read = heard(monkeypatch, ExpansionLog, "values_of", lambda _, rows: len(rows))
     monkeypatch.setattr(making, "WINDOW_ROWS", 4)
     made = corpus(tmp_path / "windows", 1000)
     path = make(made, wanted)

@@ -1,6 +1,5 @@
 """Systems that need the runs of others, or are tuned: what is needed and on which corpora, and what cannot be."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import ConfigError
+from refusals import problems_of
 
 PAIR = ["bm25", "bm25-multifield"]
 FUSED = {"family": "fusion", "of": PAIR}
@@ -22,10 +21,7 @@ def load(*arguments: Any, **more: Any) -> Experiment:
     return load_experiment(config(*arguments, **more))
 
 
-def problems_of(*arguments: Any, load: Callable[..., Experiment] = load, **more: Any) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load(*arguments, **more)
-    return [line.strip() for line in str(caught.value).splitlines()[1:]]
+unusable = partial(problems_of, load=load)
 
 
 def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() -> None:
@@ -43,18 +39,18 @@ def test_systems_that_others_need_are_needed_once_after_those_that_are_chosen() 
 
 
 def test_a_system_that_is_not_known_is_named_where_it_is_not_chosen_and_one_that_is_needed_must_be_possible() -> None:
-    (problem,) = problems_of({"fused": {**FUSED, "of": ["bm25", "bm25-multifeild"]}}, "bm25")
+    (problem,) = unusable({"fused": {**FUSED, "of": ["bm25", "bm25-multifeild"]}}, "bm25")
     assert problem.startswith("custom.systems.fused.of: found 'bm25-multifeild'; did you mean 'bm25-multifield'?")
     assert problem.endswith(" others; or define it under custom.systems")
     systems = {"fused": {**FUSED, "of": ["bm25", "dense"]}, "dense": {"model": "/no/model"}}
-    (problem,) = problems_of(systems, "fused")
+    (problem,) = unusable(systems, "fused")
     assert problem.startswith("custom.systems.dense.model: found '/no/model'; nothing is there")
     assert load(systems, "bm25").chosen_systems == ["bm25"]
 
 
 def test_circles_are_shown() -> None:
     needs = {"a": "b", "b": "c", "c": "b", "d": "d"}
-    found = problems_of({name: {"family": "fusion", "of": [other, "bm25"]} for name, other in needs.items()}, "bm25")
+    found = unusable({name: {"family": "fusion", "of": [other, "bm25"]} for name, other in needs.items()}, "bm25")
     expected = [f"custom.systems.{name}.of: found '{needs[name]}'" for name in "bcd"]
     assert [line.partition(";")[0] for line in found] == expected
     assert "no system can need its own run, but b needs c needs b; name another" in found[0]
@@ -78,7 +74,7 @@ def test_circles_are_shown() -> None:
     ids=str,
 )
 def test_settings_that_cannot_be_or_would_be_ignored_are_refused(settings: dict[str, Any], says: str) -> None:
-    (problem,) = problems_of({"fused": FUSED | settings}, "fused", top_k=20, cutoffs=[10])
+    (problem,) = unusable({"fused": FUSED | settings}, "fused", top_k=20, cutoffs=[10])
     assert says in problem
 
 
@@ -88,7 +84,7 @@ def test_a_run_is_looked_for_on_every_dataset(tmp_path: Path) -> None:
     experiment = load(systems, "fused")
     assert experiment.run_file("theirs", "scifact") == f"{tmp_path}/scifact.trec"
     assert experiment.run_file("fused", "scifact") is None
-    (problem,) = problems_of(systems, "fused", datasets=["scifact", "nfcorpus"])
+    (problem,) = unusable(systems, "fused", datasets=["scifact", "nfcorpus"])
     assert problem.startswith("custom.systems.theirs.run: found ")
     assert f"there is no file {tmp_path}/nfcorpus.trec, which would be the run on 'nfcorpus'" in problem
     assert load(systems, "bm25", datasets=["scifact", "nfcorpus"]).chosen_systems == ["bm25"]
@@ -96,17 +92,17 @@ def test_a_run_is_looked_for_on_every_dataset(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("")
     assert load({"theirs": {"run": str(path)}}).run_file("theirs", "scifact") == str(path)
-    (problem,) = problems_of({"theirs": {"run": str(path)}}, datasets=["scifact", "nfcorpus"])
+    (problem,) = unusable({"theirs": {"run": str(path)}}, datasets=["scifact", "nfcorpus"])
     assert "the run on 'scifact' and on 'nfcorpus'; write {dataset} where the name is" in problem
 
 
 def test_a_run_has_no_other_names_in_braces_no_settings_of_other_families_and_a_model_no_run() -> None:
     for run in ("/runs/{system}.trec", "", "/runs/{dataset.trec", "/runs/{}"):
-        assert any("custom.systems.theirs.run" in line for line in problems_of({"theirs": {"run": run}}))
-    (problem,) = problems_of({"theirs": {"run": "/x", "pooling": "cls"}})
+        assert any("custom.systems.theirs.run" in line for line in unusable({"theirs": {"run": run}}))
+    (problem,) = unusable({"theirs": {"run": "/x", "pooling": "cls"}})
     assert "custom.systems.theirs.pooling" in problem
     assert "allowed are family, run" in problem
-    found = problems_of({"theirs": {"family": "dense", "run": "/x"}})
+    found = unusable({"theirs": {"family": "dense", "run": "/x"}})
     assert any("custom.systems.theirs.model" in line and "required" in line for line in found)
     assert any("custom.systems.theirs.run" in line for line in found)
 
@@ -114,7 +110,7 @@ def test_a_run_has_no_other_names_in_braces_no_settings_of_other_families_and_a_
 def test_a_file_that_the_disk_does_not_let_be_looked_at_is_said_in_words() -> None:
     added = {"family": "lexical", "expansion": {"path": "~nobody-here/{dataset}.jsonl"}}
     for system in ({"run": "~nobody-here/{dataset}.trec"}, {"run": f"/{'x' * 5000}"}, added):
-        (problem,) = problems_of({"theirs": system})
+        (problem,) = unusable({"theirs": system})
         assert problem.startswith("custom.systems.theirs: found 'theirs'; it cannot be read (")
         assert problem.endswith("let the user who runs this read it, or name another")
 

@@ -15,6 +15,7 @@ from beirflow.catalogue.catalogue import archive_urls
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
+from refusals import problems_of
 from tiny_colbert import save_colbert
 
 ROOT = Path(__file__).parents[3]
@@ -34,15 +35,6 @@ def mine(tmp_path: Path) -> Path:
 def with_datasets(datasets: dict[str, Any], **config: Any) -> Experiment:
     """An experiment on datasets of the user's own."""
     return load_experiment({"datasets": list(datasets), "custom": {"datasets": datasets}, **config})
-
-
-def problems_of(config: dict[str, Any]) -> list[str]:
-    """List the problems of a configuration, without the first line, which says where they were found."""
-    with pytest.raises(ConfigError) as caught:
-        load_experiment(config)
-    first, *lines = str(caught.value).splitlines()
-    assert "config.yaml" in first
-    return [line.strip() for line in lines]
 
 
 def only_problem(config: dict[str, Any], *parts: str) -> str:

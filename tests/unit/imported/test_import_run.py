@@ -18,6 +18,7 @@ from beirflow.runs.family import System
 from beirflow.runs.run_file import write_trec
 from beirflow.runs.spot_check import Finding, NotHereError
 from by_name import call
+from refusals import refused
 from run_results import DATASET, RunResults, change_rows, ids
 
 TREC = """q0 Q0 d1 1 2.5 them
@@ -105,9 +106,8 @@ def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResult
     ids=["no document", "twice", "no query", "empty", "no line"],
 )
 def test_a_run_that_cannot_be_of_this_corpus_is_refused_and_nothing_is_written(made: RunResults, content: str, says: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, f"{made.results.parent / 'theirs-small.trec'}{says}"):
         read(made, content)
-    assert f"{made.results.parent / 'theirs-small.trec'}{says}" in str(caught.value)
     assert not Path(made.paths("theirs")["run_path"]).exists()
 
 

@@ -12,6 +12,7 @@ from beirflow.files.errors import ModelError
 from beirflow.late.card import PUNCTUATION
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
+from listening import short_of_memory
 from safetensors.torch import load_file
 from sentence_transformers import MultiVectorEncoder
 from tiny_bert import change_weights, having, without
@@ -147,14 +148,8 @@ def test_half_precision_is_near(tmp_path: Path) -> None:
 
 def test_when_memory_runs_out_the_batch_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = encoder(save_colbert(tmp_path / "model"), "documents")
-    expected, compute = next(ours.windows(DOCUMENTS)), ours._compute
-
-    def narrow(window: Any, rows: np.ndarray) -> torch.Tensor:
-        if len(rows) > 2:
-            raise RuntimeError("can't allocate memory")
-        return compute(window, rows)
-
-    monkeypatch.setattr(ours, "_compute", narrow)
+    expected = next(ours.windows(DOCUMENTS))
+    short_of_memory(monkeypatch, ours, "_compute", lambda window, rows: len(rows) > 2, RuntimeError)
     np.testing.assert_allclose(next(ours.windows(DOCUMENTS)).vectors, expected.vectors, atol=2.0**-11)
     assert ours.budget.tokens < 100
 

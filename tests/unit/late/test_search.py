@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.runs.ranking import Cut, byte_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from listening import short_of_memory
 from token_vectors import Hit, best, random_vectors, text_scores, written
 
 CPU = torch.device("cpu")
@@ -101,17 +101,11 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
 ) -> None:
     rng = np.random.default_rng(2)
     documents, asked = random_vectors(rng, rng.integers(1, 20, size=30)), random_vectors(rng, rng.integers(1, 9, size=6))
-    path, ids, compute = written(documents, range(30), tmp_path / "v.arrow"), [f"d{number}" for number in range(30)], torch.mm
-
-    def limited(one: torch.Tensor, other: torch.Tensor, **options: Any) -> torch.Tensor:
-        if len(one) * other.shape[1] > 200:
-            raise torch.OutOfMemoryError
-        return compute(one, other, **options)
-
+    path, ids = written(documents, range(30), tmp_path / "v.arrow"), [f"d{number}" for number in range(30)]
     monkeypatch.setitem(max_sim.SIZES, "cpu", Sizes(32, 32, 1, 64, 40))
     monkeypatch.setattr(search, "require_exact_products", lambda device: None)
     expected = best(text_scores(asked, documents), ids, 5)
-    monkeypatch.setattr(torch, "mm", limited)
+    short_of_memory(monkeypatch, torch, "mm", lambda one, other, **_: len(one) * other.shape[1] > 200)
     assert found(asked, path, ids, 5) == expected
     assert "continuing with blocks of 1/4 of their size" in caplog.text
 

@@ -1,7 +1,6 @@
 """Statements of a model's own files: read, overridden, left open or refused."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,12 +40,6 @@ def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "docu
 def folder(tmp_path: Path) -> Path:
     """A model of sentence-transformers: BERT, cls, length 1, at most 20 tokens, a prompt for queries."""
     return of_bert("cls", Normalize, transformer={"max_seq_length": 20}, prompts={"query": "w1 ", "document": ""})(tmp_path)
-
-
-@pytest.fixture
-def copied(tiny_bert: Path, tmp_path: Path) -> Path:
-    """A bare model, which may be changed."""
-    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
 
 
 def refused(system: EncoderSettings, reason: str) -> None:
@@ -197,21 +190,23 @@ def test_what_is_not_understood_is_refused_with_its_reason(folder: Path, reason:
     ("architecture", "family"),
     [("BertForMaskedLM", "sparse"), ("BertForSequenceClassification", "rerank"), ("HF_ColBERT", "late-interaction")],
 )
-def test_a_bare_model_with_a_head_is_for_another_family(copied: Path, architecture: str, family: str) -> None:
-    change_json(copied / "config.json", architectures=[architecture])
+def test_a_bare_model_with_a_head_is_for_another_family(own_bert: Path, architecture: str, family: str) -> None:
+    change_json(own_bert / "config.json", architectures=[architecture])
     reason = f"{architecture}: its head would not be used.*a system of family {family} takes such models"
-    unreadable(settings(copied, **PLAIN), reason)
+    unreadable(settings(own_bert, **PLAIN), reason)
 
 
-def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(tiny_bert: Path, copied: Path) -> None:
-    plain = settings(copied, **PLAIN)
-    change_weights(copied, having("classifier.weight", torch.ones(1)))
+def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_as_a_head(
+    tiny_bert: Path, own_bert: Path
+) -> None:
+    plain = settings(own_bert, **PLAIN)
+    change_weights(own_bert, having("classifier.weight", torch.ones(1)))
     np.testing.assert_array_equal(encoded(plain), encoded(settings(tiny_bert, **PLAIN)))
-    change_weights(copied, having("embeddingHead.weight", torch.ones(32, 32)))
+    change_weights(own_bert, having("embeddingHead.weight", torch.ones(32, 32)))
     refused(plain, r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they")
-    change_weights(copied, without("embeddingHead"))
-    layer = {name: value for name, value in load_file(copied / "model.safetensors").items() if "layer.1." in name}
-    change_weights(copied, lambda held: held | {name.replace("layer.1", "layer.2"): value for name, value in layer.items()})
+    change_weights(own_bert, without("embeddingHead"))
+    layer = {name: value for name, value in load_file(own_bert / "model.safetensors").items() if "layer.1." in name}
+    change_weights(own_bert, lambda held: held | {name.replace("layer.1", "layer.2"): value for name, value in layer.items()})
     refused(plain, r"weights that the model of config.json does not use: encoder\.layer\.2.* and others")
 
 
@@ -231,10 +226,10 @@ def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: 
 
 
 @pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors", "", "a/b.safetensors"])
-def test_an_index_that_names_weights_elsewhere_is_refused(copied: Path, tmp_path: Path, place: str) -> None:
-    (copied / "model.safetensors").rename(tmp_path / "outside.safetensors")
-    (copied / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
-    unreadable(settings(copied, **PLAIN), "names weights outside its folder")
+def test_an_index_that_names_weights_elsewhere_is_refused(own_bert: Path, tmp_path: Path, place: str) -> None:
+    (own_bert / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    (own_bert / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
+    unreadable(settings(own_bert, **PLAIN), "names weights outside its folder")
 
 
 def expected_of(model: Any, folder: Path, texts: list[str], output: str) -> np.ndarray:
@@ -472,16 +467,16 @@ def test_a_rotation_that_depends_on_the_batch_is_refused_unless_all_texts_are_sh
     ],
 )
 def test_a_configuration_that_the_model_cannot_compute_with_is_a_sentence(
-    copied: Path, name: str, changes: Any, reason: str
+    own_bert: Path, name: str, changes: Any, reason: str
 ) -> None:
-    change_json(copied / name, **changes)
+    change_json(own_bert / name, **changes)
     with pytest.raises(ModelError, match=reason):
-        encoded(settings(copied, **PLAIN), ["w1 " * 10, "w2"])
+        encoded(settings(own_bert, **PLAIN), ["w1 " * 10, "w2"])
 
 
-def test_return_dict_false_changes_nothing(tiny_bert: Path, copied: Path) -> None:
-    change_json(copied / "config.json", return_dict=False)
-    np.testing.assert_array_equal(encoded(settings(copied, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
+def test_return_dict_false_changes_nothing(tiny_bert: Path, own_bert: Path) -> None:
+    change_json(own_bert / "config.json", return_dict=False)
+    np.testing.assert_array_equal(encoded(settings(own_bert, **PLAIN)), encoded(settings(tiny_bert, **PLAIN)))
 
 
 def test_the_longest_text_is_what_the_positions_take(tmp_path: Path) -> None:

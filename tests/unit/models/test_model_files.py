@@ -29,6 +29,7 @@ from beirflow.models.settings import EncoderSettings
 from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
 from pickles import Trap
+from refusals import refused
 from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).parents[3]
@@ -50,9 +51,8 @@ def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
 
 
 def assert_refused(model: EncoderSettings, *parts: str) -> None:
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, "system mine", *parts):
         model_folder(model)
-    assert [part for part in ("system mine", *parts) if part not in str(caught.value)] == []
 
 
 def record_of(digests: Mapping[str, str]) -> dict[str, Any]:
@@ -153,10 +153,8 @@ def test_a_tokenizer_of_sentencepiece_alone_needs_packages(
 def test_other_weights_than_the_catalogues_are_refused(folder: Path, tmp_path: Path) -> None:
     found = file_digest(folder / "model.safetensors")
     fetch(system(folder, weights_sha256=found), tmp_path / "right.json")
-    with pytest.raises(ModelError) as caught:
+    with refused(ModelError, found, "0" * 64, str(folder / "model.safetensors"), "Delete the file"):
         fetch(system(folder, weights_sha256="0" * 64), tmp_path / "wrong.json")
-    for part in [found, "0" * 64, str(folder / "model.safetensors"), "Delete the file"]:
-        assert part in str(caught.value)
     assert not (tmp_path / "wrong.json").exists()
 
 

@@ -1,4 +1,4 @@
-"""Chat templates without a process of their own."""
+"""A model, and chat templates without a process of their own."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,6 +6,13 @@ from typing import Any
 
 import pytest
 from beirflow.rerank.scorers import prompts
+from tiny_cross_encoder import save_cross_encoder
+
+
+@pytest.fixture(scope="session")
+def tiny_cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a cross-encoder with random weights; not to be changed."""
+    return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.scorers import pair_scorer as module
+from listening import short_of_memory
 from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
 from tiny_bert import change_weights, having, save_tiny_bert, without
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
@@ -24,11 +25,6 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(40)] 
 
 ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
 """The entry of a cross-encoder in modules.json."""
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
 
 
 @pytest.mark.parametrize("labels", [1, 2])
@@ -47,42 +43,35 @@ def test_scores_of_a_real_backbone_are_those_of_sentence_transformers(tmp_path: 
 
 @pytest.mark.parametrize(("budget", "window"), [(1, 8192), (64, 8192), (100_000, 8192), ("auto", 5)])
 def test_batches_and_windows_change_no_more_than_rounding(
-    tiny: Path, budget: int | str, window: int, monkeypatch: pytest.MonkeyPatch
+    tiny_cross: Path, budget: int | str, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = (usual := loaded(tiny)).scores(PAIRS)
+    expected = (usual := loaded(tiny_cross)).scores(PAIRS)
     assert 0 < usual.truncated < len(PAIRS)
     assert usual.tokens <= usual.max_length * len(PAIRS)
     monkeypatch.setattr(module, "WINDOW_PAIRS", window)
-    model = loaded(tiny, budget=budget)
+    model = loaded(tiny_cross, budget=budget)
     np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
     assert model.truncated == usual.truncated
 
 
-def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, model = loaded(tiny).scores(PAIRS), loaded(tiny)
-    forward = model.model.forward
-
-    def small_only(**inputs: torch.Tensor) -> Any:
-        if len(inputs["input_ids"]) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return forward(**inputs)
-
-    monkeypatch.setattr(model.model, "forward", small_only)
+def test_memory_that_runs_out_halves_the_batch_and_changes_nothing(tiny_cross: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, model = loaded(tiny_cross).scores(PAIRS), loaded(tiny_cross)
+    short_of_memory(monkeypatch, model.model, "forward", lambda **inputs: len(inputs["input_ids"]) > 3)
     np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
 
 
-def test_half_precision_gives_scores_of_float32_that_do_not_tie(tiny: Path) -> None:
-    exact, found = loaded(tiny).scores(PAIRS), loaded(tiny, "bfloat16").scores(PAIRS)
+def test_half_precision_gives_scores_of_float32_that_do_not_tie(tiny_cross: Path) -> None:
+    exact, found = loaded(tiny_cross).scores(PAIRS), loaded(tiny_cross, "bfloat16").scores(PAIRS)
     assert found.dtype == np.float32
     assert len(set(found.tolist())) > 0.9 * len(set(exact.tolist()))
     assert float(np.abs(found - exact).max()) < 0.2 * np.ptp(exact)
 
 
-def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny: Path, tmp_path: Path) -> None:
-    assert loaded(tiny).max_length == 64
-    assert loaded(tiny, max_length=20).max_length == 20
+def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny_cross: Path, tmp_path: Path) -> None:
+    assert loaded(tiny_cross).max_length == 64
+    assert loaded(tiny_cross, max_length=20).max_length == 20
     with pytest.raises(ModelError, match="max_length is 65, but the model reads at most 64 tokens"):
-        loaded(tiny, max_length=65)
+        loaded(tiny_cross, max_length=65)
     folder = save_cross_encoder(tmp_path)
     change_json(folder / "tokenizer_config.json", model_max_length=20)
     assert loaded(folder).max_length == 20
@@ -201,10 +190,10 @@ def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
         loaded(tmp_path)
 
 
-def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny: Path, tmp_path: Path) -> None:
+def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny_cross: Path, tmp_path: Path) -> None:
     folder = save_cross_encoder(tmp_path)
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}]))
-    assert loaded(folder).scores(PAIRS[:3]).tolist() == loaded(tiny).scores(PAIRS[:3]).tolist()
+    assert loaded(folder).scores(PAIRS[:3]).tolist() == loaded(tiny_cross).scores(PAIRS[:3]).tolist()
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}, {"type": "a.LogitScore"}]))
     with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
         loaded(folder)
@@ -297,8 +286,8 @@ def test_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         loaded(tmp_path).scores(PAIRS[:2])
 
 
-def test_no_pairs_have_no_scores(tiny: Path) -> None:
-    assert loaded(tiny).scores([]).shape == (0,)
+def test_no_pairs_have_no_scores(tiny_cross: Path) -> None:
+    assert loaded(tiny_cross).scores([]).shape == (0,)
 
 
 def save_pooled(folder: Path, mode: str = "cls", out: int = 1, activation: Any = None, **settings: Any) -> Path:

@@ -106,11 +106,6 @@ class Reranked:
         return {pair: float(model.scores([(QUERIES[pair[0]], DOCUMENTS[pair[1]])])[0]) for pair in pairs}
 
 
-@pytest.fixture(scope="session")
-def tiny_cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
-
-
 @pytest.fixture
 def reranked(tmp_path: Path, tiny_cross: Path) -> Reranked:
     return Reranked(tmp_path / "results", tiny_cross)

@@ -10,6 +10,7 @@ import pytest
 from beirflow.files.errors import DownloadError
 from beirflow.sources.download import download_dataset
 from http_servers import Answer, FileServer, dead_url
+from refusals import refused
 
 BODY = np.random.default_rng(0).bytes(3 << 20)
 OTHER = np.random.default_rng(1).bytes(len(BODY))
@@ -196,9 +197,8 @@ def test_a_redirect_is_followed_and_a_server_that_is_down_passed_over(output: Pa
 
 @pytest.mark.parametrize("address", ["http:///a.zip", "http://127.0.0.1:port/a.zip", "ftp://127.0.0.1/a.zip"])
 def test_an_address_that_cannot_be_used_is_named(output: Path, address: str) -> None:
-    with pytest.raises(DownloadError) as caught:
+    with refused(DownloadError, address):
         download(output, urls=[address])
-    assert address in str(caught.value)
 
 
 def test_no_secret_of_a_mirror_is_shown(output: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

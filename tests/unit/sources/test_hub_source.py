@@ -21,6 +21,7 @@ from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import HubSource, fetched_file, is_here
 from http_servers import hub_files
 from hub_datasets import DOCUMENTS, JUDGED, OTHER_REVISION, QRELS, REVISION, Hub, beir, jsonl, languages, mteb, nano, rows
+from refusals import refused
 
 NANO = HubForm("z/Nano", REVISION)
 MTEB = HubForm("mteb/small", REVISION)
@@ -186,10 +187,8 @@ GOOD = jsonl(rows()["corpus"])
 )
 def test_files_of_another_form_are_refused(hub: Hub, tmp_path: Path, name: str, content: bytes, parts: list[str]) -> None:
     record = fetch_changed(hub, tmp_path, name, content)
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, *parts):
         read(record, MTEB)
-    for part in parts:
-        assert part in str(caught.value)
 
 
 def test_a_file_that_unpacks_to_far_too_much_is_refused(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from beirflow.sources.forms import LabelledForm, SamplesForm
 from beirflow.sources.labelled import LabelledSource, SamplesSource
 from beirflow.sources.query_lists import for_reading, texts_of
 from beirflow.sources.source import DatasetSource
+from refusals import refused
 
 WORDS = LabelledForm(labels=(("完全相关", 2), ("部分相关", 1), ("不相关", 0)))
 
@@ -152,10 +153,8 @@ def test_what_is_not_understood_is_refused_with_its_line(tmp_path: Path, what: s
         path.write_text(f"\n{lines}\n")
     else:
         write(path, *lines)
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, str(path), *parts):
         read(path)
-    for part in (str(path), *parts):
-        assert part in str(caught.value)
 
 
 def test_documents_and_queries_are_counted_before_a_run(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

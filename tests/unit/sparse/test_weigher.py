@@ -14,6 +14,7 @@ from beirflow.sparse.files import Rows
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import Weigher
+from listening import short_of_memory
 from safetensors.torch import load_file
 from tiny_bert import SIZES, WORDS, save_tiny_bert
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
@@ -249,18 +250,10 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
 
 
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, compute, failures = weighed(masked_lm), Weigher._compute, []
-
-    def small_only(self: Weigher, window: Any, rows: np.ndarray) -> Any:
-        if len(rows) > 1:
-            failures.append(len(rows))
-            raise torch.OutOfMemoryError
-        return compute(self, window, rows)
-
-    small = weigher(masked_lm)
-    monkeypatch.setattr(Weigher, "_compute", small_only)
+    expected, small = weighed(masked_lm), weigher(masked_lm)
+    failed = short_of_memory(monkeypatch, Weigher, "_compute", lambda _, window, rows: len(rows) > 1)
     np.testing.assert_allclose(spread(Rows.together(list(small.windows(TEXTS, "documents")))), expected, atol=TOLERANCE)
-    assert failures
+    assert any(failed)
 
 
 def test_a_model_that_heeds_what_stands_beside_a_text_in_a_batch_is_refused(tmp_path: Path) -> None:
