@@ -54,18 +54,19 @@ def test_what_shows_other_numbers_is_found_without_its_record_too(reported: Forg
     assert FAILED in [check.status for check in named(shown, "cost.csv")]
 
 
-def test_files_of_the_report_that_are_gone_are_a_warning(reported: Forger) -> None:
-    names = ("significance.csv", "figures/holes.svg", "inspection/small.json")
-    for name in names:
-        reported.path(name).unlink()
+def test_files_of_the_report_that_are_gone_are_a_warning_and_keep_no_page_made_of_them_from_being_compared(
+    reported: Forger,
+) -> None:
+    names = ("significance.csv", "figures/holes.svg", "inspection/small.json", "scores.parquet", "tables/leaderboard.md")
+    for name in (*names, layout.FIGURE_PDF(figure="holes")):
+        reported.path(name).unlink(missing_ok=True)
+    edit_page(reported)
     checks = reported.checks()
     for name in names:
         assert WARNING in [check.status for check in named(checks, name)], name
-
-
-def test_what_was_not_made_again_is_listed(reported: Forger) -> None:
-    listed = [check for check in reported.checks() if check.name == "files for reading"]
-    assert {path for check in listed for path in check.files} >= {"figures/cost.svg"}
+    assert FAILED in [check.status for check in named(checks, "report.html")]
+    listed = [check for check in checks if check.name == "files for reading"]
+    assert {path for check in listed for path in check.files} >= {"figures/cost.svg"}, "what was not made again is listed"
 
 
 def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,17 +161,14 @@ def test_parquet_files_that_readers_read_differently_are_found(reported: Forger,
     assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
 
 
-def test_costs_that_nothing_measured_are_named(reported: Forger) -> None:
+def test_columns_of_tables_for_readers_are_facts_and_costs_that_nothing_measured_are_named(reported: Forger) -> None:
+    edit_csv(reported, layout.FIGURE_DATA(figure="critical_difference"), average_rank=3.0)
     edit_csv(reported, "cost.csv", processor_joules=1.0, carbon_intensity=50.0)
     record_again(reported)
-    unchecked = [check.found for check in named(reported.checks(), "cost.csv") if check.status == NOT_CHECKED]
+    _, sections, facts = run_checks(reported.results, reported.experiment, 0, 1)
+    checks = [check for section in sections.values() for check in section]
+    unchecked = [check.found for check in named(checks, "cost.csv") if check.status == NOT_CHECKED]
     assert any("processor_joules" in problem for problem in unchecked), unchecked
-
-
-def test_columns_of_tables_for_readers_are_facts(reported: Forger) -> None:
-    edit_csv(reported, layout.FIGURE_DATA(figure="critical_difference"), average_rank=3.0)
-    edit_csv(reported, "cost.csv", processor_joules=1.0)
-    _, _, facts = run_checks(reported.results, reported.experiment, 0, 1)
     names = {"summary.csv", "cost.csv", "systems.csv", "significance.csv", "scores.parquet"}
     of_tables = {(fact.file, fact.key): fact for fact in facts if fact.file in names}
     assert {file for file, _ in of_tables} == names
@@ -196,13 +194,6 @@ def test_a_table_of_another_commit_is_a_warning_with_both_commits(reported: Forg
     record_again(reported)
     (check,) = [check for check in named(reported.checks(), name) if check.status == WARNING]
     assert "deadbeef" in check.found
-
-
-def test_a_file_that_was_deleted_keeps_no_page_made_of_it_from_being_compared(reported: Forger) -> None:
-    for name in ("scores.parquet", "tables/leaderboard.md", layout.FIGURE_PDF(figure="holes")):
-        reported.path(name).unlink(missing_ok=True)
-    edit_page(reported)
-    assert FAILED in [check.status for check in named(reported.checks(), "report.html")]
 
 
 def test_a_configuration_of_the_results_leads_nowhere(reported: Forger, tmp_path: Path) -> None:

@@ -166,7 +166,10 @@ POSTINGS = {
 }
 DELETED: list[tuple[str, dict[str, tuple[str, Forged]]]] = [
     *[("families", {name: (POSTINGS[name], FORGED[(turn + i) % 4]) for i, name in enumerate(POSTINGS)}) for turn in range(4)],
-    *[("forger", {"tiny": ("embeddings/tiny/*/chunk-*.npy", forged)}) for forged in FORGED],
+    *[
+        ("forger", {name: (f"embeddings/{name}/*/chunk-*.npy", FORGED[turn + i]) for i, name in enumerate(("tiny", "second"))})
+        for turn in (0, 2)
+    ],
     ("forger", {"tiny": ("embeddings/tiny/*/*", FORGED[1])}),
 ]
 """Results, and by system the files that are deleted and what is forged: each forgery with each system, several in one audit."""

@@ -39,7 +39,7 @@ def test_vectors_are_those_of_the_cpu(tmp_path: Path, kind: str) -> None:
     assert (rough.vectors.astype(np.float32) * expected.vectors).sum(axis=1).min() > 0.9
 
 
-@pytest.mark.parametrize("sizes", [None, Sizes(64, 200, 4, 5000, 300)])
+@pytest.mark.parametrize("sizes", [None, Sizes(32, 100, 4, 2500, 150)])
 @pytest.mark.parametrize("tokens", [None, 20])
 def test_the_search_is_that_of_the_cpu(
     tmp_path: Path, tokens: int | None, sizes: Sizes | None, monkeypatch: pytest.MonkeyPatch
@@ -47,10 +47,10 @@ def test_the_search_is_that_of_the_cpu(
     if sizes:
         monkeypatch.setitem(max_sim.SIZES, "cuda", sizes)
     rng = np.random.default_rng(0)
-    queries = random_vectors(rng, rng.integers(1, 33, size=40), dim=128, tokens=tokens)
-    path = written(random_vectors(rng, rng.integers(1, 60, size=200), dim=128, tokens=tokens), range(200), tmp_path / "v.arrow")
-    order = byte_order(pa.array([f"d{number}" for number in range(200)]))
-    cut = Cut(30, order, rng.integers(-1, 200, size=40))
+    queries = random_vectors(rng, rng.integers(1, 33, size=20), dim=128, tokens=tokens)
+    path = written(random_vectors(rng, rng.integers(1, 60, size=100), dim=128, tokens=tokens), range(100), tmp_path / "v.arrow")
+    order = byte_order(pa.array([f"d{number}" for number in range(100)]))
+    cut = Cut(30, order, rng.integers(-1, 100, size=20))
     search = partial(exact_top_k, queries, partial(read_segments, path), cut)
     for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -411,7 +411,7 @@ def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
     defined = {name: defined_names(text) for name, text in texts.items()}
     assert {"at", "layout", "corpora"} <= defined["common"]
     for name, text in texts.items():
-        known = defined[name] | defined["common"]
-        foreign = {other: used_names(text) & names - known for other, names in defined.items()}
+        used = used_names(text) - defined[name] - defined["common"]
+        foreign = {other: used & names for other, names in defined.items()}
         assert {other: names for other, names in foreign.items() if names} == {}, name
         assert re.findall(r"^ *\w+ = lambda", text, re.MULTILINE) == [], f"{name}: name a function with def"

@@ -104,7 +104,7 @@ def peers(collection: Collection) -> dict[str, float]:
 
 
 def test_measures_on_some_documents_are_those_of_sentence_transformers(tmp_path: Path) -> None:
-    collection = Collection.read("scifact").slice(queries=20, documents=32)
+    collection = Collection.read("scifact").slice(queries=10, documents=16)
     found = ours(tmp_path, collection)
     assert found == pytest.approx(peers(collection), abs=5e-6)
     assert 0.3 < found["NDCG@10"] < 1

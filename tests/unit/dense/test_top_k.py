@@ -142,9 +142,9 @@ def test_an_excluded_row_leaves_its_place_to_the_next(blocks: Callable[..., None
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_results_depend_on_no_block_and_no_thread(blocks: Callable[..., None], kind: str) -> None:
-    vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 500, 33)), ids_for(500)
+    vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 300, 33)), ids_for(300)
     expected = exact(vectors, ids, 10)
-    for documents, queries, threads in [(1, 512, 1), (7, 3, 2), (499, 1, 1), (500, 20, 2), (501, 19, 1)]:
+    for documents, queries, threads in [(1, 512, 1), (7, 3, 2), (299, 1, 1), (300, 20, 2), (301, 19, 1)]:
         blocks(queries, 3, documents, 1 + documents // 2, 1 + documents % 5)
         torch.set_num_threads(threads)
         assert exact(vectors, ids, 10) == expected

@@ -19,6 +19,10 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
+state_now = provenance.code_state.__wrapped__
+"""The state of a folder whatever it was before."""
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
@@ -34,12 +38,12 @@ def checkout(tmp_path: Path) -> Path:
 def test_a_checkout_has_a_commit_and_is_clean_until_code_changes(checkout: Path) -> None:
     commit = git(checkout, "rev-parse", "HEAD")
     (checkout / "notes.txt").write_text("no code")
-    assert provenance.code_state(checkout) == {"commit": commit, "clean": True}
+    assert state_now(checkout) == {"commit": commit, "clean": True}
     (checkout / "workflow/b.py").write_text("")
-    assert provenance.code_state(checkout) == {"commit": commit, "clean": False}
+    assert state_now(checkout) == {"commit": commit, "clean": False}
     (checkout / "workflow/b.py").unlink()
     (checkout / "Snakefile").write_text("edited")
-    assert provenance.code_state(checkout) == {"commit": commit, "clean": False}
+    assert state_now(checkout) == {"commit": commit, "clean": False}
 
 
 def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,10 +51,10 @@ def test_what_is_no_checkout_has_no_commit(checkout: Path, monkeypatch: pytest.M
     copy = checkout / "copy"
     shutil.copytree(checkout / "workflow", copy / "workflow")
     (copy / "Snakefile").write_text("")
-    assert provenance.code_state(copy) == unknown
-    assert provenance.code_state(checkout / "nowhere") == unknown
+    assert state_now(copy) == unknown
+    assert state_now(checkout / "nowhere") == unknown
     monkeypatch.setenv("PATH", "")
-    assert provenance.code_state(checkout) == unknown
+    assert state_now(checkout) == unknown
 
 
 def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -32,10 +33,12 @@ PACKAGES = (
 """Packages that numbers may depend on."""
 
 
+@cache
 def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
     """Return ``commit`` of a folder with ``Snakefile`` and ``workflow``, and ``clean``, whether both are as committed.
 
-    Both are None where the folder is not a checkout, or where there is no git.
+    Both are None where the folder is not a checkout, or where there is no git. It is that of the first call, since this process
+    has read its code by then.
     """
     unknown = {"commit": None, "clean": None}
     if _git(folder, "ls-files", "--error-unmatch", "Snakefile") is None:
