@@ -135,7 +135,8 @@ def test_a_forked_script_can_be_stopped_and_ends_with_its_server(snakemake_shell
 
 
 ENDS_BY_ITSELF = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background turns off
 print(os.getppid(), flush=True)
 try:
     time.sleep(60)
