@@ -189,7 +189,7 @@ def write_table(forger: Forger, name: str, rows: int, text: str) -> str:
 
 def of_objects(forger: Forger) -> str:
     """Small in a file and large in memory."""
-    return put_in(forger, "metrics/second/small.json", b'{"path": [' + b"{}," * (4 << 20) + b"{}]}")
+    return put_in(forger, "metrics/second/small.json", b'{"path": [' + b"{}," * (6 << 20) + b"{}]}")
 
 
 def of_one_line(forger: Forger) -> str:
@@ -251,7 +251,7 @@ BOMBS = (
     *(of_many_rows, of_long_values, of_objects, of_one_line, of_packed_zeros, of_aliases, of_tensors),
     *(of_a_shape, of_pickles, of_a_zip),
 )
-MEMORY, SPARE = limits.MEMORY // 8, 3 << 26
+MEMORY, SPARE = limits.MEMORY // 8, 1 << 28
 """Bytes that reading may take in these tests, an eighth of those elsewhere, so that small bombs do; and that the process may."""
 
 NOT_READ = ("models/tiny/small/model.safetensors", "candidates/tiny/small/chunk-0.npz")

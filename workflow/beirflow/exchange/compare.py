@@ -23,7 +23,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
-from beirflow.runs.run_file import problem_with_run
+from beirflow.runs.run_file import problem_with_order, problem_with_run
 
 REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
 UNSEEN = 0.00005  # difference between means that four decimals do not show
@@ -131,7 +131,8 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             about[path] += doubts_about_means(means, per_query(values, list(means)))
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)
-            problem = problem_with_run(read_columns(side / path, path))
+            run = read_columns(side / path, path)
+            problem = problem_with_run(run) or problem_with_order(run)
             about[path] = [problem] if problem else []
             qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
             if not about[path] and qrels.is_file() and values.is_file():

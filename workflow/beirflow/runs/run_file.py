@@ -69,9 +69,7 @@ def read_run(path: str, expected: str, record_path: str) -> pa.Table:
     check_digest(path, expected, record_path)
     run = pq.read_table(path)
     if problem := problem_with_run(run):
-        expected = (
-            f"a run has {_columns(RUN)}, queries by id, each document once for one, ranked by score and id, both descending"
-        )
+        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
         raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(path)}")
     return run
 
@@ -81,17 +79,14 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def problem_with_run(run: pa.Table) -> str | None:
-    """Return why a table is no run; None if it is one."""
+    """Return why a table is no run; None if it is one, in whatever order its rows stand."""
     if not run.schema.equals(RUN):
         return f"found the columns {_columns(run.schema)}"
     if any(column.null_count for column in run.columns):
         return "found a row with nothing in a column"
     for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
         return f"found a score for the query {value.as_py()!r} that is not a finite number"
-    query_ids, doc_ids = (run[name].combine_chunks().dictionary_encode() for name in ("query_id", "doc_id"))
-    query, document = query_ids.indices.to_numpy(), doc_ids.indices.to_numpy()
-    if (query[1:] < query[:-1]).any() or (np.diff(byte_order(query_ids.dictionary)) < 0).any():
-        return "found queries that are not in the byte order of their ids"
+    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
     pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
     ordered = np.sort(pairs)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -99,6 +94,14 @@ def problem_with_run(run: pa.Table) -> str | None:
         row = int(np.argmax(pairs == twice[0]))
         return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
     return _problem_with_ranks(run, query)
+
+
+def problem_with_order(run: pa.Table) -> str | None:
+    """Return why the queries of a run are not in order; None if they are."""
+    queries = run["query_id"].combine_chunks().dictionary_encode()
+    query = queries.indices.to_numpy()
+    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
+    return None if in_order else "found queries that are not in the byte order of their ids"
 
 
 def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
