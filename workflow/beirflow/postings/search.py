@@ -48,7 +48,7 @@ class WantedLists(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best documents of a query: of k, the worst is the last, and the others are in any order."""
+    """The best documents of a query, best first."""
 
     rows: np.ndarray  # documents, by their numbers, int32 of shape (n,)
     ranks: np.ndarray  # their ranks, uint64 of shape (n,)
@@ -93,10 +93,9 @@ def search_lists(
     columns of the query is one that reaches from the end of the first to the beginning of the second. Since the lists lie
     in memory from the last to the first, that column ends before it begins: it is empty.
     """
-    add_columns, left_out = sums_of_scipy().csc_matvec, 0
+    add_columns, left_out, better = sums_of_scipy().csc_matvec, 0, []
     bounds = wanted.spans.astype(np.int32 if len(lists.rows) < 1 << 31 else np.int64)
     sums = np.empty(lists.documents)
-    found = []
     for query, before in zip(queries, best, strict=True):
         own = slice(wanted.starts[query], wanted.starts[query + 1])
         factors = np.zeros(2 * (own.stop - own.start))
@@ -109,48 +108,31 @@ def search_lists(
         if len(excluded):
             left_out += int(np.count_nonzero(sums[excluded]))
             sums[excluded] = 0
-        found.append(_candidates(sums, cut.k, before))
-    return _together(best, found, first, cut), left_out
+        better.append(_best_of(sums, first, cut, before))
+    return better, left_out
 
 
 def hits_of(queries: Sequence[int], best: Sequence[Best]) -> Hits:
     """Return the best documents of some queries, whose numbers ascend, as hits, sorted by query and rank."""
     numbers = np.repeat(np.array(queries, np.int32), [len(hits.rows) for hits in best])
-    sorted_best = (Best(*(column[order] for column in hits)) for hits in best for order in [np.argsort(hits.ranks)])
-    together = Best(*(np.concatenate(columns) for columns in zip(NO_HIT, *sorted_best, strict=True)))
+    together = Best(*(np.concatenate(columns) for columns in zip(NO_HIT, *best, strict=True)))
     return numbers, together.rows, together.scores
 
 
-def _candidates(sums: np.ndarray, k: int, before: Best) -> tuple[np.ndarray, np.ndarray]:
-    """Return the documents that may be among the best, and their sums."""
-    known = len(before.rows) == k  # a document needs the k-th score of those before
-    rows = _reaching(sums, before.scores[-1] if known else _guess(sums, k))
-    if len(rows) < k and not known:
+def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
+    """Return the best of the documents before and of those that have a sum."""
+    known = len(before.rows) == cut.k  # a document needs the k-th score of those before
+    rows = _reaching(sums, before.scores[-1] if known else _guess(sums, cut.k))
+    if len(rows) < cut.k and not known:
         rows = np.flatnonzero(sums)
-    return rows, sums[rows]
-
-
-def _together(best: Sequence[Best], found: Sequence[tuple[np.ndarray, np.ndarray]], first: int, cut: Cut) -> list[Best]:
-    """Return for each query the best of the documents before and what was found.
-
-    All queries are ranked at once: numpy lets the interpreter's lock go in each call, and another thread may take it.
-    """
-    rows, sums = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    ranks = sums.astype(np.float32).view(np.uint32).astype(np.uint64)
+    ranks = sums[rows].astype(np.float32).view(np.uint32).astype(np.uint64)
     ranks <<= HALF
     rows += first
     ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
-    np.invert(ranks, out=ranks)
-    ends = np.cumsum([len(of_query) for of_query, _ in found])[:-1]
-    new = map(Best, np.split(rows.astype(np.int32), ends), np.split(ranks, ends))
-    return [_best_of(both, cut.k) for both in zip(best, new, strict=True)]
-
-
-def _best_of(parts: Sequence[Best], k: int) -> Best:
-    """Return the best of several lists."""
-    rows, ranks = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.argpartition(ranks, k - 1)[:k] if len(ranks) >= k else slice(None)
-    return Best(rows[order], ranks[order])
+    if len(before.rows):
+        rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
+    order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
+    return Best(rows[order].astype(np.int32), ranks[order])
 
 
 def _guess(sums: np.ndarray, k: int) -> np.float32:
