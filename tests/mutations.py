@@ -72,6 +72,7 @@ BREAKS = [
     Break("chunks", "turn[first_place[text]] % chunks", "turn[places] % chunks", "unit/datasets"),
     Break("labels", "elif first[doc_id][1] != content:", "elif False:", "unit/sources"),
     Break("code", "imported_names(source, lines) & _modules()", "frozenset()", "unit/jobs/test_code_version.py"),
+    Break("forks", '        sys.modules["torch"].set_num_threads(number)', "        pass", "unit/jobs/test_fork_server.py"),
     Break("estimate", "index = 0.0 if stored else", "index = 0.0 if not stored else", "unit/evaluation unit/experiment"),
     Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "unit/jobs"),
     Break("pages", "autoescape=True", "autoescape=False", "unit/report unit/audit"),
