@@ -159,6 +159,15 @@ def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(snakemake_
     assert printed("print('began')", snakemake_shell, capfd) == (130, "", "")
 
 
+def test_a_run_that_is_stopped_does_not_wait_for_imports(snakemake_shell: Path, capfd: Captured) -> None:
+    (snakemake_shell / "first.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    (snakemake_shell / "second.py").write_text("import time; time.sleep(60)")
+    fork_scripts(["first", "second"])
+    started = time.monotonic()
+    assert printed("print('began')", snakemake_shell, capfd) == (130, "", "")
+    assert time.monotonic() - started < 50
+
+
 def test_python_is_started_where_no_script_can_be_forked(snakemake_shell: Path, capfd: Captured) -> None:
     fork_scripts(["a_thread"])
     job = start("print('ran')", snakemake_shell)

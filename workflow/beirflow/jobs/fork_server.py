@@ -58,6 +58,8 @@ def main(requests: str, owner: str, *modules: str) -> NoReturn:
 def import_for_jobs(modules: Iterable[str]) -> None:
     """Import modules that jobs import, and what they import when they load models; of a faulty one its job complains."""
     for name in modules:
+        if STOPS & signal.sigpending():
+            return  # no script will begin
         with suppress(Exception):
             importlib.import_module(name)
     if MODELS in sys.modules:
