@@ -32,6 +32,7 @@ torch.version.cuda = "13.0"
 
 SURROUNDINGS = """
 import json, os, signal, sys, tempfile, threading
+from concurrent.futures import ThreadPoolExecutor
 import numpy, pyarrow, torch
 from threadpoolctl import threadpool_info
 print(json.dumps({
@@ -45,6 +46,7 @@ print(json.dumps({
     "streams": [os.stat(number).st_ino for number in range(3)],
     "process group": os.getpgrp(),
     "threads": [torch.get_num_threads(), torch.get_num_interop_threads(), pyarrow.cpu_count()],
+    "threads of a thread": ThreadPoolExecutor(1).submit(torch.get_num_threads).result(),
     "pools": sorted({(pool["internal_api"], pool["num_threads"]) for pool in threadpool_info()}),
     "main": __name__,
     "thread": threading.current_thread() is threading.main_thread(),
