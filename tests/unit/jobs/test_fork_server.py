@@ -171,10 +171,13 @@ def test_a_run_that_is_stopped_does_not_wait_for_imports(snakemake_shell: Path, 
 
 
 def test_python_is_started_where_no_script_can_be_forked(snakemake_shell: Path, capfd: Captured) -> None:
-    fork_scripts(["a_thread"])
-    job = start("print('ran')", snakemake_shell)
-    assert isinstance(job, subprocess.Popen)
-    assert (job.wait(), *capfd.readouterr()) == (0, "ran\n", "")
+    (snakemake_shell / "no_memory.py").write_text("import os\ndef fork(): raise BlockingIOError\nos.fork = fork\n")
+    for module in ("a_thread", "no_memory"):
+        fork_scripts([module])
+        for _ in range(2):
+            job = start("print('ran')", snakemake_shell)
+            assert isinstance(job, subprocess.Popen)
+            assert (job.wait(), *capfd.readouterr()) == (0, "ran\n", ""), module
     fork_scripts(["a_module_that_does_not_exist"])
     assert isinstance(start("", snakemake_shell), ForkedJob)
     # As for a script in a container.

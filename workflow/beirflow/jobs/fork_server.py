@@ -88,7 +88,11 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
                 message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
                 answers = socket.socket(fileno=descriptors[0])
                 stopped = bool(STOPS & signal.sigpending())
-                child = os.fork()
+                try:
+                    child = os.fork()
+                except OSError:  # too little memory, or too many processes; the jobs that run are not to end for it
+                    answers.close()
+                    continue
                 if child == 0:
                     for other in (requests, answers, *(each for _, each in running.values())):
                         other.close()
