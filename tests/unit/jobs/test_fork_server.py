@@ -101,6 +101,7 @@ ENDS = [
     ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
     ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
+    ("import weakref; weakref.finalize(id, print, 'at the end')", 0, ""),
     ("import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('at the end'))).start()", 0, ""),
 ]
 
@@ -114,6 +115,13 @@ def test_a_forked_script_ends_as_a_process_of_its_own(forks: bool, snakemake_she
         assert (ended, output) == (status, "at the end\n" if "at the end" in script else ""), script
         assert errors.endswith(says), script
         assert bool(errors) == bool(says), script
+
+
+def test_what_was_imported_is_not_taken_apart_by_a_forked_script(snakemake_shell: Path, capfd: Captured) -> None:
+    (snakemake_shell / "a_library.py").write_text("import weakref\nweakref.finalize(id, print, 'taken apart')\n")
+    fork_scripts(["a_library"])
+    script = "import sys; print('a_library' in sys.modules)"
+    assert printed(script, snakemake_shell, capfd) == (0, "True\n", "")
 
 
 SLEEP = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(60)"

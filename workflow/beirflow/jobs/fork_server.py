@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -73,8 +74,10 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
     A request is one message: the arguments of ``run`` by name, in JSON, and the socket for the answers. This process ends at once
     when its owner ends, and if a thread was started in it, which no fork would have: requests then get no answer.
     """
-    # What is imported is no garbage, and a process that looked through it would copy it.
+    # What is imported is no garbage, and a process that looked through it would copy it; nor does a fork take it apart when it ends.
     gc.freeze()
+    for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
+        finalizer.atexit = False
     try:
         owner_ends = os.pidfd_open(owner)
     except ProcessLookupError:
