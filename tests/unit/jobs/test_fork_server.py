@@ -180,7 +180,10 @@ def test_a_run_that_is_stopped_does_not_wait_for_imports(snakemake_shell: Path, 
 
 def test_python_is_started_where_no_script_can_be_forked(snakemake_shell: Path, capfd: Captured) -> None:
     (snakemake_shell / "no_memory.py").write_text("import os\ndef fork(): raise BlockingIOError\nos.fork = fork\n")
-    for module in ("a_thread", "no_memory"):
+    (snakemake_shell / "old_kernel.py").write_text(
+        "import os\ndef opened(owner): raise OSError(38, '')\nos.pidfd_open = opened\n"
+    )
+    for module in ("a_thread", "no_memory", "old_kernel"):
         fork_scripts([module])
         for _ in range(2):
             job = start("print('ran')", snakemake_shell)

@@ -72,7 +72,8 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
     """Fork a process for each request, and send its number and, once it has ended, its exit status.
 
     A request is one message: the arguments of ``run`` by name, in JSON, and the socket for the answers. This process ends at once
-    when its owner ends, and if a thread was started in it, which no fork would have: requests then get no answer.
+    when its owner ends, if a thread was started in it, which no fork would have, and on a kernel that cannot say when a process
+    ends, older than 5.3: requests then get no answer.
     """
     # What is imported is no garbage, and a process that looked through it would copy it; nor does a fork take it apart when it ends.
     gc.freeze()
@@ -80,8 +81,8 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
         finalizer.atexit = False
     try:
         owner_ends = os.pidfd_open(owner)
-    except ProcessLookupError:
-        os._exit(0)
+    except OSError:
+        os._exit(1)
     running: dict[int, tuple[int, socket.socket]] = {}
     while psutil.Process().num_threads() == 1:
         for ready in select.select([owner_ends, requests.fileno(), *running], [], [])[0]:
