@@ -75,10 +75,7 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
     when its owner ends, if a thread was started in it, which no fork would have, and on a kernel that cannot say when a process
     ends, older than 5.3: requests then get no answer.
     """
-    # What is imported is no garbage, and a process that looked through it would copy it; nor does a fork take it apart when it ends.
-    gc.freeze()
-    for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
-        finalizer.atexit = False
+    _leave_what_is_imported()
     try:
         owner_ends = os.pidfd_open(owner)
     except OSError:
@@ -111,6 +108,13 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
                 _answer(answers, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
                 answers.close()
     os._exit(1)
+
+
+def _leave_what_is_imported() -> None:
+    """Let no fork look for garbage in what is imported, nor take it apart when it ends: it would copy it first."""
+    gc.freeze()
+    for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
+        finalizer.atexit = False
 
 
 def _answer(answers: socket.socket, number: int) -> None:
