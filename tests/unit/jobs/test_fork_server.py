@@ -144,6 +144,17 @@ def test_a_forked_script_can_be_stopped_and_ends_with_its_server(snakemake_shell
     assert psutil.wait_procs([process], timeout=30)[1] == []
 
 
+def test_snakemake_can_look_at_a_forked_script_that_has_ended(snakemake_shell: Path) -> None:
+    fork_scripts([])
+    job = start("import sys; sys.exit(3)", snakemake_shell)
+    time.sleep(1)  # Snakemake measures the memory of a job, and looks for its process after having started it
+    assert psutil.Process(job.pid).status() == psutil.STATUS_ZOMBIE
+    assert job.wait() == 3
+    deadline = time.monotonic() + 30
+    while psutil.pid_exists(job.pid):
+        assert time.monotonic() < deadline
+
+
 ENDS_BY_ITSELF = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell in the background turns off

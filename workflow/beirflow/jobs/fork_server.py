@@ -80,34 +80,66 @@ def serve(requests: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
         owner_ends = os.pidfd_open(owner)
     except OSError:
         os._exit(1)
-    running: dict[int, tuple[int, socket.socket]] = {}
+    children: list[_Child] = []
     while psutil.Process().num_threads() == 1:
-        for ready in select.select([owner_ends, requests.fileno(), *running], [], [])[0]:
-            if ready == owner_ends:
-                os._exit(0)
-            elif ready == requests.fileno():
-                message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
-                answers = socket.socket(fileno=descriptors[0])
-                stopped = bool(STOPS & signal.sigpending())
-                try:
-                    child = os.fork()
-                except OSError:  # too little memory, or too many processes; the jobs that run are not to end for it
-                    answers.close()
-                    continue
-                if child == 0:
-                    for other in (requests, answers, *(each for _, each in running.values())):
-                        other.close()
-                    if stopped:
-                        os._exit(INTERRUPTED)
-                    run(**json.loads(message))
-                _answer(answers, child)
-                running[os.pidfd_open(child)] = child, answers
+        ready = select.select([owner_ends, requests.fileno(), *(child.awaited for child in children)], [], [])[0]
+        if owner_ends in ready:
+            os._exit(0)
+        children = [child for child in children if child.awaited not in ready or child.goes_on()]
+        if requests.fileno() in ready:
+            message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1)
+            answers = socket.socket(fileno=descriptors[0])
+            sockets = [requests, answers, *(child.answers for child in children)]
+            if number := _fork(partial(run, **json.loads(message)), sockets):
+                children.append(_Child(number, answers))
             else:
-                child, answers = running.pop(ready)
-                os.close(ready)
-                _answer(answers, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
                 answers.close()
     os._exit(1)
+
+
+def _fork(run: Callable[[], NoReturn], sockets: Iterable[socket.socket]) -> int:
+    """Run a function in a forked process, with these sockets closed; return its number, or 0 if there is no memory for it."""
+    stopped = bool(STOPS & signal.sigpending())
+    try:
+        if number := os.fork():
+            return number
+    except OSError:  # or there are too many processes; the jobs that run are not to end for it
+        return 0
+    for each in sockets:
+        each.close()
+    if stopped:
+        os._exit(INTERRUPTED)
+    return run()
+
+
+class _Child:
+    """A forked process. When it has ended, it stays a zombie, at which Snakemake may still look, until its status has been read.
+
+    Attributes:
+        answers: The socket for its number and its exit status, which Snakemake closes when it has read them.
+        awaited: The descriptor that is ready when there is more to do for it: its own, then that of the socket.
+    """
+
+    def __init__(self, number: int, answers: socket.socket) -> None:
+        self.answers, self._number = answers, number
+        self._answer(number)
+        self.awaited = os.pidfd_open(number)
+
+    def goes_on(self) -> bool:
+        """Send the exit status of the process, which has ended, or forget it if the status has been read; return which."""
+        if self.awaited == self.answers.fileno():
+            os.waitpid(self._number, 0)
+            self.answers.close()
+            return False
+        os.close(self.awaited)
+        self.awaited = self.answers.fileno()
+        if ended := os.waitid(os.P_PID, self._number, os.WEXITED | os.WNOWAIT):
+            self._answer(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+        return True
+
+    def _answer(self, number: int) -> None:
+        with suppress(BrokenPipeError):  # Snakemake no longer waits for it
+            self.answers.sendall(f"{number}\n".encode())
 
 
 def _leave_what_is_imported() -> None:
@@ -115,11 +147,6 @@ def _leave_what_is_imported() -> None:
     gc.freeze()
     for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
         finalizer.atexit = False
-
-
-def _answer(answers: socket.socket, number: int) -> None:
-    with suppress(BrokenPipeError):  # Snakemake no longer waits for it
-        answers.sendall(f"{number}\n".encode())
 
 
 def run_script(script: str, folder: str, environment: Mapping[str, str]) -> NoReturn:
