@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.stated import StatedSystem, stated_system
@@ -65,7 +66,9 @@ class Place:
     @property
     def settings(self) -> Any:
         """The settings of the system, whose family must be known, as they are for the corpus."""
-        return stated_system(self.chain, self.system, self.dataset).settings
+        if (system := stated_system(self.chain, self.system, self.dataset)) is None:
+            raise RecordError(f"is of {self.system}, whose family is not known here")
+        return system.settings
 
     @property
     def first_stages(self) -> list[str]:
