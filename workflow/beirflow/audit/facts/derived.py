@@ -19,7 +19,7 @@ from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST
-from beirflow.runs.candidates import totals
+from beirflow.files.records import totals
 from beirflow.runs.family import TunedOn
 
 SELF_MATCHES = "self_matches_dropped"

@@ -32,8 +32,7 @@ from beirflow.audit.facts.relations import (
 from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST, Pattern
-from beirflow.files.records import assumed_in, precisions_in
-from beirflow.runs.candidates import totals
+from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")

@@ -13,8 +13,7 @@ from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.stated import StatedSystem, stated_system
 from beirflow.files.layout import MANIFEST, Pattern
-from beirflow.files.records import together
-from beirflow.runs.candidates import totals
+from beirflow.files.records import together, totals
 
 SKIPPED = object()  # what a fact should be where nothing says it
 
