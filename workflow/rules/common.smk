@@ -91,14 +91,26 @@ def forum_means(wildcards):
     return expand(at(layout.METRICS), system=wildcards.system, dataset=forums)
 
 
-def chunk_files(pattern):
-    """An input function: files of all chunks of a dataset, in order."""
+def files_of(pattern, **values):
+    """An input function: files of a pattern, with the values that functions give for names in it, in order."""
 
     def files(wildcards):
-        chunks = range(experiment.chunks(wildcards.dataset))
-        return expand(at(pattern), chunk=chunks, allow_missing=True)
+        names = {name: value(wildcards) for name, value in values.items()}
+        return expand(at(pattern), **names, allow_missing=True)
 
     return files
+
+
+def chunks(wildcards):
+    return range(experiment.chunks(wildcards.dataset))
+
+
+def first_stages(wildcards):
+    return experiment.first_stages(wildcards.system)
+
+
+def added(wildcards):
+    return experiment.expansions.of_system(wildcards.system)
 
 
 def shared_files(pattern, of_other=True):
@@ -110,32 +122,6 @@ def shared_files(pattern, of_other=True):
         names = dict(wildcards.items()) | ({"dataset": other} if of_other else {})
         found = [at(pattern).format(**names | {"chunk": chunk}) for chunk in chunks]
         return list(dict.fromkeys(found))
-
-    return files
-
-
-def dense_files(pattern):
-    """An input function: files of the dense system, of all chunks of the dataset where each has one."""
-
-    def files(wildcards):
-        paths = expand(
-            at(pattern),
-            system=experiment.first_stages(wildcards.system),
-            chunk=range(experiment.chunks(wildcards.dataset)),
-            dataset=wildcards.dataset,
-        )
-        return paths if "{chunk}" in pattern else paths[0]
-
-    return files
-
-
-def written_for(pattern):
-    """An input function: the queries that a system is trained on, of all chunks."""
-
-    def files(wildcards):
-        names = experiment.expansions.of_system(wildcards.system)
-        chunks = range(experiment.chunks(wildcards.dataset))
-        return expand(at(pattern), expansion=names, chunk=chunks, allow_missing=True)
 
     return files
 

@@ -96,8 +96,8 @@ rule find_ranges:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        chunk_vectors=chunk_files(layout.CHUNK_VECTORS),
-        records=chunk_files(layout.CHUNK_VECTORS_RECORD),
+        chunk_vectors=files_of(layout.CHUNK_VECTORS, chunk=chunks),
+        records=files_of(layout.CHUNK_VECTORS_RECORD, chunk=chunks),
     output:
         ranges=at(layout.RANGES),
         record=at(layout.RANGES_RECORD),

@@ -17,16 +17,8 @@ STEPS
 
 rule fuse_runs:
     input:
-        runs=lambda wildcards: expand(
-            at(layout.RUN),
-            system=experiment.first_stages(wildcards.system),
-            allow_missing=True,
-        ),
-        records=lambda wildcards: expand(
-            at(layout.RUN_RECORD),
-            system=experiment.first_stages(wildcards.system),
-            allow_missing=True,
-        ),
+        runs=files_of(layout.RUN, system=first_stages),
+        records=files_of(layout.RUN_RECORD, system=first_stages),
         corpus=at(layout.CORPUS),
         tuning=lambda wildcards: experiment.tuning_files(
             wildcards.system, wildcards.dataset

@@ -17,20 +17,16 @@ STEPS
 """
 
 
+def added_to_index(wildcards):
+    return experiment.expansions.of_index(wildcards.analyzer)
+
+
 rule index_chunk:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        expansion=lambda wildcards: expand(
-            at(layout.EXPANSION),
-            expansion=experiment.expansions.of_index(wildcards.analyzer),
-            allow_missing=True,
-        ),
-        expansion_record=lambda wildcards: expand(
-            at(layout.EXPANSION_RECORD),
-            expansion=experiment.expansions.of_index(wildcards.analyzer),
-            allow_missing=True,
-        ),
+        expansion=files_of(layout.EXPANSION, expansion=added_to_index),
+        expansion_record=files_of(layout.EXPANSION_RECORD, expansion=added_to_index),
     output:
         postings=kept(layout.POSTINGS, config["keep_representations"]),
         record=at(layout.POSTINGS_RECORD),
@@ -56,8 +52,8 @@ rule index_chunk:
 
 rule sum_statistics:
     input:
-        postings=chunk_files(layout.POSTINGS),
-        records=chunk_files(layout.POSTINGS_RECORD),
+        postings=files_of(layout.POSTINGS, chunk=chunks),
+        records=files_of(layout.POSTINGS_RECORD, chunk=chunks),
     output:
         statistics=at(layout.STATISTICS),
         record=at(layout.STATISTICS_RECORD),
@@ -88,16 +84,8 @@ rule search_index:
         postings_record=named_by(layout.POSTINGS_RECORD),
         statistics=named_by(layout.STATISTICS),
         statistics_record=named_by(layout.STATISTICS_RECORD),
-        expansion=lambda wildcards: expand(
-            at(layout.EXPANSION),
-            expansion=experiment.expansions.of_system(wildcards.system),
-            allow_missing=True,
-        ),
-        expansion_record=lambda wildcards: expand(
-            at(layout.EXPANSION_RECORD),
-            expansion=experiment.expansions.of_system(wildcards.system),
-            allow_missing=True,
-        ),
+        expansion=files_of(layout.EXPANSION, expansion=added),
+        expansion_record=files_of(layout.EXPANSION_RECORD, expansion=added),
     output:
         temp(at(layout.CANDIDATES)),
     log:

@@ -18,18 +18,14 @@ STEPS
 from beirflow.experiment.asked import code_by_name
 
 
+def query_blocks(wildcards):
+    return range(experiment.query_blocks(wildcards.dataset))
+
+
 rule score_pairs:
     input:
-        first_run=lambda wildcards: expand(
-            at(layout.RUN),
-            system=experiment.first_stages(wildcards.system),
-            allow_missing=True,
-        ),
-        first_record=lambda wildcards: expand(
-            at(layout.RUN_RECORD),
-            system=experiment.first_stages(wildcards.system),
-            allow_missing=True,
-        ),
+        first_run=files_of(layout.RUN, system=first_stages),
+        first_record=files_of(layout.RUN_RECORD, system=first_stages),
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -68,16 +64,8 @@ rule rerank_run:
     input:
         first_run=rules.score_pairs.input.first_run,
         first_record=rules.score_pairs.input.first_record,
-        pairs=lambda wildcards: expand(
-            at(layout.PAIRS),
-            block=range(experiment.query_blocks(wildcards.dataset)),
-            allow_missing=True,
-        ),
-        records=lambda wildcards: expand(
-            at(layout.PAIRS_RECORD),
-            block=range(experiment.query_blocks(wildcards.dataset)),
-            allow_missing=True,
-        ),
+        pairs=files_of(layout.PAIRS, block=query_blocks),
+        records=files_of(layout.PAIRS_RECORD, block=query_blocks),
         corpus=at(layout.CORPUS),
     output:
         run=at(layout.RUN),

@@ -20,7 +20,7 @@ rule merge_chunks:
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        candidates=chunk_files(layout.CANDIDATES),
+        candidates=files_of(layout.CANDIDATES, chunk=chunks),
     output:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),

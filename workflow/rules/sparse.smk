@@ -94,16 +94,8 @@ rule weigh_chunk:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         model=model_record,
-        expansion=lambda wildcards: expand(
-            at(layout.EXPANSION),
-            expansion=experiment.expansions.of_system(wildcards.system),
-            allow_missing=True,
-        ),
-        expansion_record=lambda wildcards: expand(
-            at(layout.EXPANSION_RECORD),
-            expansion=experiment.expansions.of_system(wildcards.system),
-            allow_missing=True,
-        ),
+        expansion=files_of(layout.EXPANSION, expansion=added),
+        expansion_record=files_of(layout.EXPANSION_RECORD, expansion=added),
     output:
         weights=kept(layout.TERM_WEIGHTS, config["keep_representations"]),
         record=at(layout.TERM_WEIGHTS_RECORD),

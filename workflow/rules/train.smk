@@ -20,8 +20,8 @@ rule train_encoder:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        queries=written_for(layout.EXPANSION),
-        records=written_for(layout.EXPANSION_RECORD),
+        queries=files_of(layout.EXPANSION, expansion=added, chunk=chunks),
+        records=files_of(layout.EXPANSION_RECORD, expansion=added, chunk=chunks),
         model=at(layout.MODEL),
     output:
         trained_model=directory(at(layout.TRAINED_MODEL)),

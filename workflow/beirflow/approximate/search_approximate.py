@@ -17,9 +17,9 @@ from beirflow.dense.top_k import exact_of_pairs
 from beirflow.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, together
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, totals
 from beirflow.files.verified import check_digest, checked_while_read, damaged
-from beirflow.runs.candidates import origin_of, totals
+from beirflow.runs.candidates import origin_of
 from beirflow.runs.ranking import Cut, Hits, byte_order, rank_hits
 from beirflow.runs.run_file import RUN, NewRun, read_run, run_writer
 from beirflow.runs.searched import check_precision, excluded_rows, read_every_id, read_searched

@@ -13,7 +13,7 @@ from beirflow.audit.again.recomputation import check_recomputation
 from beirflow.audit.again.samples import check_runs_that_follow, check_samples
 from beirflow.audit.again.summary_check import check_summary
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.audit.chain.folder import printable
 from beirflow.audit.chain.integrity import check_digests
 from beirflow.audit.chain.leftovers import check_leftovers
@@ -131,7 +131,9 @@ def run_checks(
             sections["integrity"] += check_manifest(chain)
             if chain.manifest:
                 for name, check in _plan(chain, sample, seed, published or Published()):
-                    sections.setdefault(name, []).extend(_guarded(chain, check))
+                    # A manifest that was written by others may lack anything.
+                    checks = chain.guarded("the manifest holds what it should", MANIFEST, check, [EVERYTHING])
+                    sections.setdefault(name, []).extend(checks)
             facts = fact_table(chain)
     except LimitError as error:
         sections["integrity"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
@@ -163,14 +165,6 @@ def _plan(
         ("sample", partial(check_samples, chain, sample, seed)),
         ("published scores", partial(check_published, chain)),
     ]
-
-
-def _guarded(chain: Chain, check: Callable[[], list[Check]]) -> list[Check]:
-    """Run a check; a manifest that was written by others may lack anything."""
-    try:
-        return check()
-    except UNREADABLE as error:
-        return [chain.unreadable("the manifest holds what it should", MANIFEST, error, [EVERYTHING])]
 
 
 def _printable(value: Any) -> Any:

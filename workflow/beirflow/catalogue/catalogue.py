@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from beirflow.catalogue.dataset import Collections, Dataset, check_shared_texts, corpora_of, load_collections
@@ -115,6 +114,29 @@ class Catalogue:
                 return Reference(value, source["source"], source["citation"], source["decimals"])
         return None
 
+    def averages(self, present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:
+        """Return the datasets of every mean over datasets, by its label; none for a single dataset.
+
+        ``present`` are the evaluated datasets, ``seen`` those that a compared system was trained on: if there are any, a mean
+        over the others follows.
+        """
+        groups: dict[str, list[str]] = {}
+        for label, excluded in AVERAGES:
+            members = [name for name in self.datasets if name not in excluded]
+            if set(members) <= set(present):
+                groups[f"mean of {len(members)} ({label})"] = members
+        for label, collection in self.newer.collections.items():
+            if len(collection.members) > 1 and set(collection.members) <= set(present):
+                groups[f"mean of {len(collection.members)} ({label})"] = list(collection.members)
+        for whole, seeds in of_seeds(present).items():
+            groups[f"{mean_of_seeds(seeds)} of {whole} ({', '.join(seeds)})"] = seeds
+        if len(present) > 1 and set(present) not in map(set, groups.values()):
+            groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
+        unseen = [name for name in present if name not in seen]
+        if 1 < len(unseen) < len(present):
+            groups[f"{ZERO_SHOT} {len(unseen)} ({', '.join(unseen)})"] = unseen
+        return groups
+
 
 @cache
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
@@ -173,33 +195,3 @@ def of_seeds(names: Iterable[str]) -> dict[str, list[str]]:
 def mean_of_seeds(seeds: Collection[str]) -> str:
     """Return the beginning of the name of a mean over seeds."""
     return f"mean of {len(seeds)} seeds"
-
-
-def averages(
-    official: Sequence[str],
-    present: Sequence[str],
-    seen: Collection[str] = (),
-    collections: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> dict[str, list[str]]:
-    """Return the datasets of every mean over datasets, by its label; none for a single dataset.
-
-    ``official`` are the public datasets of BEIR, ``present`` the evaluated ones, ``seen`` those that a compared system was
-    trained on: if there are any, a mean over the others follows. ``collections`` are other datasets that belong together, by
-    their name.
-    """
-    groups: dict[str, list[str]] = {}
-    for label, excluded in AVERAGES:
-        members = [name for name in official if name not in excluded]
-        if set(members) <= set(present):
-            groups[f"mean of {len(members)} ({label})"] = members
-    for label, together in collections.items():
-        if len(together) > 1 and set(together) <= set(present):
-            groups[f"mean of {len(together)} ({label})"] = list(together)
-    for whole, seeds in of_seeds(present).items():
-        groups[f"{mean_of_seeds(seeds)} of {whole} ({', '.join(seeds)})"] = seeds
-    if len(present) > 1 and set(present) not in map(set, groups.values()):
-        groups[f"mean of {len(present)} ({', '.join(present)})"] = list(present)
-    unseen = [name for name in present if name not in seen]
-    if 1 < len(unseen) < len(present):
-        groups[f"{ZERO_SHOT} {len(unseen)} ({', '.join(unseen)})"] = unseen
-    return groups

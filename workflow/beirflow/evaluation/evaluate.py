@@ -1,9 +1,8 @@
 """Evaluate a run: every measure of every query, and the means; and average forums to a dataset."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +13,7 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
-from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, write_record
+from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, totals, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
 
@@ -85,21 +84,15 @@ def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str,
         job,
         inputs={path: file_digest(path) for path in forum_paths},
         outputs={},
-        counts=_sums(forums, "counts"),
-        seconds=_sums(forums, "seconds"),
+        counts=totals(forums, "counts"),
+        seconds=totals(forums, "seconds"),
         system=forums[0]["system"],
         dataset=dataset,
         split=forums[0]["split"],
         # One forum of other data bars the comparison; None is unknown.
         official_data=False if False in official else True if all(official) else None,
-        measures={name: total / len(forums) for name, total in _sums(forums, "measures").items()},
+        measures={name: total / len(forums) for name, total in totals(forums, "measures").items()},
         forums=[forum["dataset"] for forum in forums],
         assumed=sorted({sentence for forum in forums for sentence in forum["assumed"]}),
         precisions=sorted({precision for forum in forums for precision in forum["precisions"]}),
     )
-
-
-def _sums(forums: Sequence[Mapping[str, Mapping[str, Any]]], field: str) -> dict[str, Any]:
-    """Return the sum over forums of each number in a field."""
-    names = dict.fromkeys(name for forum in forums for name in forum[field])
-    return {name: sum(forum[field].get(name, 0) for forum in forums) for name in names}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.catalogue.catalogue import Catalogue, averages, load_catalogue, mean_of_seeds, of_seeds, tolerance
+from beirflow.catalogue.catalogue import Catalogue, load_catalogue, mean_of_seeds, of_seeds, tolerance
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.scores import read_means
 from beirflow.files.csv_files import write_csv
@@ -78,9 +78,8 @@ def summary_table(
             splits = trained_on.get(row["system"])
             row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
         by_system.setdefault(row["system"], []).append(row)
-    official, seen = list(catalogue.datasets), {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
-    known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
-    by_system = {system: rows + _average_rows(official, known, rows, seen, main_measure) for system, rows in by_system.items()}
+    seen = {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
+    by_system = {system: rows + _average_rows(catalogue, rows, seen, main_measure) for system, rows in by_system.items()}
     table = pd.DataFrame([row for rows in (*by_system.values(), *_rows_of_seeds(by_system)) for row in rows])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
     if SEEDS in table:
@@ -131,20 +130,16 @@ def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dic
 
 
 def _average_rows(
-    official: Sequence[str],
-    known: Mapping[str, Sequence[str]],
-    rows: Sequence[Mapping[str, Any]],
-    seen: Collection[str],
-    main_measure: str,
+    catalogue: Catalogue, rows: Sequence[Mapping[str, Any]], seen: Collection[str], main_measure: str
 ) -> list[dict[str, Any]]:
     """Return means over datasets, named by what they are means of; none for a single dataset."""
-    groups = averages(official, [row["dataset"] for row in rows], seen, known)
+    collections = [list(collection.members) for collection in catalogue.newer.collections.values()]
     made = []
-    for label, members in groups.items():
+    for label, members in catalogue.averages([row["dataset"] for row in rows], seen).items():
         of_members = [row for row in rows if row["dataset"] in members]
         over_seeds = label.startswith(f"{mean_of_seeds(members)} ")
         made.append(_average_row(label, of_members) | (_spread(of_members) if over_seeds else {}))
-        made[-1] |= _own_average(of_members, main_measure, list(members) in map(list, known.values()))
+        made[-1] |= _own_average(of_members, main_measure, members in collections)
     return made
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from beirflow.catalogue.catalogue import averages, of_seeds
+from beirflow.catalogue.catalogue import of_seeds
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, defaults
 from beirflow.evaluation.main_measure import main_measure
@@ -142,8 +142,7 @@ class Experiment(Datasets):
     @property
     def averages(self) -> dict[str, list[str]]:
         """Return, by its label, the configured datasets of every mean over several, whose queries are others."""
-        known = {name: collection.members for name, collection in self.catalogue.newer.collections.items()}
-        every = averages(list(self.catalogue.datasets), list(self.chosen_rows), self._seen, known)
+        every = self.catalogue.averages(list(self.chosen_rows), self._seen)
         # Samples of one dataset share queries: intervals over them as if they did not would be too narrow.
         return {label: rows for label, rows in every.items() if not of_seeds(rows)}
 

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -97,6 +98,14 @@ def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             # A record that was made from several files has lists already.
             values_by_key.setdefault(key, set()).update(value if isinstance(value, list) else [value])
     return {key: next(iter(values)) if len(values) == 1 else sorted(values) for key, values in values_by_key.items()}
+
+
+def totals(records: Iterable[Mapping[str, Any]], key: str) -> dict[str, Any]:
+    """Return the sum of each number of one kind, such as ``seconds``, over records."""
+    total: Counter[str] = Counter()
+    for record in records:
+        total.update(record.get(key, {}))
+    return dict(total)
 
 
 def assumed_in(record: Mapping[str, Any]) -> list[str]:

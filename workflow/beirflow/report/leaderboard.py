@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.catalogue.catalogue import averages, load_catalogue
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.paired_tests import LEVEL, against
 from beirflow.evaluation.summary import (
     BETWEEN,
@@ -65,9 +65,7 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None,
 
 def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -> list[list[Cell]]:
     """Return the rows of others from ``references.csv``; ``labels`` are the means and datasets of the columns."""
-    catalogue = load_catalogue()
-    known = {name: collection.members for name, collection in catalogue.newer.collections.items()}
-    groups = averages(list(catalogue.datasets), [label for label in labels if "mean of " not in label], (), known)
+    groups = load_catalogue().averages([label for label in labels if "mean of " not in label])
     rows = []
     for (model, revision), part in references.groupby(["model", "revision"], sort=False):
         values = dict(zip(part["dataset"], part[measure], strict=True))

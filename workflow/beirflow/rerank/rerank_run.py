@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, check_inputs, together
+from beirflow.files.records import Job, check_inputs, together, totals
 from beirflow.files.verified import damaged
 from beirflow.rerank.pairs import PAIRS, read_pairs
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.candidates import totals
 from beirflow.runs.first_stages import FirstStages
 from beirflow.runs.ranking import rank_hits
 from beirflow.runs.run_file import NewRun, run_writer

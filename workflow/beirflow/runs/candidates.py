@@ -1,8 +1,7 @@
 """The candidates of a chunk on disk: the hits of one chunk, and the facts that the merge needs."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,14 +72,6 @@ def origin_of(
         inputs[job.below(path)] = file_digest(path)
         sources[job.below(path)] = _of_a_source(record)
     return Origin(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
-
-
-def totals(records: Iterable[Mapping[str, Any]], key: str) -> dict[str, Any]:
-    """Return the sum of each number of one kind, such as ``seconds``, over records."""
-    total: Counter[str] = Counter()
-    for record in records:
-        total.update(record.get(key, {}))
-    return dict(total)
 
 
 def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
-from beirflow.files.records import Job, check_inputs, output_digest, read_json, together
-from beirflow.runs.candidates import totals
+from beirflow.files.records import Job, check_inputs, output_digest, read_json, together, totals
 from beirflow.runs.run_file import NewRun, read_run
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from beirflow.datasets.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.records import Job, together
+from beirflow.files.records import Job, together, totals
 from beirflow.files.verified import damaged
-from beirflow.runs.candidates import Candidates, Origin, read_candidates, totals
+from beirflow.runs.candidates import Candidates, Origin, read_candidates
 from beirflow.runs.ranking import Hits, Ties, rank_hits
 from beirflow.runs.run_file import NewRun, run_writer
 from beirflow.runs.searched import check_one_source

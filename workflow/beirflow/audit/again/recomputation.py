@@ -6,12 +6,13 @@ Metrics are computed again by another path than the one that made them: ``refere
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from beirflow.audit.again.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, PASSED, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.chain.checks import FAILED, PASSED, Check, RecordError, Result, unique
 from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines, read_rows
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
@@ -20,7 +21,9 @@ from beirflow.sources.forms import NUGGETS, TOPIC
 
 TOLERANCE = 1e-9
 
-RANKED = "runs follow the ranking rule"
+RANKED, IN_TREC_FORM = "runs follow the ranking rule", "runs in TREC form say the same"
+MEANS = "means are what they are means of"
+"""Names of checks."""
 
 
 def check_recomputation(chain: Chain) -> list[Check]:
@@ -29,45 +32,37 @@ def check_recomputation(chain: Chain) -> list[Check]:
     for (system, dataset), dataset_row in chain.evaluated.items():
         names = {"system": system, "dataset": dataset}
         result, path = (system, dataset_row), METRICS(**names)
-        try:
-            checks += _check_dataset(chain, system, dataset, result)
-        except UNREADABLE as error:
-            checks.append(chain.unreadable("metrics are what the run gives", path, error, [result]))
-        if TREC_RUN(**names) in chain.listing.files:
-            checks.append(_check_trec(chain, system, dataset, result))
+        compare = partial(_check_dataset, chain, system, dataset, result)
+        checks += chain.guarded("metrics are what the run gives", path, compare, [result])
+        if (trec := TREC_RUN(**names)) in chain.listing.files:
+            compare, again = partial(_check_trec, chain, system, dataset), chain.repair_command(trec, goal=trec)
+            checks += chain.guarded(IN_TREC_FORM, trec, compare, [result], again)
     for system, dataset in chain.runs:
-        if (system, dataset) not in chain.evaluated:
-            checks.append(_check_needed_run(chain, system, dataset))
-    return checks + [_check_mean(chain, path, result) for path, result in chain.means.items()]
+        if (system, dataset) not in chain.evaluated:  # only other systems need it
+            path = RUN(system=system, dataset=dataset)
+            results = unique(chain.results[path])
+            rank = partial(_check_ranking, chain, system, dataset, results, lambda query, ids: None)
+            checks += chain.guarded(RANKED, path, rank)
+    for path, result in chain.means.items():
+        checks += chain.guarded(MEANS, path, partial(_check_mean, chain, path, result), [result], chain.repair_command(path))
+    return checks
 
 
-def _check_trec(chain: Chain, system: str, dataset: str, result: Result) -> Check:
+def _check_trec(chain: Chain, system: str, dataset: str) -> Iterator[Check]:
     """Compare a run in TREC form, from which no number is computed, with the Parquet file that it was written from."""
     names = {"system": system, "dataset": dataset}
-    name, path, source = "runs in TREC form say the same", TREC_RUN(**names), RUN(**names)
-    again = chain.repair_command(path, goal=path)
-    try:
-        with open_parquet(chain.file(source), source) as run:
-            columns = ["query_id", "doc_id", "rank", "score"]
-            rows = (row for batch in run.iter_batches() for row in zip(*(batch[key].to_pylist() for key in columns), strict=True))
-            expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n".encode() for query, doc_id, rank, score in rows)
-            for place, (line, right) in enumerate(zip_longest(read_packed_lines(chain.file(path)), expected), 1):
-                if line != right:
-                    problem = f"{path}:{place}: {line and line[:200]!r}; no number is computed from this file"
-                    return Check(name, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
-    except UNREADABLE as error:
-        return chain.unreadable(name, path, error, [result], repair=again)
-    return Check(name, PASSED, f"{path} holds every line of {source}", files=(path,))
-
-
-def _check_needed_run(chain: Chain, system: str, dataset: str) -> Check:
-    """Check the ranking of the run of a system that only others need."""
-    path = RUN(system=system, dataset=dataset)
-    results = unique(chain.results[path])
-    try:
-        return _check_ranking(chain, system, dataset, results, lambda query, ids: None)
-    except UNREADABLE as error:
-        return chain.unreadable(RANKED, path, error)
+    path, source = TREC_RUN(**names), RUN(**names)
+    with open_parquet(chain.file(source), source) as run:
+        columns = ["query_id", "doc_id", "rank", "score"]
+        rows = (row for batch in run.iter_batches() for row in zip(*(batch[key].to_pylist() for key in columns), strict=True))
+        expected = (f"{query} Q0 {doc_id} {rank} {score:.9g} {system}\n".encode() for query, doc_id, rank, score in rows)
+        for place, (line, right) in enumerate(zip_longest(read_packed_lines(chain.file(path)), expected), 1):
+            if line != right:
+                problem = f"{path}:{place}: {line and line[:200]!r}; no number is computed from this file"
+                again = chain.repair_command(path, goal=path)
+                yield Check(IN_TREC_FORM, FAILED, problem, f"{right!r}, by {source}", (path,), (), again)
+                return
+    yield Check(IN_TREC_FORM, PASSED, f"{path} holds every line of {source}", files=(path,))
 
 
 def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> Iterator[Check]:
@@ -87,7 +82,7 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
             again[query] = measures_of_query(ids, qrels[query], judged, cutoffs, least)
             stated.ranked[query] = ids[: max(cutoffs)]
 
-    yield _check_ranking(chain, system, dataset, (result,), take)
+    yield from _check_ranking(chain, system, dataset, (result,), take)
     stated.add_to(again, cutoffs)
     yield _compare_queries(chain, path, result, again)
     without = len(qrels.keys() - retrieved)
@@ -145,7 +140,7 @@ def _check_ranking(
     dataset: str,
     results: tuple[Result, ...],
     take: Callable[[str, list[str]], None],
-) -> Check:
+) -> Iterator[Check]:
     """Check the ranking of a run, and hand each query with its documents to ``take``, best first."""
     run_path = RUN(system=system, dataset=dataset)
     rules, retrieved, last = run_rules(chain, system, dataset), 0, ""
@@ -163,8 +158,9 @@ def _check_ranking(
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
         expected = "score descending, then document id descending; each document of the corpus at most once"
-        return chain.failed(RANKED, run_path, found, expected, results)
-    return Check(RANKED, PASSED, found, files=files)
+        yield chain.failed(RANKED, run_path, found, expected, results)
+    else:
+        yield Check(RANKED, PASSED, found, files=files)
 
 
 def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:
@@ -219,39 +215,36 @@ def _compare_means(
     return _compare(chain, path, result, {**part(record, "measures", kind=dict), **recorded}, {**means, **counts}, "its run")
 
 
-def _check_mean(chain: Chain, path: str, result: Result) -> Check:
+def _check_mean(chain: Chain, path: str, result: Result) -> Iterator[Check]:
     """Check that a dataset of forums has the means of its forums, and another the name that its path has."""
     system, dataset = result
-    try:
-        record = chain.record(path)
-        if (part(record, "system"), part(record, "dataset")) != result:
-            raise RecordError(f"is about {record['system']} on {record['dataset']}")
-        for key in ("system", "dataset"):
-            chain.note(path, key, record[key], "its path")
-        if result in chain.evaluated:
-            return Check("records are where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
-        named = [corpus["name"] for corpus in part(chain.manifest, "datasets", dataset, kind=list)]
-        paths = [METRICS(system=system, dataset=name) for name in named]
-        if list(part(record, "inputs", kind=dict)) != paths:
-            raise RecordError(f"is the mean of {', '.join(record['inputs'])}, but the forums are {', '.join(named)}")
-        forums = [part(chain.record(forum), "measures", kind=dict) for forum in paths]
-        expected = {name: math.fsum(forum[name] for forum in forums) / len(forums) for name in forums[0]}
-        chain.note(path, "measures", expected, "its forums")
-        return _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
-    except UNREADABLE as error:
-        return chain.unreadable("means are what they are means of", path, error, [result], chain.repair_command(path))
+    record = chain.record(path)
+    if (part(record, "system"), part(record, "dataset")) != result:
+        raise RecordError(f"is about {record['system']} on {record['dataset']}")
+    for key in ("system", "dataset"):
+        chain.note(path, key, record[key], "its path")
+    if result in chain.evaluated:
+        yield Check("records are where they belong", PASSED, f"{path} is about {system} on {dataset}", files=(path,))
+        return
+    named = [corpus["name"] for corpus in part(chain.manifest, "datasets", dataset, kind=list)]
+    paths = [METRICS(system=system, dataset=name) for name in named]
+    if list(part(record, "inputs", kind=dict)) != paths:
+        raise RecordError(f"is the mean of {', '.join(record['inputs'])}, but the forums are {', '.join(named)}")
+    forums = [part(chain.record(forum), "measures", kind=dict) for forum in paths]
+    expected = {name: math.fsum(forum[name] for forum in forums) / len(forums) for name in forums[0]}
+    chain.note(path, "measures", expected, "its forums")
+    yield _compare(chain, path, result, part(record, "measures", kind=dict), expected, "its forums")
 
 
 def _compare(
     chain: Chain, path: str, result: Result, recorded: Mapping[str, Any], expected: Mapping[str, float], source: str
 ) -> Check:
-    name = "means are what they are means of"
     if set(recorded) != set(expected):
         wrong = f"{', '.join(sorted(set(recorded) ^ set(expected)))} are on one side only"
-        return chain.failed(name, path, f"{path}: {wrong}", f"those that {source} give", [result])
+        return chain.failed(MEANS, path, f"{path}: {wrong}", f"those that {source} give", [result])
     differ = [key for key, value in expected.items() if not abs(recorded[key] - value) <= TOLERANCE]
     if differ:
         found = ", ".join(f"{key} {recorded[key]!r}" for key in differ[:5])
         right = ", ".join(f"{key} {expected[key]!r}" for key in differ[:5])
-        return chain.failed(name, path, f"{path} says {found}", f"{right}, by {source}", [result])
-    return Check(name, PASSED, f"{path}: {len(expected)} results are those of {source}", files=(path,))
+        return chain.failed(MEANS, path, f"{path} says {found}", f"{right}, by {source}", [result])
+    return Check(MEANS, PASSED, f"{path}: {len(expected)} results are those of {source}", files=(path,))

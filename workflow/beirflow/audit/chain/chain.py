@@ -5,7 +5,7 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 """
 
 import errno
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -178,6 +178,22 @@ class Chain:
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
         return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
+
+    def guarded(
+        self,
+        name: str,
+        path: str,
+        check: Callable[[], Iterable[Check]],
+        results: Iterable[Result] | None = None,
+        repair: str | None = None,
+    ) -> list[Check]:
+        """Return the checks that ``check`` makes of a file, and at the end that it cannot be read, as :meth:`unreadable` does."""
+        checks: list[Check] = []
+        try:
+            checks.extend(check())
+        except UNREADABLE as error:
+            checks.append(self.unreadable(name, path, error, results, repair))
+        return checks
 
     def record(self, path: str) -> dict[str, Any]:
         """Return the content of a record that the chain leads to; raise RecordError if it could not be read."""

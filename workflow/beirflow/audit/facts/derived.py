@@ -14,12 +14,12 @@ from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged
-from beirflow.audit.facts.stated import added_by, configured_precision, first_stages, settings_of, settings_on
+from beirflow.audit.facts.stated import configured_precision, stated_system
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST
-from beirflow.runs.candidates import totals
+from beirflow.files.records import totals
 from beirflow.runs.family import TunedOn
 
 SELF_MATCHES = "self_matches_dropped"
@@ -48,8 +48,7 @@ def names_of_searched(place: Place) -> list[str]:
 
 def _firsts(place: Place) -> list[Found]:
     """Return the records of the runs that a run was made from."""
-    systems = first_stages(place.chain, place.system)
-    return [place.chain.record(layout.RUN_RECORD(system=system, dataset=place.dataset)) for system in systems]
+    return [place.chain.record(layout.RUN_RECORD(system=system, dataset=place.dataset)) for system in place.first_stages]
 
 
 def blocks_of_pairs(place: Place) -> list[Found]:
@@ -84,7 +83,7 @@ def configured_or_own(place: Place, key: str, found: Any) -> Iterator[Expected]:
 
 def is_counted_by_the_run(place: Place, name: str) -> bool:
     """Test whether no record but that of the run has a count."""
-    return name == SELF_MATCHES or name.startswith(place.family.counts if place.family else ())
+    return name == SELF_MATCHES or name.startswith(place.owner.family.counts if place.owner else ())
 
 
 def kept_self_matches(place: Place) -> Any:
@@ -143,7 +142,7 @@ def with_jobs(of: Callable[[Place], list[Found]]) -> Relation:
 
 def how_tuned(place: Place) -> TunedOn | None:
     """Return the other queries that decide over the weights of a system; None for weights that are stated."""
-    return place.family.tuned_on(place.family.settings(**place.stated)) if place.family else None
+    return place.owner.family.tuned_on(place.owner.settings) if place.owner else None
 
 
 def dataset_and_split(place: Place, corpus: str) -> list[Any]:
@@ -200,7 +199,8 @@ def of_added(value: Callable[[Expansion], Any], said: Callable[[Place, Any], Any
 
     def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
         for system in place.chain.manifest["systems"]:
-            added = added_by(place.chain, system)
+            known = stated_system(place.chain, system)
+            added = known.added if known else None
             if added and added.name == place.names["expansion"]:
                 yield from computed(lambda place, added=added: value(added), said=said)(place, key, found)  # type: ignore[misc]
 
@@ -221,7 +221,7 @@ def is_stated(place: Place, found: Any) -> bool:
 
 def is_read(place: Place) -> bool:
     """Return whether a run is read from a file outside the results."""
-    return bool(place.family and place.family.source(settings_of(place.chain, place.system), place.dataset))
+    return bool(place.owner and place.owner.family.source(place.owner.settings, place.dataset))
 
 
 def sizes_of_files(place: Place) -> Any:
@@ -256,7 +256,7 @@ def of_arrays(place: Place, key: str, found: Any) -> Iterator[Expected]:
 def _added(place: Place) -> Any:
     """Return the expansion that a system adds to the documents of a chunk that is weighed; None for none."""
     is_weighed = "weighed" in place.record and place.names["chunk"] and place.system in place.chain.manifest["systems"]
-    return added_by(place.chain, place.system) if is_weighed else SKIPPED
+    return (place.owner.added if place.owner else None) if is_weighed else SKIPPED
 
 
 def name_added(place: Place) -> Any:
@@ -273,7 +273,7 @@ def files_added(place: Place) -> Any:
 
 def of_reranker(name: str) -> Relation:
     """Expect a setting of a reranker, as it is for a corpus."""
-    return computed(lambda place: getattr(settings_on(place.chain, place.system, place.dataset), name))
+    return computed(lambda place: getattr(place.settings, name))
 
 
 def number_of_blocks(place: Place) -> int:
@@ -283,13 +283,13 @@ def number_of_blocks(place: Place) -> int:
 
 def scored_in(place: Place) -> Any:
     """Return the precision in which pairs were scored."""
-    own = settings_on(place.chain, place.system, place.dataset).has_own_precision  # that of a graph, or nobody knows it
+    own = place.settings.has_own_precision  # that of a graph, or nobody knows it
     return SKIPPED if own else part(place.record, "made", "precision")
 
 
 def scoring(place: Place) -> Any:
     """Return the settings of the encoder that scores, those that the record has."""
-    encoder = settings_on(place.chain, place.system, place.dataset).encoder_settings
+    encoder = place.settings.encoder_settings
     stated = asdict(encoder) if encoder else {}
     return as_json({key: stated.get(key) for key in place.record.get("scoring") or ()})
 

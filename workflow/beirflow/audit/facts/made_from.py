@@ -4,24 +4,23 @@ What a record leaves out is compared nowhere: whoever leaves out a digest could 
 What nobody writes is compared nowhere either: whoever adds it says what they like.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
-from beirflow.audit.facts.stated import added_by, settings_of, settings_on
+from beirflow.audit.facts.stated import StatedSystem, stated_system
 from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM
 from beirflow.evaluation.manifest import TUNED_ON
-from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.layout import Pattern, record_of
 from beirflow.files.records import OF_EVERY_RECORD
-from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Family, Record, System
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Record, System
 
 OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)  # records that are the same whatever made a run
 ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)  # of systems that add something to documents
@@ -98,30 +97,7 @@ def _name_further(facts: Comparison, path: str, record: Mapping[str, Any], known
         facts.not_compared(f"{path}: {', '.join(further)}, which beirflow does not write and nothing confirms")
 
 
-def _check_keys(facts: Comparison, path: str, keys: Sequence[str]) -> None:
-    """Look for keys that a record lacks."""
-    record = facts.chain.record(path)
-    missing = [key for key in (*keys, "job") if key not in record]
-    facts.same(path, "too little, which lacks", missing, [], "what such records say")
-
-
-class _Owner(NamedTuple):
-    """A system of a known family."""
-
-    name: str  # its name
-    family: Family  # its family
-    settings: Any  # its settings
-    added: Expansion | None  # what it adds to documents; None for nothing
-    in_paths: Mapping[str, Any]  # what paths may have of it: as ``system`` the one that encodes for it
-
-    def has(self, names: Mapping[str, str]) -> bool:
-        """Test whether something with these names in its path is of this system."""
-        shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
-        whose = names.get("system") in (None, self.name, self.in_paths["system"])
-        return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
-
-
-def _has_jobs(owner: _Owner | None) -> bool:
+def _has_jobs(owner: StatedSystem | None) -> bool:
     """Test whether runs of a system are made by several jobs, not read from a file."""
     return owner is not None and (not owner.family.direct or bool(owner.family.reads(owner.settings).systems))
 
@@ -131,27 +107,17 @@ class _Expected:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self._owners: dict[str | None, list[_Owner]] = {}
+        self._owners: dict[str | None, list[StatedSystem]] = {}
         self._averages = {path for path, result in chain.means.items() if result not in chain.evaluated}
 
-    def owners(self, dataset: str | None) -> list[_Owner]:
-        """Return the systems of known families, with their settings as they are for a corpus."""
-        if dataset not in self._owners:
-            entries, families = part(self.chain.manifest, "systems", kind=dict), self.chain.setup.families
-            known = {name: entry["family"] for name, entry in entries.items() if entry["family"] in families}
-            self._owners[dataset] = [self._owner(name, families[family], dataset) for name, family in known.items()]
-        return self._owners[dataset]
-
-    def _owner_of(self, names: Mapping[str, str]) -> _Owner | None:
+    def _owner_of(self, names: Mapping[str, str]) -> StatedSystem | None:
         """Return the system that something with these names in its path is of: before a variant of it, the system itself."""
-        found = [owner for owner in self.owners(names.get("dataset")) if owner.has(names)]
+        dataset = names.get("dataset") if names.get("dataset") in self.chain.corpora else None
+        if dataset not in self._owners:
+            systems = (stated_system(self.chain, name, dataset) for name in part(self.chain.manifest, "systems", kind=dict))
+            self._owners[dataset] = [system for system in systems if system]
+        found = [owner for owner in self._owners[dataset] if owner.stores(names)]
         return next((owner for owner in found if owner.name == names.get("system")), found[0] if found else None)
-
-    def _owner(self, name: str, family: Family, dataset: str | None) -> _Owner:
-        added = added_by(self.chain, name)
-        settings = settings_on(self.chain, name, dataset) if dataset in self.chain.corpora else settings_of(self.chain, name)
-        names = family.in_paths(settings) | ({"expansion": added.name} if added else {})
-        return _Owner(name, family, settings, added, names)
 
     @cached_property
     def records(self) -> list[Record]:
@@ -176,14 +142,15 @@ class _Expected:
             for key, expected in (("inputs", inputs), ("outputs", [pattern(**names) for pattern in kind.outputs])):
                 lacks = sorted(set(expected) - part(record, key, kind=dict).keys())
                 facts.same(path, f"{key}, which lack", lacks, [], "what such a file is made from and holds")
-            _check_keys(
-                facts, path, (*kind.keys, "jobs") if kind.pattern == layout.RUN_RECORD and _has_jobs(owner) else kind.keys
-            )
+            needed = (*kind.keys, "job", *(["jobs"] if kind.pattern == layout.RUN_RECORD and _has_jobs(owner) else []))
+            missing = [key for key in needed if key not in record]
+            facts.same(path, "too little, which lacks", missing, [], "what such records say")
 
-    def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
+    def _paths(self, pattern: Pattern, names: Mapping[str, Any], owner: StatedSystem | None) -> Iterator[str]:
         """Yield the files of one kind that something is made from; those of all chunks, where it is not of one itself."""
         if pattern == ITS_MODEL:
-            yield from self._model(names, owner)
+            if owner and (of_model := owner.family.model_record(owner.settings)):
+                yield of_model(**{**names, **owner.in_paths})
             return
         if pattern == FIRST_STAGES:
             yield from self._of_first_stages(owner, names["dataset"]) if owner else ()
@@ -199,18 +166,12 @@ class _Expected:
             yield pattern(**({**names, "chunk": chunk} if every else names))
 
     @staticmethod
-    def _model(names: Mapping[str, Any], owner: _Owner | None) -> Iterator[str]:
-        """Yield the record of the model of a system; nothing where it has none."""
-        if owner and (pattern := owner.family.model_record(owner.settings)):
-            yield pattern(**{**names, **owner.in_paths})
-
-    @staticmethod
-    def _of_first_stages(owner: _Owner, dataset: str) -> list[str]:
+    def _of_first_stages(owner: StatedSystem, dataset: str) -> list[str]:
         """Return the runs that a system reads, with their records."""
         systems = owner.family.reads(owner.settings).systems.values()
         return [pattern(system=system, dataset=dataset) for system in systems for pattern in (layout.RUN, layout.RUN_RECORD)]
 
-    def _of_tuning(self, owner: _Owner, record: Mapping[str, Any]) -> list[str]:
+    def _of_tuning(self, owner: StatedSystem, record: Mapping[str, Any]) -> list[str]:
         """Return the files that settings were tuned with: queries and judgements of another corpus, and the runs on it."""
         if owner.family.tuned_on(owner.settings) is None:
             return []
@@ -220,15 +181,11 @@ class _Expected:
             *self._of_first_stages(owner, on),
         ]
 
-    def _of_the_system(self, owner: _Owner, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
-        """Return the files of a family's own that a run is made from, each with its record."""
-        yield from self._model(names, owner)
-        searched = owner.family.searched(owner.settings)
-        with_added = [output for kind in owner.family.records if layout.EXPANSION in kind.inputs for output in kind.outputs]
-        if not set(with_added).isdisjoint(searched):
-            yield from (path for pattern in ADDED for path in self._paths(pattern, names, owner))
-        for pattern in (*searched, *owner.family.stored):
+    def _of_the_system(self, owner: StatedSystem, names: Mapping[str, str], record: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the files of a family's own that a run is made from, each with its record and with what that names."""
+        for pattern in (*owner.family.searched(owner.settings), *owner.family.stored):
             blocks = sum(pattern.names_in(name) is not None for name in part(record, "inputs", kind=dict))
             for block in range(max(1, blocks) if "{block}" in pattern else 1):
                 for path in self._paths(pattern, {**names, **owner.in_paths, "block": block}, owner):
-                    yield from (path, record_of(path).as_posix())
+                    yield from (path, of_path := record_of(path).as_posix())
+                    yield from (self.chain.records.get(of_path) or {}).get("inputs", ())

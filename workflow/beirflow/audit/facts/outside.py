@@ -17,7 +17,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.chain.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import DIGEST, Prepared, digests_of, documents_of
-from beirflow.audit.facts.stated import added_by
+from beirflow.audit.facts.stated import stated_system
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
@@ -220,8 +220,14 @@ def _expansion(chain: Chain, names: Names) -> Here | str:
 def _added(chain: Chain, name: str) -> Expansion | None:
     """Return an expansion, by its name in the results, as the person who audits configured it; None if it is unknown."""
     for system in part(chain.manifest, "systems", kind=dict):
-        known, added = chain.setup.systems.get(system), added_by(chain, system)
-        if known and added and added.name == name and (own := chain.setup.families[known.family].added(known.settings)):
+        known, stated = chain.setup.systems.get(system), stated_system(chain, system)
+        if (
+            known
+            and stated
+            and stated.added
+            and stated.added.name == name
+            and (own := chain.setup.families[known.family].added(known.settings))
+        ):
             return own
     return None
 

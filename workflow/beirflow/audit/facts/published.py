@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, Result
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
 from beirflow.audit.chain.reading import part
 from beirflow.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
@@ -18,12 +19,9 @@ NAME, TODO = "published scores", "compare model, precision, split and text with 
 
 def check_published(chain: Chain) -> list[Check]:
     """Compare every result with every published score; a difference fails if system and data are those of the catalogue."""
-    checks = []
+    checks: list[Check] = []
     for path, result in chain.means.items():
-        try:
-            checks += list(_compare(chain, path, result))
-        except UNREADABLE as error:
-            checks.append(chain.unreadable(NAME, path, error, [result], chain.repair_command(path)))
+        checks += chain.guarded(NAME, path, partial(_compare, chain, path, result), [result], chain.repair_command(path))
     return checks
 
 

@@ -29,12 +29,10 @@ from beirflow.audit.facts.relations import (
     setting,
     total,
 )
-from beirflow.audit.facts.stated import first_stages
 from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import layout
 from beirflow.files.layout import MANIFEST, Pattern
-from beirflow.files.records import assumed_in, precisions_in
-from beirflow.runs.candidates import totals
+from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
@@ -144,7 +142,7 @@ OF_SEARCHES = (
 """Of runs of representations."""
 
 OF_RUNS_OF_RUNS = (
-    Row("first_stages", computed(lambda place: first_stages(place.chain, place.system))),
+    Row("first_stages", computed(lambda place: place.first_stages)),
     Row("parts", derived.parts_of_runs),
     Row("seconds", computed(lambda place: totals(place.record["parts"].values(), "seconds"), "its parts")),
     Row("bytes", computed(lambda place: totals(place.record["parts"].values(), "bytes"), "its parts")),
@@ -232,7 +230,7 @@ def _check_run(place: Place) -> None:
     """Compare the facts of a run by what it was made from."""
     if derived.how_tuned(place):
         compare(place, OF_TUNED)
-    if first_stages(place.chain, place.system):
+    if place.first_stages:
         compare(place, OF_RERANKERS if derived.blocks_of_pairs(place) else ())
         compare(place, OF_RUNS_OF_RUNS)
         return

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
+from beirflow.audit.facts.stated import StatedSystem, stated_system
 from beirflow.files.layout import MANIFEST, Pattern
-from beirflow.files.records import together
-from beirflow.runs.candidates import totals
-from beirflow.runs.family import Family
+from beirflow.files.records import together, totals
 
 SKIPPED = object()  # what a fact should be where nothing says it
 
@@ -58,9 +58,21 @@ class Place:
         return settings
 
     @property
-    def family(self) -> Family | None:
-        """The family of the system; None if it is unknown."""
-        return self.chain.setup.families.get(str(self.chain.manifest["systems"].get(self.system, {}).get("family")))
+    def owner(self) -> StatedSystem | None:
+        """The system with its family; None if that is unknown."""
+        return stated_system(self.chain, self.system)
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the system, whose family must be known, as they are for the corpus."""
+        if (system := stated_system(self.chain, self.system, self.dataset)) is None:
+            raise RecordError(f"is of {self.system}, whose family is not known here")
+        return system.settings
+
+    @property
+    def first_stages(self) -> list[str]:
+        """The systems whose runs it is made from, in the order of its settings; none if its family is unknown."""
+        return self.owner.first_stages if self.owner else []
 
     def named(self, *patterns: Pattern, key: str = "inputs") -> list[str]:
         """List the inputs, or outputs, of some kinds."""

@@ -1,37 +1,56 @@
-"""Settings of systems, as the manifest states them."""
+"""Systems, as the manifest states them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.reading import part
 from beirflow.expansions.settings import Expansion
 from beirflow.models.settings import ONNX
+from beirflow.runs.family import Family
 
 
-def settings_of(chain: Chain, system: str) -> Any:
-    """Return the settings of a system of a known family."""
-    return chain.setup.system_as_stated(system, part(chain.manifest, "systems", system, kind=dict)).settings
+@dataclass(frozen=True)
+class StatedSystem:
+    """A system of a known family."""
+
+    name: str
+    family: Family
+    settings: Any  # as they are for a corpus, if one was named
+
+    @property
+    def added(self) -> Expansion | None:
+        """Addition to documents; None without one."""
+        added: Expansion | None = self.family.added(self.settings)
+        return added
+
+    @property
+    def first_stages(self) -> list[str]:
+        """Systems whose runs it is made from, in the order of its settings."""
+        reads = self.family.reads(self.settings)
+        return [] if reads.compared else list(reads.systems.values())
+
+    @cached_property
+    def in_paths(self) -> dict[str, str]:
+        """Names in the paths of what it stores: as ``system`` the one that encodes for it."""
+        return self.family.in_paths(self.settings) | ({"expansion": self.added.name} if self.added else {})
+
+    def stores(self, names: Mapping[str, str]) -> bool:
+        """Test whether something with these names in its path is of this system."""
+        shared = {key: value for key, value in names.items() if key in ("analyzer", "expansion")}
+        whose = names.get("system") in (None, self.name, self.in_paths["system"])
+        return whose and all(self.in_paths.get(key) == value for key, value in shared.items())
 
 
-def settings_on(chain: Chain, system: str, dataset: str) -> Any:
-    """Return the settings of a system, whose family must be known, as they are for one corpus."""
-    family = chain.setup.families[part(chain.manifest, "systems", system, "family", kind=str)]
-    return family.for_dataset(settings_of(chain, system), *chain.whole(dataset))
-
-
-def added_by(chain: Chain, system: str) -> Expansion | None:
-    """Return the addition of a system to documents; None without one or if the family is unknown."""
-    recorded = part(chain.manifest, "systems", system, kind=dict)
-    family = chain.setup.families.get(str(recorded.get("family")))
-    added: Expansion | None = family.added(settings_of(chain, system)) if family else None
-    return added
-
-
-def first_stages(chain: Chain, system: str) -> list[str]:
-    """Return the systems whose runs a system is made from, in the order of its settings; none if its family is unknown."""
-    family = chain.setup.families.get(str(chain.manifest["systems"].get(system, {}).get("family")))
-    reads = family.reads(settings_of(chain, system)) if family else None
-    return list(reads.systems.values()) if reads and not reads.compared else []
+def stated_system(chain: Chain, name: str, dataset: str | None = None) -> StatedSystem | None:
+    """Return a system, with its settings as they are for a corpus if one is named; None if its family is unknown."""
+    entry = chain.manifest["systems"].get(name, {})
+    family = chain.setup.families.get(str(entry.get("family")))
+    if family is None:
+        return None
+    settings = chain.setup.system_as_stated(name, entry).settings
+    return StatedSystem(name, family, settings if dataset is None else family.for_dataset(settings, *chain.whole(dataset)))
 
 
 def configured_precision(chain: Chain, system: str) -> str | None:
@@ -44,9 +63,7 @@ def configured_precision(chain: Chain, system: str) -> str | None:
 
 
 def _has_own_precision(chain: Chain, name: str) -> bool:
-    system = chain.manifest["systems"].get(name, {})
-    settings, family = system.get("settings", {}), chain.setup.families.get(str(system.get("family")))
-    reads = family.reads(settings_of(chain, name)).systems.values() if family else ()
-    others = [settings.get("variant_of"), *reads]
+    settings, known = chain.manifest["systems"].get(name, {}).get("settings", {}), stated_system(chain, name)
+    others = [settings.get("variant_of"), *(known.family.reads(known.settings).systems.values() if known else ())]
     own = bool(settings.get("encoder")) or str(settings.get("weights", "")).endswith(ONNX)
     return own or any(_has_own_precision(chain, other) for other in others if other)
