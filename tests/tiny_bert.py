@@ -1,6 +1,6 @@
 """A BERT with random weights, small enough to run anywhere, saved as transformers saves models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,13 @@ def having_row(name: str, row: int, value: float) -> Callable[[Weights], Weights
     return lambda weights: weights | {name: weights[name].index_fill(0, torch.tensor(row), value)}
 
 
-def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, positions: int = 64) -> Path:
+def save_tiny_bert(
+    folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, positions: int = 64, words: Sequence[str] = WORDS
+) -> Path:
     """Save configuration, weights and tokenizer; the same seed gives the same weights."""
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(SPECIAL) + len(WORDS),
+        vocab_size=len(SPECIAL) + len(words),
         hidden_size=dim,
         num_hidden_layers=layers,
         num_attention_heads=2,
@@ -76,10 +78,24 @@ def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, 
         initializer_range=0.5,
     )
     BertModel(config).eval().save_pretrained(folder)
-    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *WORDS])}
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *words])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    save_tokenizer(folder, tokenizer, positions)
+    return folder
+
+
+def save_word_pieces(folder: Path, pieces: Sequence[str], positions: int) -> None:
+    """Save the steps of BERT's own tokenizer over a vocabulary that begins with the special tokens."""
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    save_tokenizer(folder, tokenizer, positions)
+
+
+def save_tokenizer(folder: Path, tokenizer: Tokenizer, positions: int) -> None:
+    """Save a tokenizer that puts texts between [CLS] and [SEP]."""
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -90,7 +106,6 @@ def save_tiny_bert(folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, 
         model_max_length=positions,
     )
     fast.save_pretrained(folder)
-    return folder
 
 
 def save_model(model_type: str, folder: Path, positions: int = 70, **sizes: Any) -> Path:

@@ -1,31 +1,27 @@
 """Models that expand documents, with random weights, in the layouts of hubs: a T5 that writes, a BERT that weighs words."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    AutoConfig,
-    BertForTokenClassification,
-    MT5ForConditionalGeneration,
-    PreTrainedTokenizerFast,
-    T5ForConditionalGeneration,
-)
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert, save_word_pieces
+from transformers import AutoConfig, BertForTokenClassification, MT5ForConditionalGeneration, T5ForConditionalGeneration
 
-PAD, CLS, END = SPECIAL.index("[PAD]"), SPECIAL.index("[CLS]"), SPECIAL.index("[SEP]")
+PAD, END = SPECIAL.index("[PAD]"), SPECIAL.index("[SEP]")
 
 
-def save_tiny_t5(folder: Path, seed: int = 0, model_type: str = "t5", **sizes: Any) -> Path:
+def save_tiny_t5(
+    folder: Path, seed: int = 0, model_type: str = "t5", words: Sequence[str] = WORDS, positions: int = 64, **sizes: Any
+) -> Path:
     """A T5 with the tokenizer of the tiny BERT, whose queries end after some words."""
-    save_tiny_bert(folder)
+    save_tiny_bert(folder, words=words, positions=positions)
     (folder / "model.safetensors").unlink()
     torch.manual_seed(seed)
     config = AutoConfig.for_model(
         model_type,
         **{
-            "vocab_size": len(SPECIAL) + len(WORDS),
+            "vocab_size": len(SPECIAL) + len(words),
             "d_model": 32,
             "d_kv": 8,
             "d_ff": 48,
@@ -50,12 +46,7 @@ def save_deepct(folder: Path, seed: int = 0) -> Path:
     """A BERT with a layer that gives each token one weight, and pieces of words, as macavaney/deepct has them."""
     save_tiny_bert(folder, seed)
     pieces = [*SPECIAL, *WORDS[:60], *(f"##{letter}" for letter in "abcdefgh"), "un", "##able"]
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", END), ("[CLS]", CLS))
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
+    save_word_pieces(folder, pieces, positions=64)
     torch.manual_seed(seed)
     config = AutoConfig.from_pretrained(folder, num_labels=1)
     BertForTokenClassification(config).eval().save_pretrained(folder)

@@ -1,11 +1,16 @@
-"""The settings of a run and the machine that its figures are of."""
+"""The settings of a run and the machine that its figures are of.
 
+``python -m bench.machine PACKAGE...`` says with what its interpreter computes, as JSON.
+"""
+
+import importlib.metadata
 import json
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 OWN = ("torch", "transformers", "snakemake", "numpy", "pyarrow")
 PEERS = ("torch", "transformers", "beir", "faiss-cpu", "sentence-transformers", "bm25s", "numba", "numpy")
+INSTRUCTIONS = ("avx2", "avx512_f", "avx512_bf16", "amx_bf16", "bf16")
 BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
@@ -54,8 +60,21 @@ def describe(own: Mapping[str, Any], cores: int, peers: Mapping[str, Any] | None
 
 def ask(settings: Settings, python: str, packages: Sequence[str] = ()) -> dict[str, Any]:
     """Ask an interpreter with what it computes."""
-    command = [python, "-m", "bench.probe", *packages]
+    command = [python, "-m", "bench.machine", *packages]
     return json.loads(subprocess.run(command, env=dict(settings.environment()), capture_output=True, check=True).stdout)
+
+
+def probe(packages: Iterable[str]) -> dict[str, Any]:
+    """Versions of Python and of those packages that are installed, instructions of the processor, and name of the GPU."""
+    import torch  # here, so that the process that measures stays small
+
+    installed = {each.name.lower(): each.version for each in importlib.metadata.distributions()}
+    return {
+        "python": sys.version.split()[0],
+        "versions": {name: installed[name] for name in packages if name in installed},
+        "instructions": [name for name in INSTRUCTIONS if torch.cpu.get_capabilities().get(name)],
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
 
 
 def computes_in_bfloat16(settings: Settings) -> bool:
@@ -89,3 +108,7 @@ def _git(*arguments: str) -> str | None:
         return subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(probe(sys.argv[1:])) + "\n")

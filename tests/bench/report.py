@@ -45,7 +45,7 @@ def as_markdown(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome])
     tables = [table(HEADER, rows)] if rows else []
     if grown := growths(outcomes):
         tables.append(table(GROWTH_HEADER, [_growth_cells(each) for each in grown]))
-    parts = [f"# {machine['device']}", _circumstances(machine, form), *tables, *failures]
+    parts = [f"# {machine['device']}", circumstances(machine, f"{form}, "), *tables, *failures]
     return "\n\n".join([*parts, table(("stage", "input", "outputs agree"), inputs)]) + "\n"
 
 
@@ -56,19 +56,19 @@ def _rows(outcome: Outcome) -> list[tuple[str, ...]]:
     return rows + ([(outcome.name, "**FAILED**, see below", *[""] * 6)] if outcome.failure else [])
 
 
-def _circumstances(machine: dict[str, Any], form: str) -> str:
+def circumstances(machine: dict[str, Any], form: str = "", *more: str) -> str:
+    """List when and where the figures were measured, and with which versions."""
     sets = ", ".join(machine["instructions"]) or "none of note"
     versions = {name: ", ".join(f"{key} {value}" for key, value in found.items()) for name, found in machine["versions"].items()}
     state = "" if machine["clean"] else ", with changes that are not committed"
-    return "\n".join(
-        [
-            f"- {form}, {machine['date']}, commit {(machine['commit'] or 'not known')[:12]}{state}",
-            f"- {machine['processor']}, {machine['cores']} cores, instructions {sets}; Python {machine['python']}",
-            f"- load average {machine['load']:.1f} at the start: 0 where nothing else ran",
-            f"- ours with {versions['beirflow']}",
-            *([f"- the peers with {versions['peers']}"] if "peers" in versions else []),
-        ]
-    )
+    lines = [
+        f"{form}{machine['date']}, commit {(machine['commit'] or 'not known')[:12]}{state}",
+        f"{machine['processor']}, {machine['cores']} cores, instructions {sets}; Python {machine['python']}",
+        f"load average {machine['load']:.1f} at the start: 0 where nothing else ran",
+        f"ours with {versions['beirflow']}",
+        *([f"the peers with {versions['peers']}"] if "peers" in versions else []),
+    ]
+    return "\n".join(f"- {line}" for line in (*lines, *more))
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -22,8 +22,7 @@ from bench.gpu.models import cross_encoder, splade, training, writing
 from bench.gpu.page import as_markdown
 from bench.gpu.searching import late, searching
 from bench.gpu.workload import NotRunError, Setting, Shape, make_texts, save_model, token_counts
-from bench.machine import REPOSITORY, available_cores, describe, slug
-from bench.probe import probe
+from bench.machine import REPOSITORY, available_cores, describe, probe, slug
 from bench.report import write
 
 PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "numpy", "pyarrow")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bench.report import table
+from bench.report import circumstances, table
 
 Found = dict[str, Any]
 
@@ -45,10 +45,7 @@ def _cells(line: Line, figures: Found) -> tuple[str, ...]:
 
 def _circumstances(run: Found) -> str:
     model, texts, search = run["model"], run["texts"], run["figures"].get("search")
-    versions = ", ".join(f"{name} {version}" for name, version in run["versions"]["beirflow"].items())
     lines = [
-        f"{run['date']}, commit {(run['commit'] or 'not known')[:12]}{'' if run['clean'] else ' with changes'}",
-        f"{run['processor']}, {run['cores']} cores; Python {run['python']}, {versions}",
         f"BERT with random weights in {run['precision']}: {model['layers']} layers, {model['dim']} dimensions",
         f"{texts['documents']:,} texts, {texts['mean_tokens']:.1f} tokens on average, {texts['longest']} at most, longest first",
     ]
@@ -58,7 +55,7 @@ def _circumstances(run: Found) -> str:
     if late := run["figures"].get("late"):
         sizes = f"{late['queries']:,} queries of 32 tokens, {late['documents']:,} documents of {late['mean_tokens']:.1f}"
         lines.append(f"late interaction: {sizes}, 128 dimensions; equal to the CPU's for {late['checked']}")
-    return "\n".join(f"- {line}" for line in lines)
+    return circumstances(run, "", *lines)
 
 
 def _kernels(run: Found) -> list[str]:

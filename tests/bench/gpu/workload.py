@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from beirflow.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
+from tiny_bert import SPECIAL, save_word_pieces
 
 Figures = dict[str, object]
 """Results of a part, as they are in the JSON file."""
 
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 SUFFIXES = 26**2
 """Pieces of two letters that continue a word; words have four letters, so that each text is cut up in one way only."""
 
@@ -97,22 +97,8 @@ def save_model(folder: Path, shape: Shape) -> Path:
         max_position_embeddings=shape.positions,
     )
     BertModel(config).eval().save_pretrained(folder)
-    _save_tokenizer(folder, shape)
+    save_word_pieces(folder, shape.pieces, shape.positions)
     return folder
-
-
-def _save_tokenizer(folder: Path, shape: Shape) -> None:
-    """The steps of BERT's own tokenizer over the synthetic vocabulary."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    vocabulary = {piece: number for number, piece in enumerate(shape.pieces)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", SPECIAL.index("[SEP]")), ("[CLS]", SPECIAL.index("[CLS]")))
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names, model_max_length=shape.positions).save_pretrained(folder)
 
 
 class NotRunError(Exception):

@@ -25,6 +25,7 @@ from results_maker import Made, add_invented_family
 from rocrate_validator.models import Severity
 from rocrate_validator.services import ValidationSettings, validate
 from urllib3 import HTTPResponse
+from workflow_runs import Workflow
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCHEMA_ORG = (
@@ -117,10 +118,10 @@ UNKNOWN = {
 
 
 def test_the_public_validator_misses_what_nobody_knows_alone_and_would_not_accept_anything(
-    results_once: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crate_module, "COPIED", ("Snakefile", "config.yaml", "envs"))  # it takes long with each file of the code
-    exported = Path(shutil.copytree(results_once.results, tmp_path / "results"))
+    exported = finished.result("")
     export(exported)
     assert set(issues(exported, tmp_path / "cache", Severity.RECOMMENDED)) <= UNKNOWN
     path = exported / "ro-crate-metadata.json"

@@ -259,6 +259,11 @@ def run(program: str) -> str:
 
 LOADED_BY_EACH_RULE = """
 import builtins, importlib, json, sys
+for name in LEAN:
+    importlib.import_module(f"beirflow.{name}")
+print(json.dumps(sorted({"torch", "transformers"} & set(sys.modules))))
+for name in [name for name in sys.modules if name.split(".")[0] == "beirflow"]:
+    del sys.modules[name]
 direct, plain = {}, builtins.__import__
 def noting(name, globals=None, locals=None, fromlist=(), level=0):
     found = plain(name, globals, locals, fromlist, level)
@@ -283,12 +288,31 @@ print(json.dumps(loaded))
 """A module is imported once for all rules; Python's own function for it notes which module asked for which."""
 
 
-def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
+@pytest.fixture(scope="module")
+def loaded() -> tuple[list[str], dict[str, list[str]]]:
+    """What modules of environments without torch load of it, and the modules that each rule loads, in a fresh process."""
     modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
     skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
-    loaded = json.loads(run(f"RULES = {modules}\nSKIPPED = {skipped}\n{LOADED_BY_EACH_RULE}"))
-    for rule, names in loaded.items():
+    lean, of_rules = run(f"RULES, SKIPPED, LEAN = {modules}, {skipped}, {lean_modules()}\n{LOADED_BY_EACH_RULE}").splitlines()
+    return json.loads(lean), json.loads(of_rules)
+
+
+def lean_modules() -> list[str]:
+    """List the modules of the rules whose environment has no torch."""
+    text = "\n".join(path.read_text() for path in (WORKFLOW / "rules").glob("*.smk"))
+    environments = {name: re.search(r"envs/\w+\.yaml", block) for name, block in module.RULE.findall(text)}
+    lean = [rule for rule, found in environments.items() if found and "torch==" not in (WORKFLOW.parent / found[0]).read_text()]
+    return sorted({name for rule in lean for name in rule_modules(rule)})
+
+
+def test_what_python_loads_for_a_job_is_in_its_digest(loaded: tuple[list[str], dict[str, list[str]]]) -> None:
+    for rule, names in loaded[1].items():
         assert set(names) - NO_INFLUENCE == rule_modules(rule), rule
+
+
+def test_rules_in_an_environment_without_torch_do_not_import_it(loaded: tuple[list[str], dict[str, list[str]]]) -> None:
+    assert len(lean_modules()) >= 100
+    assert loaded[0] == []
 
 
 def test_a_job_that_reads_results_knows_no_family_and_no_model() -> None:
@@ -298,16 +322,6 @@ def test_a_job_that_reads_results_knows_no_family_and_no_model() -> None:
         assert len(reached) <= 25, rule
         rooms = {name.partition(".")[0] for name in reached}
         assert rooms <= {"files", "jobs", "sources", "catalogue", "runs", "evaluation", "analysis", "report", "paper"}, rule
-
-
-def test_rules_in_an_environment_without_torch_do_not_import_it() -> None:
-    text = "\n".join(path.read_text() for path in (WORKFLOW / "rules").glob("*.smk"))
-    environments = {name: re.search(r"envs/\w+\.yaml", block) for name, block in module.RULE.findall(text)}
-    lean = [rule for rule, found in environments.items() if found and "torch==" not in (WORKFLOW.parent / found[0]).read_text()]
-    names = {name for rule in lean for name in rule_modules(rule)}
-    assert len(names) >= 100
-    program = f"import importlib, sys\nfor name in {sorted(names)}: importlib.import_module(f'beirflow.{{name}}')\n"
-    assert run(program + "print({'torch', 'transformers'} & set(sys.modules))") == "set()\n"
 
 
 def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(copy: Path) -> None:
