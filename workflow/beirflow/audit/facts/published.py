@@ -34,13 +34,13 @@ def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
     """Compare a result with every published score of its system on its dataset, or say why there is none."""
     (system, dataset), record = result, chain.record(path)
     is_certain = _is_of_catalogue(chain, system) and part(record, "official_data") is True
-    sources = chain.setup.catalogue.published.get(system, [])
+    sources = [each for each in chain.setup.catalogue.published.get(system, []) if dataset in each["scores"]]
     measures = part(record, "measures", kind=dict)
     if not sources:
-        why = f"nothing is published of {system} in the catalogue"
-        yield Check(NAME, NOT_CHECKED, f"{system} on {dataset}: not comparable, {why}", files=(path,))
+        found = f"nothing is published of {system} on {dataset} in the catalogue"
+        yield Check(NAME, NOT_CHECKED, found, files=(path,))
     for source in sources:
-        scores = dict(zip(PUBLISHED, source["scores"].get(dataset, ()), strict=False))
+        scores = dict(zip(PUBLISHED, source["scores"][dataset], strict=False))
         barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
         for measure in PUBLISHED:
             ours, published, of = measures.get(measure), scores.get(measure), f"{measure} of {system} on {dataset}"
