@@ -66,7 +66,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     assert finished.planned("results/summary.csv") == {}
 
 
-def test_the_gate_ends_with_an_error_where_a_dataset_is_missing_in_the_baseline(finished: Workflow) -> None:
+def test_gate_and_explain_end_with_an_error_where_there_is_nothing_to_compare_with(finished: Workflow) -> None:
     summary = finished.result("summary.csv")
     content = summary.read_bytes()
     summary.unlink()  # which must not be made again for nothing
@@ -74,6 +74,7 @@ def test_the_gate_ends_with_an_error_where_a_dataset_is_missing_in_the_baseline(
         finished.config["gate"] = gate
         assert problem in finished.run("gate", ok=False)
         assert not summary.exists()
+    assert "explain: nothing is published of these systems" in finished.run("explain", ok=False)
     summary.write_bytes(content)
     finished.config["gate"] = {"baseline": str(finished.result(""))}
     assert "these results themselves" in finished.run("gate", ok=False)

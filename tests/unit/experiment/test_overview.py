@@ -44,6 +44,8 @@ def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
         ("out/mine/runs/bm25/scifact.trec.gz", "results/runs/bm25/scifact.trec.gz"),
         ("results/tables/leaderbord.tex", "results/tables/leaderboard.tex"),
         ("results/figures/pareto.png", "results/figures/pareto.svg"),
+        ("results/metrcs/bm25/scifact.json", "results/metrics/bm25/scifact.json"),
+        ("results/run/bm25/scifcat.parquet", "results/runs/bm25/scifact.parquet"),
         ("results/metrics/bm25/scifact.json.gz", "results/metrics/bm25/scifact.json"),
         ("esitmate", "estimate"),
         ("clean_representation", "clean_representations"),

@@ -236,6 +236,11 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
         )
     if "gate" in rules and [baseline] == experiment.chosen_systems:
         raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
+    if "explain" in rules and not experiment.explanations:
+        raise ConfigError(
+            "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
+            " snakemake --cores 2 --config systems=bm25 datasets=nfcorpus -- explain"
+        )
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:

@@ -1,6 +1,7 @@
 """Targets: those that can be asked for, the probable meaning of an unknown one, and the summary of a run with nothing to do."""
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from beirflow.catalogue.schema import nearest
@@ -70,6 +71,9 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
     path = target.removeprefix(folder)
     if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
         others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
+        first, _, rest = path.partition("/")
+        near_first = get_close_matches(first, sorted({pattern.partition("/")[0] for pattern in PATTERNS if "/" in pattern}))
+        others += [f"{each}/{rest}" for each in near_first]
         near_paths = {f"{folder}{near}" for each in others for pattern in PATTERNS if (near := _near(each, pattern, known))}
         return nearest(target, near_paths or fixed)
     near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
