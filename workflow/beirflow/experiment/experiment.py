@@ -250,12 +250,11 @@ class Experiment(Datasets):
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """Return the settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
-        They depend on the corpus, whose queries may have an instruction of their own; ``unused`` are settings for the other kind
-        of text. ``encoder`` has fields of :class:`~beirflow.models.settings.EncoderSettings`.
+        They are fields of :class:`~beirflow.models.settings.EncoderSettings`, and depend on the corpus, whose queries may have an
+        instruction of their own; ``unused`` are settings for the other kind of text.
         """
         settings = self._on(system, dataset)
-        encoder = _determining((settings.trained if settings.train else settings).encoding, *unused)
-        return {"encoder": encoder, "precision": self.config["precision"]}
+        return _determining((settings.trained if settings.train else settings).encoding, *unused)
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that determine the encoder that is trained for a corpus.
