@@ -77,18 +77,12 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
         return None
     of_datasets = summary[summary["split"].notna()]
     datasets = list(dict.fromkeys(of_datasets["dataset"]))
+    columns = [SYSTEM, *number_columns(datasets)]
     rows = [
         [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
         for system, part in of_datasets.groupby("system", sort=False)
     ]
-    return Table(
-        "holes",
-        "Unjudged documents",
-        f"{HOLES} of every system on every dataset",
-        [SYSTEM, *number_columns(datasets)],
-        rows,
-        close=True,
-    )
+    return Table("holes", "Unjudged documents", f"{HOLES} of every system on every dataset", columns, rows, close=True)
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
