@@ -25,9 +25,8 @@ def both_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, dict[
     workflow = Workflow(folder / "work", config)
     workflow.folder.mkdir()
     goals = (SUMMARY, "results/cost.csv", "results/systems.csv")
-    planned = workflow.planned(*goals)
     workflow.run(*goals)
-    return workflow, planned
+    return workflow, workflow.ran()
 
 
 @pytest.fixture
