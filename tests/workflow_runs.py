@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -75,6 +76,11 @@ class Workflow:
             return {}
         rows = output.split("Job stats:")[1].split("\n\n")[0].splitlines()[3:]
         return {name: int(count) for name, count in (row.split() for row in rows) if name not in SUMS}
+
+    def ran(self) -> dict[str, int]:
+        """The jobs that have run, by rule, as their logs say."""
+        logs = [path.relative_to(self.result("logs")) for path in self.result("logs").rglob("*.log")]
+        return dict(Counter(path.parts[0].removesuffix(".log") for path in logs))
 
     def result(self, path: str) -> Path:
         """A file under results/."""

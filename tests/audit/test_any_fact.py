@@ -4,6 +4,8 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +15,7 @@ from beirflow.audit.chain.checks import NOT_CHECKED
 from beirflow.audit.fact_table import leaves
 from beirflow.files.errors import DataError
 from beirflow.files.layout import Pattern
-from forger import Forger
+from forger import Forger, put
 from results_maker import Made
 
 FACTS = 16
@@ -51,14 +53,7 @@ def every_fact(forger: Forger) -> list[Fact]:
 
 def forge(forger: Forger, name: str, keys: tuple[Any, ...]) -> None:
     """Change one fact, and make everything above it again."""
-
-    def change(record: dict[str, Any]) -> None:
-        place: Any = record
-        for key in keys[:-1]:
-            place = place[key]
-        place[keys[-1]] = changed(place[keys[-1]])
-
-    forger.edit(name, change)
+    forger.edit(name, put(*keys, value=changed(reduce(getitem, keys, forger.read(name)))))
     try:
         forger.digest_summary_again()
     except (DataError, KeyError, TypeError, ValueError):  # of metrics that no summary can be made of

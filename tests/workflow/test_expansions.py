@@ -21,7 +21,7 @@ DOCUMENTS = 12
 
 @pytest.fixture(scope="session")
 def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, dict[str, int]]:
-    """A whole run, and the jobs that it planned; not to be changed."""
+    """A whole run, and its jobs by rule; not to be changed."""
     folder = tmp_path_factory.mktemp("expanded")
     small_dataset(folder / "data", DOCUMENTS, queries=3)
     lines = [{"id": f"d{i:03}", "weights": {f"w{i}": 0.5, "w7": 0.1}} for i in range(DOCUMENTS)]
@@ -39,9 +39,8 @@ def expanded_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workflow, d
     workflow.folder.mkdir()
     name = LexicalSettings("weighted", weights=systems["weighted"]["weights"]).index.expansion  # type: ignore[arg-type]
     targets = (SUMMARY, f"results/expansions/{name}/small/chunk-0.parquet")
-    planned = workflow.planned(*targets)
     workflow.run(*targets)
-    return workflow, planned
+    return workflow, workflow.ran()
 
 
 @pytest.fixture
@@ -51,10 +50,10 @@ def changeable(expanded_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -
 
 
 def test_a_whole_run(expanded_once: tuple[Workflow, dict[str, int]]) -> None:
-    workflow, planned = expanded_once
+    workflow, ran = expanded_once
     once = dict.fromkeys(("prepare_corpus", "write_queries", "weigh_words", "read_given", "summarize"), 1)
     twice = ("fetch_expansion_model", "index_chunk", "sum_statistics", "search_index", "merge_chunks", "evaluate_run")
-    assert planned == {**once, **dict.fromkeys(twice, 2)}
+    assert ran == {**once, **dict.fromkeys(twice, 2)}
     assert len(list(workflow.result("expansions").iterdir())) == 3
     assert not list(workflow.result("expansions").rglob("*.jsonl"))
     assert workflow.read("metrics/appended/small.json")["seconds"]["expand"] > 0

@@ -39,9 +39,8 @@ LINES = [f"q{q} Q0 d{7 * q + i:03} {i + 1} {9 - i} them" for q in range(4) for i
 def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, dict[str, int]]:
     workflow = configured(tmp_path_factory.mktemp("fusion"), small)
     write_theirs(workflow.folder, *LINES)
-    planned = workflow.planned(SUMMARY)
     workflow.run(SUMMARY)
-    return workflow, planned
+    return workflow, workflow.ran()
 
 
 @pytest.fixture
@@ -51,8 +50,8 @@ def changeable(finished_once: tuple[Workflow, dict[str, int]], tmp_path: Path) -
 
 
 def test_what_others_need_runs_once_and_has_no_row(finished_once: tuple[Workflow, dict[str, int]]) -> None:
-    workflow, planned = finished_once
-    assert planned == {
+    workflow, ran = finished_once
+    assert ran == {
         "prepare_corpus": 1,
         "index_chunk": CHUNKS,
         "sum_statistics": 1,

@@ -34,11 +34,10 @@ def configured(folder: Path, texts: Path, *systems: str) -> Workflow:
 
 @pytest.fixture(scope="session")
 def two_variants(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> tuple[Workflow, dict[str, int]]:
-    """Two variants after a whole run, and the jobs that it planned."""
+    """Two variants after a whole run, and its jobs by rule."""
     workflow = configured(tmp_path_factory.mktemp("variants"), texts, "bm25", "mine")
-    planned = workflow.planned(SUMMARY)
     workflow.run(SUMMARY)
-    return workflow, planned
+    return workflow, workflow.ran()
 
 
 @pytest.fixture
@@ -52,8 +51,8 @@ def times(folder: Path) -> dict[str, int]:
 
 
 def test_two_variants_share_one_analysis(two_variants: tuple[Workflow, dict[str, int]]) -> None:
-    workflow, planned = two_variants
-    assert planned == {
+    workflow, ran = two_variants
+    assert ran == {
         "prepare_corpus": 1,
         "index_chunk": CHUNKS,
         "sum_statistics": 1,

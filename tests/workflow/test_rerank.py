@@ -21,16 +21,15 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tupl
         "fused": {"family": "fusion", "of": ["bm25", "crossed"]},
     }
     workflow = Workflow(tmp_path_factory.mktemp("rerank"), config_of(systems, small, systems=["fused", "crossed"]))
-    planned = workflow.planned(SUMMARY)
     workflow.run(SUMMARY)
-    return workflow, planned
+    return workflow, workflow.ran()
 
 
 def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     finished_once: tuple[Workflow, dict[str, int]], tmp_path: Path
 ) -> None:
-    once, planned = finished_once
-    assert planned == {
+    once, ran = finished_once
+    assert ran == {
         "prepare_corpus": 1,
         "fetch_model": 1,
         "index_chunk": CHUNKS,

@@ -22,8 +22,9 @@ def varied(finished_once: tuple[Workflow, str], tmp_path_factory: pytest.TempPat
     workflow = finished_once[0].copied(tmp_path_factory.mktemp("varied") / "varied")
     workflow.config["custom"]["systems"] |= VARIANTS
     workflow.config["systems"] = ["tiny", *VARIANTS]
-    assert workflow.planned(*GOALS).keys() & {"encode_chunk", "encode_queries", "fetch_model"} == set()
-    assert workflow.planned(*GOALS)["find_ranges"] == 1
+    planned = workflow.planned(*GOALS)
+    assert planned.keys() & {"encode_chunk", "encode_queries", "fetch_model"} == set()
+    assert planned["find_ranges"] == 1
     workflow.run(*GOALS)
     return workflow
 

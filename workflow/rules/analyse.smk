@@ -152,15 +152,9 @@ rule inspect_dataset:
         queries=at(layout.QUERIES),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
-        runs=expand(
-            at(layout.RUN), system=experiment.chosen_systems, allow_missing=True
-        ),
-        means=expand(
-            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
-        ),
-        per_query=expand(
-            at(layout.PER_QUERY), system=experiment.chosen_systems, allow_missing=True
-        ),
+        runs=of_every_system(layout.RUN),
+        means=of_every_system(layout.METRICS),
+        per_query=of_every_system(layout.PER_QUERY),
     output:
         at(layout.INSPECTION),
     log:
@@ -186,12 +180,8 @@ rule pool_unjudged:
         queries=at(layout.QUERIES),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
-        runs=expand(
-            at(layout.RUN), system=experiment.chosen_systems, allow_missing=True
-        ),
-        means=expand(
-            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
-        ),
+        runs=of_every_system(layout.RUN),
+        means=of_every_system(layout.METRICS),
     output:
         # A person writes into it, so Snakemake must not delete it before the pool is made again.
         pool=update(at(layout.POOL)),
@@ -221,12 +211,8 @@ rule find_near_duplicates:
         other_documents=at(layout.DOCUMENTS).replace("{dataset}", "{other}"),
         other_queries=at(layout.QUERIES).replace("{dataset}", "{other}"),
         other_corpus=at(layout.CORPUS).replace("{dataset}", "{other}"),
-        means=expand(
-            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
-        ),
-        per_query=expand(
-            at(layout.PER_QUERY), system=experiment.chosen_systems, allow_missing=True
-        ),
+        means=of_every_system(layout.METRICS),
+        per_query=of_every_system(layout.PER_QUERY),
     output:
         scores=at(layout.NEAR_DUPLICATES),
         pairs=at(layout.NEAR_DUPLICATE_PAIRS),

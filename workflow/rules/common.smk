@@ -52,6 +52,11 @@ def at(pattern):
     return pattern.below(layout.RESULTS)
 
 
+def of_every_system(pattern):
+    """Files of all configured systems, for the dataset of a job."""
+    return expand(at(pattern), system=experiment.chosen_systems, allow_missing=True)
+
+
 # If results are in a bucket, jobs that read files of this machine run on this machine.
 in_bucket = this_run.bucket is not None
 

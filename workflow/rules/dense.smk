@@ -47,7 +47,7 @@ rule encode_queries:
         code=code_version("encode_queries"),
         settings=lambda wildcards: experiment.encoding(
             wildcards.system, wildcards.dataset, "document_prefix", "title_separator"
-        )["encoder"],
+        ),
         precision=config["precision"],
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
@@ -83,7 +83,7 @@ rule encode_chunk:
         code=code_version("encode_chunk"),
         settings=lambda wildcards: experiment.encoding(
             wildcards.system, wildcards.dataset, "query_prefix"
-        )["encoder"],
+        ),
         precision=config["precision"],
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"

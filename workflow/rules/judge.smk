@@ -55,12 +55,8 @@ rule write_judge_page:
         record=at(layout.JUDGED_RECORD),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
-        runs=expand(
-            at(layout.RUN), system=experiment.chosen_systems, allow_missing=True
-        ),
-        means=expand(
-            at(layout.METRICS), system=experiment.chosen_systems, allow_missing=True
-        ),
+        runs=of_every_system(layout.RUN),
+        means=of_every_system(layout.METRICS),
     output:
         page=at(layout.JUDGE_PAGE),
     log:

@@ -59,10 +59,7 @@ rule write_model_index:
     input:
         results=expand(
             at(layout.MTEB_RESULT),
-            task=[
-                experiment.catalogue.mteb[name].name
-                for name in experiment.mteb_datasets
-            ],
+            task=[task.name for task in of_mteb],
             allow_missing=True,
         ),
     output:

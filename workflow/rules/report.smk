@@ -91,11 +91,7 @@ rule tabulate_figures:
 
 rule draw_figures:
     input:
-        means=expand(
-            at(layout.METRICS),
-            system=experiment.chosen_systems,
-            dataset=experiment.chosen_rows,
-        ),
+        means=rules.summarize.input.means,
         corpus_means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
         inspections=expand(at(layout.INSPECTION), dataset=experiment.chosen_datasets),

@@ -178,4 +178,4 @@ def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_p
     }
     experiment = load_experiment({"systems": "theirs", "datasets": "scifact.sample-5", "custom": {"systems": systems}})
     assert experiment.run_file("theirs", "scifact.sample-5") == str(tmp_path / "scifact.trec")
-    assert experiment.encoding("e5", "scifact.sample-5")["encoder"]["query_prefix"] == "Instruct: find "
+    assert experiment.encoding("e5", "scifact.sample-5")["query_prefix"] == "Instruct: find "

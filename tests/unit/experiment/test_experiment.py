@@ -251,7 +251,7 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     alone = load_experiment({"systems": ["own"], "custom": {"systems": {"own": VARIANTS["own"]}}})
     beside = load_experiment({"systems": ["own", "bits"], "custom": {"systems": VARIANTS}})
     assert alone.encoding("own", "nfcorpus") == beside.encoding("own", "nfcorpus")
-    assert not {"variant_of", "vectors", "stored_dimensions"} & set(beside.encoding("own", "nfcorpus")["encoder"])
+    assert not {"variant_of", "vectors", "stored_dimensions"} & set(beside.encoding("own", "nfcorpus"))
 
 
 @pytest.mark.parametrize(
@@ -433,10 +433,6 @@ def test_an_archive_is_looked_for_at_the_mirrors_and_then_at_the_official_host()
     assert experiment.archive("nq") == {"md5": "d4d3d2e48787a744b6f6e691ff534307", "size": 498307926}
 
 
-def changed(encoding: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {**encoding, "encoder": {**encoding["encoder"], **fields}}
-
-
 def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path) -> None:
     def encodings(**fields: Any) -> list[dict[str, Any]]:
         custom = {"systems": {"x": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot", **fields}}}
@@ -445,17 +441,16 @@ def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path
 
     queries, documents = encodings()
     assert encodings(similarity="cosine") == [queries, documents]
-    assert encodings(query_prefix="query: ") == [changed(queries, query_prefix="query: "), documents]
-    assert encodings(document_prefix="text: ") == [queries, changed(documents, document_prefix="text: ")]
-    assert encodings(pooling="cls") == [changed(queries, pooling="cls"), changed(documents, pooling="cls")]
-    assert queries["precision"] == documents["precision"] == "auto"
+    assert encodings(query_prefix="query: ") == [{**queries, "query_prefix": "query: "}, documents]
+    assert encodings(document_prefix="text: ") == [queries, {**documents, "document_prefix": "text: "}]
+    assert encodings(pooling="cls") == [{**queries, "pooling": "cls"}, {**documents, "pooling": "cls"}]
 
 
 def test_an_instruction_is_written_into_the_prompt_of_its_dataset() -> None:
     prompt = {"query_prefix": "Instruct: {instruction}\nQuery: ", "instructions": {"nq": "find"}}
     chosen = {"systems": ["x"], "datasets": ["nq", "scifact", "cqadupstack"]}
     experiment = load_experiment({**chosen, **system(model="some/model", revision="0" * 40, **prompt)})
-    prompts = {name: experiment.encoding("x", name)["encoder"]["query_prefix"] for name in ("nq", "scifact", "cqadupstack-gis")}
+    prompts = {name: experiment.encoding("x", name)["query_prefix"] for name in ("nq", "scifact", "cqadupstack-gis")}
     claim = "Given a scientific claim, retrieve documents that support or refute the claim"
     assert prompts["nq"] == "Instruct: find\nQuery: "
     assert prompts["scifact"] == f"Instruct: {claim}\nQuery: "
@@ -491,14 +486,14 @@ def test_a_class_is_told_the_task_of_mteb_or_the_name_of_the_dataset(mine: Path,
     expected = {"fiqa": "FiQA2018", "msmarco": "MSMARCO", "nfcorpus.dev": "NFCorpus", "mine": "mine"}
     expected["cqadupstack-android"] = "CQADupstackAndroidRetrieval"
     for name, task in expected.items():
-        encoder = experiment.encoding("own", name)["encoder"]
+        encoder = experiment.encoding("own", name)
         assert ("tasks" in encoder, encoder["task"]) == (False, task)
         assert experiment.settings_on("scored", name)["dense"]["task"] == task
     # It may have other vectors for equal texts of two datasets, then.
     config = {"datasets": ["fever", "climate-fever"], "custom": {"systems": OWN}, "systems": ["own", "contriever"]}
     experiment = load_experiment(config)
     assert [experiment.shared_with("climate-fever", name) for name in ("contriever", "own")] == ["fever", None]
-    assert experiment.encoding("contriever", "fever")["encoder"]["task"] is None
+    assert experiment.encoding("contriever", "fever")["task"] is None
 
 
 def test_texts_are_shared_where_both_datasets_are_configured(mine: Path) -> None:

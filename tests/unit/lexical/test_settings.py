@@ -111,7 +111,7 @@ def test_a_system_without_a_family_stays_dense() -> None:
     experiments = [load_experiment({"custom": {"systems": {"mine": given}}}) for given in (entry, {"family": "dense", **entry})]
     assert experiments[0].systems["mine"] == experiments[1].systems["mine"]
     assert experiments[0].systems["mine"].family == "dense"
-    assert EncoderSettings(**experiments[0].encoding("mine", "nfcorpus")["encoder"]).pooling == "cls"
+    assert EncoderSettings(**experiments[0].encoding("mine", "nfcorpus")).pooling == "cls"
 
 
 def test_systems_of_a_family_are_those_of_catalogue_and_configuration() -> None:

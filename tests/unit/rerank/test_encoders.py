@@ -18,7 +18,6 @@ from beirflow.late.vectors import TokenVectors
 from beirflow.rerank.scorers.dense_pairs import DensePairs
 from beirflow.rerank.scorers.late_pairs import LatePairs
 from beirflow.runs.ranking import Cut, byte_order
-from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from token_vectors import text_scores
 from workflow_runs import words
@@ -32,11 +31,6 @@ PAIRS = [(query, document) for query in QUERIES for document in DOCUMENTS]
 
 
 @pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_bert(tmp_path_factory.mktemp("dense") / "bert")
-
-
-@pytest.fixture(scope="session")
 def colbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_colbert(tmp_path_factory.mktemp("late") / "colbert")
 
@@ -46,8 +40,8 @@ def dense(folder: Path, similarity: str = "dot") -> DenseSettings:
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_a_dense_system_ranks_all_documents_as_in_its_own_run(bert: Path, similarity: str) -> None:
-    settings = dense(bert, similarity)
+def test_a_dense_system_ranks_all_documents_as_in_its_own_run(tiny_bert: Path, similarity: str) -> None:
+    settings = dense(tiny_bert, similarity)
     vectors = (
         np.concatenate([found for _, found in load_encoder(settings.encoding, kind, **ON).windows(texts, kind)])
         for kind, texts in (("queries", QUERIES), ("documents", DOCUMENTS))
@@ -81,19 +75,19 @@ def test_late_interaction_ranks_all_documents_as_in_its_own_run(colbert: Path) -
 
 
 def test_windows_change_no_more_than_rounding_and_some_pairs_are_those_of_all(
-    bert: Path, colbert: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_bert: Path, colbert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = PAIRS[3::7]
-    every = [DensePairs(dense(bert), **ON).scores(PAIRS), LatePairs(LateSettings("mine", str(colbert)), **ON).scores(PAIRS)]
+    every = [DensePairs(dense(tiny_bert), **ON).scores(PAIRS), LatePairs(LateSettings("mine", str(colbert)), **ON).scores(PAIRS)]
     monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 4)
     monkeypatch.setattr("beirflow.late.encoder.WINDOW_TEXTS", 4)
-    np.testing.assert_allclose(DensePairs(dense(bert), **ON).scores(some), every[0][3::7], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(DensePairs(dense(tiny_bert), **ON).scores(some), every[0][3::7], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(LatePairs(LateSettings("mine", str(colbert)), **ON).scores(some), every[1][3::7], rtol=1e-3)
-    assert DensePairs(dense(bert), **ON).scores([]).shape == (0,)
+    assert DensePairs(dense(tiny_bert), **ON).scores([]).shape == (0,)
 
 
-def test_a_vector_that_is_not_finite_is_named(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = DensePairs(dense(bert), **ON)
+def test_a_vector_that_is_not_finite_is_named(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = DensePairs(dense(tiny_bert), **ON)
     tower = model._encoders["queries"].tower  # type: ignore[attr-defined]
     finish = tower.finish
     monkeypatch.setattr(tower, "finish", lambda pooled: finish(pooled) * float("nan"))

@@ -52,7 +52,7 @@ def test_model_and_vectors_are_those_of_the_dataset() -> None:
 
 def test_a_trained_model_has_no_place_but_next_to_its_record_and_what_it_began_as_has_one() -> None:
     experiment = configured(genq=genq())
-    encoder = experiment.encoding("genq", "scifact")["encoder"]
+    encoder = experiment.encoding("genq", "scifact")
     assert (encoder["model"], encoder["revision"], encoder["max_length"]) == ("", None, 200)
     training = experiment.training("genq", "scifact")
     assert (training["encoder"]["model"], training["encoder"]["revision"]) == (BASE["model"], BASE["revision"])

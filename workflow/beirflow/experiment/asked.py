@@ -6,7 +6,6 @@ from typing import Any
 from beirflow.catalogue.choice import asked_corpus
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.layout import RESULTS, RUN_RECORD
 from beirflow.jobs.code_version import code_of
 
@@ -27,8 +26,8 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
     """
     entries = {}
     for name in needed([system], experiment.systems):
-        known = experiment.systems[name]
-        family, kind = FAMILIES[known.family], type(known.settings)
+        known, family = experiment.systems[name], experiment.family(name)
+        kind = type(known.settings)
         entries[name] = {
             "family": known.family,
             "kind": f"{kind.__module__}:{kind.__qualname__}",
@@ -49,10 +48,9 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     """Return the records of the runs of a system and of those that it is made from, and all that these search."""
     paths: list[str] = []
     for name in needed([system], experiment.systems):
-        known = experiment.systems[name]
         paths.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
         names = {**experiment.in_paths(name, dataset), "dataset": dataset}
-        for pattern in FAMILIES[known.family].searched(known.settings):
+        for pattern in experiment.family(name).searched(experiment.systems[name].settings):
             chunks = range(experiment.chunks(dataset)) if "{chunk}" in pattern else range(1)
             paths += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]
     return list(dict.fromkeys(paths))
@@ -62,24 +60,21 @@ def asked_code(experiment: Experiment, system: str) -> str:
     """Return the digest of the code that answers, which is imported by name and so is not among the modules of an entrance."""
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
-        known = experiment.systems[name]
-        family = FAMILIES[known.family]
-        modules |= {type(known.settings).__module__, *family.by_name(known.settings)}
+        family, settings = experiment.family(name), experiment.systems[name].settings
+        modules |= {type(settings).__module__, *family.by_name(settings)}
         modules |= {family.answers.partition(":")[0]} if family.answers else set()
     return code_of(modules)
 
 
 def code_by_name(experiment: Experiment, system: str) -> str | None:
     """Return the digest of the code that the stages of a system import by name; None if they import none."""
-    known = experiment.systems[system]
-    modules = FAMILIES[known.family].by_name(known.settings)
+    modules = experiment.family(system).by_name(experiment.systems[system].settings)
     return code_of(modules) if modules else None
 
 
 def finder_of(experiment: Experiment, system: str) -> str | None:
     """Return ``module:function`` that finds the matches of a system's hits; None if nothing does."""
-    known = experiment.systems[system]
-    return FAMILIES[known.family].matches(known.settings)
+    return experiment.family(system).matches(experiment.systems[system].settings)
 
 
 def finder_code(experiment: Experiment, system: str) -> str:

@@ -265,7 +265,7 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
 def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
     """Check that every system that will run can be used here, on every dataset that it will run on."""
     for name in used:
-        system, family = experiment.systems[name], FAMILIES[experiment.systems[name].family]
+        system, family = experiment.systems[name], experiment.family(name)
         corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
         origin = f"custom.systems.{name}" if name not in catalogue_systems() else f"systems.{name}"
         with _disk_in_words(problems, origin, name):
@@ -293,18 +293,16 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     for name, corpus in experiment.needed_runs:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
         states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
-        if FAMILIES[system.family].only_candidates(system.settings) and not states_some:
+        if experiment.family(name).only_candidates(system.settings) and not states_some:
             allowed = f"queries of {dataset.row} have no candidates; name the system whose run is ranked again"
             for reader in experiment.needed_systems:
-                for key, read in (
-                    FAMILIES[experiment.systems[reader].family].reads(experiment.systems[reader].settings).systems.items()
-                ):
+                for key, read in experiment.family(reader).reads(experiment.systems[reader].settings).systems.items():
                     if read == name:
                         problems.add(f"custom.systems.{reader}.{key}", name, allowed)
         if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
             problems.add(f"systems.{name}", system.family, allowed)
-        reads_lists = FAMILIES[system.family].reads_query_lists(system.settings)
+        reads_lists = experiment.family(name).reads_query_lists(system.settings)
         if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
             allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
             problems.add(f"systems.{name}", system.family, allowed)

@@ -15,7 +15,6 @@ import pandas as pd
 from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.guess import Device, device_of, guessed_seconds
 from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
@@ -72,7 +71,7 @@ def _models(experiment: Experiment, parts: Iterable[Part]) -> str:
     added = {
         name: [each for each in experiment.expansions.of_system(name) if not experiment.expansions.files(each)] for name in left
     }
-    with_model = [name for name in left if FAMILIES[experiment.systems[name].family].read_by_model]
+    with_model = [name for name in left if experiment.family(name).read_by_model]
     on_hub = [name for name in left if added[name] or (name in with_model and not experiment.model_files(name))]
     return f", and the models of {', '.join(on_hub)} where they are not here yet" if on_hub else ""
 
@@ -197,7 +196,7 @@ def _measured(
         smallest = min(sizes.values(), key=lambda size: size.documents * size.words).name
         names = ",".join(unknown) if len(unknown) == 1 else f"{{{','.join(unknown)}}}"  # which a shell writes out
         target = f"{results}/{METRICS(system=names, dataset=smallest)}"
-        assumed = dict.fromkeys(FAMILIES[experiment.systems[system].family].assumed_size for system in unknown)
+        assumed = dict.fromkeys(experiment.family(system).assumed_size for system in unknown)
         if any(assumed):
             lines.append(f"Assumes {' and '.join(filter(None, assumed))} for systems that have not run here.")
         lines.append(f"To measure them on the smallest dataset (its results stay): {command} -- {target}")

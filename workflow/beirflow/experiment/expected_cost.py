@@ -6,7 +6,6 @@ from pathlib import Path
 
 from beirflow.experiment.datasets import CorpusSize
 from beirflow.experiment.experiment import MOST_THREADS, Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
 from beirflow.files.layout import EXPANSION_RECORD, METRICS
 from beirflow.jobs.overall import START
@@ -57,7 +56,7 @@ def _part(
     ``stored`` is whether an earlier system stores its representations, such as the vectors of a variant; ``missing`` is the
     number of chunks for which a model still has to write expansions or training queries.
     """
-    settings, family = experiment.settings(system), FAMILIES[experiment.systems[system].family]
+    settings, family = experiment.settings(system), experiment.family(system)
     if (results / METRICS(system=system, dataset=size.name)).is_file():
         return Part(system, row, size.name, 0 if family.read_by_model else None, 0, 0.0, 0.0, 1.0)
     done = len(chunk_records(experiment, results, system, size)) / size.chunks
@@ -128,12 +127,11 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
     new = [part for part in parts if part.done < 1]
     if experiment.config["keep_representations"]:
         return sum(part.index * (1 - part.done) for part in new)
-    systems = {part.system: experiment.systems[part.system] for part in parts}
     # What needs something of the whole corpus, such as its statistics, keeps every chunk until all are searched.
     together = {
         _stored_by(experiment, name)
-        for name, system in systems.items()
-        if any("{chunk}" not in pattern for pattern in FAMILIES[system.family].searched(system.settings))
+        for name in dict.fromkeys(part.system for part in parts)
+        if any("{chunk}" not in pattern for pattern in experiment.family(name).searched(experiment.systems[name].settings))
     }
     shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
     whole, chunks = 0.0, [0.0]
@@ -149,7 +147,6 @@ def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], pa
 
 def _stored_by(experiment: Experiment, system: str) -> str:
     """Return the folder of the representations of a system; its name if it stores none."""
-    made = experiment.systems[system]
-    family = FAMILIES[made.family]
-    searched = family.searched(made.settings)
-    return searched[0].folder(**family.in_paths(made.settings)) if searched else system
+    family, settings = experiment.family(system), experiment.systems[system].settings
+    searched = family.searched(settings)
+    return searched[0].folder(**family.in_paths(settings)) if searched else system

@@ -106,14 +106,14 @@ class Experiment(Datasets):
 
     def tuned_on(self, system: str, dataset: str) -> str | None:
         """Return the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
-        how = self._family(system).tuned_on(self.systems[system].settings)
+        how = self.family(system).tuned_on(self.systems[system].settings)
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
 
     def training_data(self, system: str) -> dict[str, str]:
         """Return the training data of a system in words, as a setting; none of a system that learns nothing."""
         known = self.systems[system]
-        return {"trained_on": known.trained_on.sentence} if self._family(system).learns(known.settings) else {}
+        return {"trained_on": known.trained_on.sentence} if self.family(system).learns(known.settings) else {}
 
     @cached_property
     def in_domain(self) -> dict[str, dict[str, str] | None]:
@@ -130,7 +130,7 @@ class Experiment(Datasets):
         """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
         by_vectors: dict[str, dict[str, str]] = {}
         for name in self.chosen_systems:
-            if compared := self._family(name).compared(self.systems[name].settings):
+            if compared := self.family(name).compared(self.systems[name].settings):
                 by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
         return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
 
@@ -235,7 +235,8 @@ class Experiment(Datasets):
         pages = self.published_results
         return [pages[self.config["of"]]] if self.config["of"] else list(pages.values())
 
-    def _family(self, system: str) -> Family:
+    def family(self, system: str) -> Family:
+        """Return the family of a system."""
         return FAMILIES[self.systems[system].family]
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
@@ -245,17 +246,16 @@ class Experiment(Datasets):
     def _on(self, system: str, dataset: str) -> Any:
         """Return the settings of a system as they are for one corpus."""
         corpus = self.datasets[dataset]
-        return self._family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
+        return self.family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """Return the settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
-        They depend on the corpus, whose queries may have an instruction of their own; ``unused`` are settings for the other kind
-        of text. ``encoder`` has fields of :class:`~beirflow.models.settings.EncoderSettings`.
+        They are fields of :class:`~beirflow.models.settings.EncoderSettings`, and depend on the corpus, whose queries may have an
+        instruction of their own; ``unused`` are settings for the other kind of text.
         """
         settings = self._on(system, dataset)
-        encoder = _determining((settings.trained if settings.train else settings).encoding, *unused)
-        return {"encoder": encoder, "precision": self.config["precision"]}
+        return _determining((settings.trained if settings.train else settings).encoding, *unused)
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that determine the encoder that is trained for a corpus.
@@ -267,11 +267,11 @@ class Experiment(Datasets):
 
     def reuses(self, system: str) -> bool:
         """Test whether representations of one dataset are reused for equal texts of another."""
-        return self._family(system).reuses(self.systems[system].settings)
+        return self.family(system).reuses(self.systems[system].settings)
 
     def is_trained(self, system: str) -> bool:
         """Test whether the encoder of a system is trained for each dataset."""
-        return self._family(system).is_trained(self.systems[system].settings)
+        return self.family(system).is_trained(self.systems[system].settings)
 
     @property
     def trained_systems(self) -> list[str]:
@@ -280,19 +280,19 @@ class Experiment(Datasets):
 
     def model_record(self, system: str, dataset: str) -> str:
         """Return the record of the model of a system on a dataset: its own, or that of the system that it varies."""
-        pattern = self._family(system).model_record(self.systems[system].settings)
+        pattern = self.family(system).model_record(self.systems[system].settings)
         if pattern is None:
             raise ValueError(f"{system} has no model")
         return pattern.below(RESULTS).format(system=self.encoder_of(system), dataset=dataset)
 
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self._family(system).in_paths(self.systems[system].settings)["system"]
+        return self.family(system).in_paths(self.systems[system].settings)["system"]
 
     @property
     def base_encoders(self) -> dict[str, tuple[str, str]]:
         """Return by chosen system the other one whose representations it searches, and by which dimensions or index."""
-        paths = {system: self._family(system).in_paths(self.systems[system].settings) for system in self.chosen_systems}
+        paths = {system: self.family(system).in_paths(self.systems[system].settings) for system in self.chosen_systems}
         of_system = {system: (names.pop("system"), " ".join(names.values())) for system, names in paths.items()}
         return {system: (other, curve) for system, (other, curve) in of_system.items() if other != system}
 
@@ -302,7 +302,7 @@ class Experiment(Datasets):
 
     def in_paths(self, system: str, dataset: str) -> dict[str, str]:
         """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
-        return self._family(system).in_paths(self._on(system, dataset))
+        return self.family(system).in_paths(self._on(system, dataset))
 
     @cached_property
     def expansions(self) -> Expansions:
@@ -321,20 +321,20 @@ class Experiment(Datasets):
     @property
     def merged_systems(self) -> list[str]:
         """Return the names of all known systems whose runs are merged from the candidates of chunks."""
-        return [name for name in self.systems if not self._family(name).direct]
+        return [name for name in self.systems if not self.family(name).direct]
 
     def first_stages(self, system: str) -> list[str]:
         """Return the names of the systems whose runs a system is made from, in the order of its settings."""
-        return list(self._family(system).reads(self.systems[system].settings).systems.values())
+        return list(self.family(system).reads(self.systems[system].settings).systems.values())
 
     def depth(self, system: str) -> int:
         """Return the number of documents for each query that a system ranks again, or retrieves."""
-        depth, top_k = self._family(system).reads(self.systems[system].settings).depth, int(self.config["top_k"])
+        depth, top_k = self.family(system).reads(self.systems[system].settings).depth, int(self.config["top_k"])
         return top_k if depth is None else min(depth, top_k)
 
     def run_file(self, system: str, dataset: str) -> str | None:
         """Return the file outside the results with the run of a system on a corpus; None if the run is made here."""
-        path = self._family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
+        path = self.family(system).source(self.systems[system].settings, self.datasets[dataset].whole_name)
         return None if path is None else str(path)
 
     def run_state(self, system: str, dataset: str) -> str | None:
@@ -353,16 +353,16 @@ class Experiment(Datasets):
 
     def said(self, system: str) -> list[str] | None:
         """Return the settings of an encoder that the configuration states; None for a family whose models have no card."""
-        return self._family(system).stated(self.systems[system].settings)
+        return self.family(system).stated(self.systems[system].settings)
 
     @property
     def systems_with_models(self) -> list[str]:
         """Return the names of all known systems that have a model of their own."""
-        return [name for name in self.systems if self._family(name).has_model and self.encoder_of(name) == name]
+        return [name for name in self.systems if self.family(name).has_model and self.encoder_of(name) == name]
 
     def model_files(self, system: str) -> list[str]:
         """Return the files of a system's model that need no hub."""
-        return [str(path) for path in self._family(system).model_files(self.systems[system].settings)]
+        return [str(path) for path in self.family(system).model_files(self.systems[system].settings)]
 
     def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
         """Return threads and ``gpu`` that a job requests from Snakemake to compute on a GPU.

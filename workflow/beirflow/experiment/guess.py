@@ -12,7 +12,6 @@ from typing import NamedTuple
 from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, parts_of
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.measured_rates import ADDING, STAGES, measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
@@ -62,7 +61,7 @@ def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device
 
     A model does two operations for each parameter and token.
     """
-    family = FAMILIES[experiment.systems[part.system].family]
+    family = experiment.family(part.system)
     rows = float(size.queries * min(experiment.depth(part.system), size.documents))
     words, queries = size.documents * size.words, float(size.queries)
     if family.read_by_model:  # its stages count what its model does

@@ -109,7 +109,7 @@ def jobs_of(stage: Stage, size: CorpusSize) -> int:
 def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
     """Return the rates of a system in its finished jobs here; without corpora if there are none."""
     settings, rates = experiment.settings(system), Rates()
-    direct = FAMILIES[experiment.systems[system].family].direct
+    direct = experiment.family(system).direct
     seconds: Counter[str] = Counter()
     units: Counter[str] = Counter()
     totals: Counter[str] = Counter()
@@ -130,8 +130,8 @@ def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
 
 def chunk_records(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> list[Path]:
     """Return the existing records of the chunks of a corpus that are encoded or indexed for a system."""
-    made = experiment.systems[system]
-    patterns = [pattern for pattern in FAMILIES[made.family].searched(made.settings) if "{chunk}" in pattern]
+    searched = experiment.family(system).searched(experiment.systems[system].settings)
+    patterns = [pattern for pattern in searched if "{chunk}" in pattern]
     if not patterns:
         return []
     names = {**experiment.in_paths(system, size.name), "dataset": size.name}
@@ -141,7 +141,7 @@ def chunk_records(experiment: Experiment, results: Path, system: str, size: Corp
 
 def _stored(experiment: Experiment, results: Path, system: str) -> float:
     """Return the bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
-    made = experiment.systems[system]
+    family, settings = experiment.family(system), experiment.systems[system].settings
     measured = expected = 0.0
     for name in experiment.datasets:
         if not (results / CORPUS(dataset=name)).is_file():
@@ -154,7 +154,7 @@ def _stored(experiment: Experiment, results: Path, system: str) -> float:
         sized = [record for record in records if "index" in record.get("bytes", {})]
         measured += sum(record["bytes"]["index"] for record in sized)
         rows = sum(record["rows"] for record in sized)
-        expected += FAMILIES[made.family].stored_bytes(made.settings, rows, size.words)
+        expected += family.stored_bytes(settings, rows, size.words)
     return measured / expected if expected else 1.0
 
 

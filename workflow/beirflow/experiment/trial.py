@@ -10,7 +10,6 @@ from typing import Any
 
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import METRICS
 from beirflow.files.writing import write_text
@@ -70,7 +69,7 @@ def trial_config(experiment: Experiment, systems: list[str], dataset: str, resul
 def _can_be_tried(experiment: Experiment, name: str) -> bool:
     """Test whether a system reads no file, and is tuned with no queries, of another dataset, nor any that it is made from."""
     for each in needed([name], experiment.systems):
-        family, settings = FAMILIES[experiment.systems[each].family], experiment.systems[each].settings
+        family, settings = experiment.family(each), experiment.systems[each].settings
         tuned = family.tuned_on(settings)
         if family.source(settings, TRIAL) or family.given_files(settings, TRIAL) or (tuned and tuned.dataset):
             return False

@@ -1,6 +1,6 @@
 """The leaderboard: systems as rows, means first, then every dataset; the uncertainty of its numbers; and the published scores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -24,8 +24,8 @@ from beirflow.evaluation.summary import (
 )
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
-from beirflow.report.pages import HEATS, Cell, Column, Table, framed, number
-from beirflow.report.tables import MOST_FLAT, SYSTEM, Sources, with_short_names
+from beirflow.report.pages import HEATS, Cell, Table, framed, number
+from beirflow.report.tables import SYSTEM, Sources, number_columns, with_short_names
 
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
@@ -128,7 +128,7 @@ def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Ta
     for system, part in compared.groupby("system", sort=False):
         by_dataset: dict[str, Mapping[Any, Any]] = {row["dataset"]: row for row in part.to_dict("records")}
         rows.append([Cell(str(system)), *(_published(by_dataset.get(name), str(system), measure, sources) for name in datasets)])
-    columns = [SYSTEM, *_columns(datasets)]
+    columns = [SYSTEM, *number_columns(datasets)]
     caption = f"Published {measure}, and below it measured minus published, by which a column sorts"
     return Table(f"published-{measure}", f"{measure}: published scores", caption, columns, rows, close=True)
 
@@ -194,17 +194,8 @@ def _table(
             best = several and bool(known) and value == max(known)
             heat = _heat(value, known) if several and value == value else 0
             row.append(Cell(plain.text, plain.value, best, marks.get((system, column), ""), heat))
-    columns = [SYSTEM, *_columns(labels.values(), means if ranked else 0)]
+    columns = [SYSTEM, *number_columns(labels.values(), means if ranked else 0)]
     return Table(name, title, caption, columns, rows, tall=True, close=True)
-
-
-def _columns(labels: Iterable[str], first: int = 0) -> list[Column]:
-    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
-    names = list(labels)
-    upright = " upright" if len(names) > MOST_FLAT else ""
-    return [
-        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
-    ]
 
 
 def _heat(value: float, known: Sequence[float]) -> int:

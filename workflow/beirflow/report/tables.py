@@ -62,14 +62,22 @@ def main_measures(summary: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
 
 
+def number_columns(labels: Iterable[str], first: int = 0) -> list[Column]:
+    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
+    names = list(labels)
+    upright = " upright" if len(names) > MOST_FLAT else ""
+    return [
+        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
+    ]
+
+
 def holes_table(summary: pd.DataFrame) -> Table | None:
     """Return Hole@10 of every system on every dataset; None if it was not measured."""
     if HOLES not in summary:
         return None
     of_datasets = summary[summary["split"].notna()]
     datasets = list(dict.fromkeys(of_datasets["dataset"]))
-    upright = "number upright" if len(datasets) > MOST_FLAT else "number"
-    columns = [SYSTEM, *(Column(dataset, classes=upright) for dataset in datasets)]
+    columns = [SYSTEM, *number_columns(datasets)]
     rows = [
         [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
         for system, part in of_datasets.groupby("system", sort=False)

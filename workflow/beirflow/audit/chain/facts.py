@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError, Result
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
 
 RELATIVE = 1e-9  # relative tolerance between sums of the same numbers in different orders
 
@@ -41,15 +41,14 @@ class Comparison:
         """Note that there is nothing to compare something with."""
         self.checks.append(Check(self.name, NOT_CHECKED, what, "", paths))
 
-    def each(self, paths: Iterable[str], compare: Callable[["Comparison", str], None], results: Iterable[Result] = ()) -> None:
+    def each(self, paths: Iterable[str], compare: Callable[["Comparison", str], None]) -> None:
         """Compare the facts of several files; one that lacks something keeps no other from being compared."""
         for path in paths:
             try:
                 compare(self, path)
             except UNREADABLE as error:
-                if self._is_known(error):
-                    continue
-                self.checks.append(self.chain.unreadable(self.name, path, error, {*self.chain.affected(path), *results}))
+                if not self._is_known(error):
+                    self.checks.append(self.chain.unreadable(self.name, path, error))
 
     def finished(self) -> list[Check]:
         """Return the checks, with one that says how many facts agree."""
