@@ -113,17 +113,12 @@ def _fork(run: Callable[[], NoReturn], sockets: Iterable[socket.socket]) -> int:
 
 
 class _Child:
-    """A forked process. When it has ended, it stays a zombie, at which Snakemake may still look, until its status has been read.
-
-    Attributes:
-        answers: The socket for its number and its exit status, which Snakemake closes when it has read them.
-        awaited: The descriptor that is ready when there is more to do for it: its own, then that of the socket.
-    """
+    """A forked process. When it has ended, it stays a zombie, at which Snakemake may still look, until its status has been read."""
 
     def __init__(self, number: int, answers: socket.socket) -> None:
-        self.answers, self._number = answers, number
+        self.answers, self._number = answers, number  # Snakemake closes the other end when it has read the status
         self._answer(number)
-        self.awaited = os.pidfd_open(number)
+        self.awaited = os.pidfd_open(number)  # the descriptor that will be ready next: this one, then that of the socket
 
     def goes_on(self) -> bool:
         """Send the exit status of the process, which has ended, or forget it if the status has been read; return which."""
