@@ -113,7 +113,7 @@ def _fork(run: Callable[[], NoReturn], sockets: Iterable[socket.socket]) -> int:
 
 
 class _Child:
-    """A forked process. When it has ended, it stays a zombie, at which Snakemake may still look, until its status has been read."""
+    """A forked process. Once it has ended it is a zombie, at which Snakemake may still look, until its status has been read."""
 
     def __init__(self, number: int, answers: socket.socket) -> None:
         self.answers, self._number = answers, number  # Snakemake closes the other end when it has read the status
