@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import SOURCES
 from beirflow.experiment.load import load_experiment
@@ -49,12 +48,11 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checks_of(folder: Path, config: Mapping[str, Any]) -> list[Check]:
-    _, sections, _ = run_checks(folder / "results", load_experiment(config), 0, 1)
-    return [check for section in sections.values() for check in section]
+    return Forger(folder / "results", load_experiment(config)).checks()
 
 
 def failed(folder: Path, config: Mapping[str, Any]) -> list[Check]:
-    return [check for check in checks_of(folder, config) if check.status == FAILED]
+    return Forger(folder / "results", load_experiment(config)).failed()
 
 
 @pytest.fixture

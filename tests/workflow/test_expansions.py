@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
 from beirflow.lexical.settings import LexicalSettings
-from forger import Forger, named
+from forger import FAILED, PASSED, Forger, named
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil
 from workflow_runs import Workflow, config_of, small_dataset
@@ -85,18 +84,16 @@ def test_a_sparse_system_weighs_documents_with_the_queries_of_a_lexical_one(chan
     assert {"queries 3", "join inject"} <= set(said["expansion"].split(", "))
     assert (said["text_length"], said["expansion_length"]) == ("20", "12")
     assert int(said["truncated_expansions"]) > 0
-    _, sections, _ = run_checks(changeable.result(""), load_experiment(changeable.config), 4, 1)
-    states = {check.name: check.status for name, section in sections.items() for check in section if name != "provenance"}
-    assert "failed" not in states.values()
-    assert states["documents weighed again have the stored weights"] == "passed"
+    checks = Forger(changeable.result(""), load_experiment(changeable.config)).checks(4)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert ("documents weighed again have the stored weights", PASSED) in [(check.name, check.status) for check in checks]
     systems["unicoil"]["expansion"]["seed"] = 1
     assert changeable.planned(SUMMARY) == {"fetch_expansion_model": 1, "write_queries": 1, **weighed}
 
 
 def checked(workflow: Workflow) -> list[tuple[str, str]]:
     """Names and states of the checks of an audit that are about expansions."""
-    _, sections, _ = run_checks(workflow.result(""), load_experiment(workflow.config), 4, 1)
-    checks = [check for name, section in sections.items() for check in section if name != "provenance"]
+    checks = Forger(workflow.result(""), load_experiment(workflow.config)).checks(4)
     about = ("queries written again", "documents analysed", "queries searched", "models are those", "expansions are those")
     return [(check.name, check.status) for check in checks if check.name.startswith(about) or check.status == "failed"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.audit import run_checks
 from beirflow.experiment.load import load_experiment
 from faults_at_work import result_files
+from forger import Forger
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5
 from workflow_runs import Workflow, config_of, dataset_config, small_dataset, tiny_system
@@ -59,8 +59,7 @@ def test_a_whole_run(trained: Workflow) -> None:
     rows = [(row["setting"], row["dataset"]) for row in described if row["system"] == "genq"]
     for name in ("model_sha256", "training_loss"):
         assert [dataset for setting, dataset in rows if setting == name] == list(DATASETS)
-    _, sections, _ = run_checks(trained.result(""), load_experiment(trained.config), 4, 1)
-    checks = [check for name, section in sections.items() for check in section if name != "provenance"]
+    checks = Forger(trained.result(""), load_experiment(trained.config)).checks(4)
     assert [check for check in checks if check.status == "failed"] == []
     not_made = [check.found for check in checks if check.name == "trained models are what their training gives"]
     assert not_made == [f"the training of genq on {dataset} was not made again" for dataset in DATASETS]
