@@ -125,7 +125,7 @@ def by_trec_eval(run: dict[str, dict[str, float]], qrels: dict[str, dict[str, in
 @pytest.mark.parametrize(("system", "dataset"), BM25)
 def test_bm25_is_anserinis(bm25: Workflow, system: str, dataset: str) -> None:
     stored = pd.read_parquet(bm25.result(f"runs/{system}/{dataset}.parquet"))
-    run = anserini_run.of_ours(stored[stored["rank"] <= 2 * 100])  # no hit that is further down can tie with the first hundred
+    run = anserini_run.of_ours(stored[stored["rank"] <= 2 * 100])  # the measures see the first hundred, and no tie is as long
     as_printed = {query: {doc_id: float(score) for doc_id, score in hits} for query, hits in run.items()}
     assert by_trec_eval(as_printed, qrels_of(bm25, dataset)).mean().tolist() == pytest.approx(BM25[system, dataset], abs=0.0001)
     assert measures(bm25, dataset, system) == pytest.approx(BM25[system, dataset], abs=BY_TIES[dataset])
