@@ -58,7 +58,16 @@ def test_what_has_not_run_yet_takes_as_much_longer_as_what_has() -> None:
     overall.begin(0, "prepare x")
     clock.now = 10.0
     overall.end(0)
-    assert overall.seconds_left() == pytest.approx(5 * 41)
+    assert overall.seconds_left() == pytest.approx((10 + 0.43) / (2 + 0.43) * 41)
+
+
+def test_a_start_that_took_ten_seconds_does_not_make_days_of_an_hour() -> None:
+    clock = SimpleNamespace(now=0.0)
+    overall = Overall({0: Expected("prepare_corpus", 0.8), 1: Expected("encode_chunk", 3600.0)}, lambda: clock.now)
+    overall.begin(0, "prepare x")
+    clock.now = 12.0
+    overall.end(0)
+    assert 3600 < overall.seconds_left() < 5400
 
 
 def test_the_share_that_such_a_job_reports_decides_the_time_left() -> None:

@@ -12,6 +12,7 @@ from statistics import median
 
 SHOWN = 3  # most jobs that a line names
 LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
+DOUBT = 0.01  # share of the work up to which the time of some jobs says little of others
 LONG = 2 * 3600.0  # seconds of a run of which more is said before it starts
 START = 0.5  # fixed start-up time of a job that is forked, in seconds
 
@@ -113,9 +114,14 @@ class Overall:
 
     def _seconds(self, job: int) -> float:
         """Return the seconds of a job, corrected by the jobs that have ended."""
-        each, paces = self.expected[job], {rule: self._took[rule] / thought for rule, thought in self._thought.items()}
+        each = self.expected[job]
+        if thought := self._thought[each.rule]:
+            return each.seconds * self._took[each.rule] / thought
+        # What jobs of seconds took says little of one of hours.
+        doubt = DOUBT * sum(other.seconds for other in self.expected.values())
+        paces = [(self._took[rule] + doubt) / (thought + doubt) for rule, thought in self._thought.items()]
         # The median, since the expected time of a rule may be wrong, and that says nothing of the others.
-        return each.seconds * paces.get(each.rule, median(paces.values() or [1.0]))
+        return each.seconds * median(paces or [1.0])
 
 
 def duration(seconds: float) -> str:
