@@ -25,7 +25,7 @@ PARTS = 8
 OF_USE = ("inputs", "outputs", "code", "path")
 """Keys of all records: digests are left out one by one, the code is a warning, and the path is looked at by itself."""
 
-OPTIONAL = ("ties", "query_model", "query_revision", "card", "made_by", "bytes", "scoring")
+OPTIONAL = ("ties", "query_model", "query_revision", "card", "made_by", "bytes", "scoring", "computation")
 """Keys that not every record of a kind has."""
 
 
@@ -58,7 +58,8 @@ def places(forger: Forger) -> list[Place]:
         if name != "manifest.json":
             named = {key: [file for file in record.get(key, {}) if not is_shared(name, file)] for key in ("inputs", "outputs")}
             found += [Place(name, key, file) for key, files in named.items() for file in files]
-            found += [Place(name, key) for key in record if key not in (*OF_USE, *OPTIONAL)]
+            # An empty list, as of assumptions, says what a record without it says.
+            found += [Place(name, key) for key, each in record.items() if key not in (*OF_USE, *OPTIONAL) and each != []]
     return found
 
 
