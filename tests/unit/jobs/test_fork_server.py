@@ -102,6 +102,10 @@ ENDS = [
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
     ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
     ("import weakref; weakref.finalize(id, print, 'at the end')", 0, ""),
+    # As Python sets them that was started with both closed.
+    ("import sys; sys.stdout = sys.stderr = None", 0, ""),
+    ("import sys; sys.stdout.close()", 0, ""),
+    ("import sys; sys.stdout = open('/dev/full', 'w'); print()", 120, "OSError: [Errno 28] No space left on device\n"),
     ("import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('at the end'))).start()", 0, ""),
 ]
 

@@ -47,6 +47,7 @@ STOPS = {signal.SIGINT, signal.SIGTERM}
 """Signals to a whole run, whose jobs end by themselves on them. Here they remain pending, and no script begins any more."""
 
 LONGEST_REQUEST = 1 << 20  # bytes
+UNWRITTEN = 120  # exit status of a Python that could not write what it had printed
 
 
 def main(requests: str, owner: str, *modules: str) -> NoReturn:
@@ -167,13 +168,26 @@ def run_to_the_end(program: Callable[[], object]) -> NoReturn:
         traceback.print_exc()
         status = 1
     if not isinstance(status, int):
-        sys.stderr.write(f"{status}\n")
+        if sys.stderr:
+            sys.stderr.write(f"{status}\n")
         status = 1
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    os._exit(status if _flushed() else UNWRITTEN)
+
+
+def _flushed() -> bool:
+    """Write what waits in the standard streams, which are None where they were closed before; return whether it was written."""
+    written = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream and not stream.closed:
+                stream.flush()
+        except OSError:
+            written = False
+            with suppress(OSError):
+                traceback.print_exc()
+    return written
 
 
 def use_threads(number: int) -> None:

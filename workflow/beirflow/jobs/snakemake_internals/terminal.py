@@ -213,9 +213,11 @@ class Terminal(logging.Handler):
         self._write(f"{time.strftime('%H:%M:%S')}  {words}")
 
     def _write(self, words: str) -> None:
-        if "all" not in self.quiet:
-            self.before.stream.write(f"{words}\n")
-            self.before.flush()
+        stream = self.before.stream  # None if standard error was closed before Python started
+        if stream and "all" not in self.quiet:
+            with suppress(OSError):  # nobody reads any more, or the disk of the file behind it is full: the run goes on
+                stream.write(f"{words}\n")
+                stream.flush()
 
 
 def _short(error: str) -> str:
