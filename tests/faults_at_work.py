@@ -94,7 +94,12 @@ def unlock(workflow: Workflow) -> None:
 def unfinished(folder: Path) -> list[str]:
     """List the files of a folder of results under names that no result has, also while folders in it come and go."""
     found = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in [*folders, *files])
-    return sorted(str(path) for path in found if ".partial" in path.name or path.suffix == ".part")
+    return sorted(str(path) for path in found if is_unfinished(path))
+
+
+def is_unfinished(path: Path) -> bool:
+    """Test whether a file is half written, by its name."""
+    return ".partial" in path.name or path.suffix == ".part"
 
 
 def result_files(folder: Path) -> dict[str, Path]:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from faults_at_work import jobs, logged, printed, result_files, results, start, unfinished, unlock, wait_until
+from faults_at_work import is_unfinished, jobs, logged, printed, result_files, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 
 logger = logging.getLogger(__name__)
@@ -53,8 +53,7 @@ def kill(process: subprocess.Popen[bytes], *, alone: bool) -> bool:
 
 def whole(workflow: Workflow) -> set[str]:
     """The results that are there, but for those that are half written."""
-    half = unfinished(workflow.result(""))
-    return {name for name, path in result_files(workflow.result("")).items() if str(path) not in half}
+    return {name for name, path in result_files(workflow.result("")).items() if not is_unfinished(path)}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")

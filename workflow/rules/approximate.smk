@@ -47,7 +47,6 @@ rule build_index:
     threads: lambda wildcards: built[wildcards.index].build_threads
     params:
         entrance="beirflow.approximate.build_index:build_index",
-        pandas=False,
         code=code_version("build_index"),
         settings=lambda wildcards: vars(built[wildcards.index]),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
@@ -87,7 +86,6 @@ rule search_approximate:
     threads: gpu_threads
     params:
         entrance="beirflow.approximate.search_approximate:search_approximate",
-        pandas=False,
         code=code_version("search_approximate"),
         settings=lambda wildcards: experiment.settings(wildcards.system),
         similarity=lambda wildcards: experiment.settings(

@@ -110,6 +110,14 @@ def chunks(wildcards):
     return range(experiment.chunks(wildcards.dataset))
 
 
+def query_blocks(wildcards):
+    return range(experiment.query_blocks(wildcards.dataset))
+
+
+def added_to_index(wildcards):
+    return experiment.expansions.of_index(wildcards.analyzer)
+
+
 def first_stages(wildcards):
     return experiment.first_stages(wildcards.system)
 

@@ -157,7 +157,6 @@ rule search_chunk:
         gpu=gpu_places,
     params:
         entrance="beirflow.dense.search:search_chunk",
-        pandas=False,
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
         variant=lambda wildcards: experiment.variant(wildcards.system),

@@ -17,10 +17,6 @@ STEPS
 """
 
 
-def added_to_index(wildcards):
-    return experiment.expansions.of_index(wildcards.analyzer)
-
-
 rule index_chunk:
     input:
         documents=at(layout.DOCUMENTS),
@@ -39,7 +35,6 @@ rule index_chunk:
     threads: 2
     params:
         entrance="beirflow.lexical.index_chunk:index_chunk",
-        pandas=False,
         code=code_version("index_chunk"),
         index=lambda wildcards: experiment.expansions.index(
             wildcards.analyzer
@@ -66,7 +61,6 @@ rule sum_statistics:
         "../../envs/data.yaml"
     params:
         entrance="beirflow.lexical.statistics:sum_statistics",
-        pandas=False,
         code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,
     message:
@@ -101,7 +95,6 @@ rule search_index:
     threads: 2
     params:
         entrance="beirflow.lexical.search_index:search_index",
-        pandas=False,
         code=code_version("search_index"),
         settings=lambda wildcards: experiment.settings_on(
             wildcards.system, wildcards.dataset

@@ -18,10 +18,6 @@ STEPS
 from beirflow.experiment.asked import code_by_name
 
 
-def query_blocks(wildcards):
-    return range(experiment.query_blocks(wildcards.dataset))
-
-
 rule score_pairs:
     input:
         first_run=files_of(layout.RUN, system=first_stages),

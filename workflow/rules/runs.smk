@@ -34,7 +34,6 @@ rule merge_chunks:
         "../../envs/data.yaml"
     params:
         entrance="beirflow.runs.merge:merge_chunks",
-        pandas=False,
         code=code_version("merge_chunks"),
         top_k=config["top_k"],
     message:

@@ -59,11 +59,10 @@ def jobs_of(folder: Path, k: int, threads: int) -> Any:
     import beirflow.lexical.index_chunk
     import beirflow.lexical.search_index
     import beirflow.lexical.statistics  # noqa: F401
-    from beirflow.jobs.lean_arrow import without_pandas
+    import pandas  # noqa: F401
 
     from bench.stages.bm25_msmarco import Jobs
 
-    without_pandas()
     return Jobs(folder, 1, k, threads)
 
 

@@ -115,7 +115,7 @@ def test_a_parameter_without_a_default_needs_a_source_and_two_must_not_differ() 
 def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_again() -> None:
     def f(*, top_k: int = 1) -> None: ...
 
-    assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x", "pandas": False}) == {}
+    assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x"}) == {}
     refuses(f, "rule a: beirflow.room:f takes no depht of the params", params={"depht": 4})
     refuses(f, "f takes no retrieval.drop of the params", params={"retrieval": {"top_k": 4, "drop": 1}})
 

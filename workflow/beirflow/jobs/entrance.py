@@ -35,14 +35,14 @@ from beirflow.jobs.job import job
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("entrance", "pandas", "results")  # entries of ``params`` that are read here, or where the job begins
+OWN = ("entrance", "results")  # entries of ``params`` that are read here, or where the job begins
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
 MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")  # a function of the package that makes an argument, by its module and its name
 
 
 def run_entrance(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
-    with job(snakemake, pandas=snakemake.params.get("pandas", True)) as this:
+    with job(snakemake) as this:
         if (text := call_entrance(snakemake, this)) is not None:
             print(text)
 

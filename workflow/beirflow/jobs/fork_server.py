@@ -59,7 +59,7 @@ def main(requests: str, owner: str, *modules: str) -> NoReturn:
 
 def import_for_jobs(modules: Iterable[str]) -> None:
     """Import modules that jobs import, and what they import when they load models; of a faulty one its job complains."""
-    for name in modules:
+    for name in (*modules, "pandas"):  # which Arrow imports when it makes its first array
         if STOPS & signal.sigpending():
             return  # no script will begin
         with suppress(Exception):

@@ -26,11 +26,11 @@ INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
 
 
 @contextmanager
-def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
+def job(snakemake: Any) -> Iterator[Job]:
     """Run the block as the job of a rule, and give what its records state of it.
 
-    The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Without ``pandas``, Arrow does
-    not import it either. Raises SystemExit as :func:`surroundings`.
+    The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Raises SystemExit as
+    :func:`surroundings`.
     """
     log = Path(snakemake.log[0])
     logs, results = log.parents[len(snakemake.wildcards) :][:2]
@@ -46,10 +46,6 @@ def job(snakemake: Any, *, pandas: bool = True) -> Iterator[Job]:
     # A job without an output looks at the results and writes nothing there.
     counted = metered(results / ENERGY(job=name)) if snakemake.output else nullcontext()
     with named_job(name), surroundings(log, alone), counted:
-        if not pandas:
-            from beirflow.jobs.lean_arrow import without_pandas
-
-            without_pandas()
         yield Job(results, name, snakemake.params.get("code", ""))
 
 
