@@ -102,7 +102,6 @@ ENDS = [
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
     ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
     ("import weakref; weakref.finalize(id, print, 'at the end')", 0, ""),
-    # As Python sets them that was started with both closed.
     ("import sys; sys.stdout = sys.stderr = None", 0, ""),
     ("import sys; sys.stdout.close()", 0, ""),
     ("import sys; sys.stdout = open('/dev/full', 'w'); print()", 120, "OSError: [Errno 28] No space left on device\n"),
@@ -119,6 +118,17 @@ def test_a_forked_script_ends_as_a_process_of_its_own(forks: bool, snakemake_she
         assert (ended, output) == (status, "at the end\n" if "at the end" in script else ""), script
         assert errors.endswith(says), script
         assert bool(errors) == bool(says), script
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
+def test_a_stream_that_was_closed_before_snakemake_started_is_an_empty_one_to_scripts(
+    name: str, snakemake_shell: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, name, None)
+    fork_scripts([])
+    number = ("stdin", "stdout", "stderr").index(name)
+    script = f"import os, sys; assert os.path.samestat(os.fstat({number}), os.stat(os.devnull)); sys.{name}.isatty()"
+    assert start(script, snakemake_shell).wait() == 0
 
 
 def test_what_was_imported_is_not_taken_apart_by_a_forked_script(snakemake_shell: Path, capfd: Captured) -> None:

@@ -112,13 +112,14 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert run.lines == ["the scheduler failed", "clock skew", "Job 4 has been submitted with SLURM jobid 8."]
 
 
-def test_a_run_goes_on_where_nobody_reads_its_lines() -> None:
+def test_a_run_goes_on_where_its_lines_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     closed, full = Run(), Run()
     closed.terminal.before.stream = None  # type: ignore[assignment]
     full.terminal.before.stream = open("/dev/full", "w")  # noqa: PTH123, SIM115 (the handler has it)
     for run in (closed, full):
         run.terminal.plan(Overall({}))
-        assert run.play("success") == []
+        run.log(**next(record for record in RECORDS if record.get("event") == "job_info"))
+    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_a_mistake_of_the_configuration_that_a_rule_finds_is_told_without_places_in_rule_files() -> None:

@@ -168,8 +168,7 @@ def run_to_the_end(program: Callable[[], object]) -> NoReturn:
         traceback.print_exc()
         status = 1
     if not isinstance(status, int):
-        if sys.stderr:
-            sys.stderr.write(f"{status}\n")
+        sys.stderr.write(f"{status}\n")
         status = 1
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -177,11 +176,11 @@ def run_to_the_end(program: Callable[[], object]) -> NoReturn:
 
 
 def _flushed() -> bool:
-    """Write what waits in the standard streams, which are None where they were closed before; return whether it was written."""
+    """Write what waits in the standard streams; return whether it was written."""
     written = True
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream and not stream.closed:
+            if stream and not stream.closed:  # which the script may have replaced
                 stream.flush()
         except OSError:
             written = False

@@ -215,9 +215,13 @@ class Terminal(logging.Handler):
     def _write(self, words: str) -> None:
         stream = self.before.stream  # None if standard error was closed before Python started
         if stream and "all" not in self.quiet:
-            with suppress(OSError):  # nobody reads any more, or the disk of the file behind it is full: the run goes on
+            try:
                 stream.write(f"{words}\n")
                 stream.flush()
+            except BrokenPipeError:  # nobody reads any more, which ends a run of Snakemake
+                raise
+            except OSError:  # e.g. a full disk of the file behind it, but not of the results
+                self.before.handleError(logging.makeLogRecord({"msg": words}))
 
 
 def _short(error: str) -> str:
