@@ -63,7 +63,9 @@ def fork_scripts(modules: Iterable[str]) -> None:
         arguments = [str(theirs.fileno()), str(os.getpid()), *sorted(modules)]
         server = [sys.executable, "-P", "-m", fork_server.__name__, *arguments]
         # Other files have the descriptors of streams that were closed before Python started.
-        closed: dict[str, Any] = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None}
+        closed: dict[str, Any] = {
+            name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None
+        }
         subprocess.Popen(server, env=environment, pass_fds=[theirs.fileno()], **closed)  # noqa: S603 (this Python)
 
     def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | ForkedJob":
