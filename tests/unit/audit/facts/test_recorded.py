@@ -18,11 +18,12 @@ from beirflow.audit.facts.recorded import (
     OF_TEXTS,
     OF_TUNED,
     TABLE,
+    check_record,
 )
 from beirflow.audit.facts.relations import Place, compare
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import MANIFEST, METRICS, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
+from beirflow.files.layout import MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
 
@@ -65,6 +66,25 @@ def test_every_fact_of_the_table_is_one_that_records_state() -> None:
     rows += [(kinds[METRICS], row) for row in OF_AVERAGES] + [(kinds[RUN_RECORD], row) for row in of_runs]
     rows += [(of_stored, row) for row in (*OF_STORED, *OF_TEXTS)]
     assert [row.key for keys, row in rows if row.key.partition("/")[0] not in keys] == []
+
+
+@pytest.mark.parametrize(("part", "wrong"), [("card", []), ("encoder", ["says dimensions 32", "says similarity cosine"])])
+def test_settings_may_differ_from_what_the_files_of_their_model_say(part: str, wrong: list[str]) -> None:
+    settings = {
+        "name": "d",
+        "model": "/m",
+        "revision": None,
+        "similarity": "dot",
+        "dimensions": 8,
+        "weights": "model.safetensors",
+    }
+    manifest = {"systems": {"d": {"family": "dense", "settings": settings}}, "configuration": {}}
+    record = {"model": "/m", "revision": None, "files": {}, part: {"similarity": "cosine", "dimensions": 32}}
+    path = MODEL(system="d")
+    facts = Comparison(Chain(Path(), "results", manifest, records={path: record}, audited_with=load_experiment({})), "")
+    facts.each([path], check_record)
+    failed = sorted(check.found.removeprefix(f"{path} ") for check in facts.finished() if check.status == FAILED)
+    assert failed == wrong
 
 
 def test_tuning_on_another_split_or_dataset_passes() -> None:

@@ -36,6 +36,9 @@ from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
+NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "train", "arguments", "card")
+"""Parts of records that repeat no settings; what a model's files say, its card, may be what settings override."""
+
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
 
 STORED = re.compile(
@@ -269,7 +272,7 @@ def _check_job(place: Place) -> None:
 def _check_settings(place: Place) -> None:
     """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
     for key, value in place.record.items():
-        if isinstance(value, dict) and key not in (*NUMBERS, "inputs", "outputs", "files", "train", "arguments"):
+        if isinstance(value, dict) and key not in NO_SETTINGS:
             place.facts.known(place.path, value, place.stated, MANIFEST, key)
     # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
     others = {"name"} | {key for key in ("encoder",) if isinstance(place.record.get(key), dict)}
