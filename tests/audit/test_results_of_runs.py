@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from forger import Forger, named, put
+from forger import PASSED, Forger, named, put
 
 FUSED, RERANKED, PAIRS = "runs/fused/small.json", "runs/reranked/small.json", "pairs/reranked/small/block-1.json"
 
@@ -59,6 +59,18 @@ def test_scores_of_pairs_that_are_not_those_of_the_model_are_found_by_a_sample(m
     made_of_runs.edit_table("pairs/reranked/small/block-0.parquet", lambda pairs: pairs.assign(score=-pairs["score"]))
     made_of_runs.digest_summary_again()
     assert "pairs scored again have the stored scores" in [check.name for check in made_of_runs.failed(sample=20)]
+
+
+def test_a_score_of_a_pair_within_the_tolerance_has_other_bits(made_of_runs: Forger) -> None:
+    name = "batches of pairs scored again have the stored scores, bit for bit"
+    assert PASSED in {check.status for check in made_of_runs.checks(sample=100) if check.name == name}
+    made_of_runs.edit_table(
+        "pairs/reranked/small/block-0.parquet", lambda pairs: pairs.assign(score=pairs["score"] + np.float32(1e-5))
+    )
+    made_of_runs.digest_summary_again()
+    names = [check.name for check in made_of_runs.failed(sample=100)]
+    assert name in names
+    assert "pairs scored again have the stored scores" not in names
 
 
 def test_the_run_of_a_system_that_only_others_need_follows_the_ranking_rule(made_of_runs: Forger) -> None:

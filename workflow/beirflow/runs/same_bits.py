@@ -4,7 +4,7 @@ The last bits depend on versions, device, processor, threads, and on what else i
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -40,15 +40,16 @@ class Part(NamedTuple):
     names: list[str]  # of the rows
 
 
-def same_bits(subject: Subject, parts: Iterable[Part], sample: int) -> Finding:
+def same_bits(subject: Subject, parts: Iterable[Part], sample: int, but: Collection[str] = ()) -> Finding:
     """Make batches of drawn rows again, until they have as many rows as the sample, and compare all bits.
 
-    Raises NotHereError in another computation than the recorded one, or for a batch far larger than the sample.
+    ``but`` are recorded facts that no model states, such as digests of code. Raises NotHereError in another computation than
+    the recorded one, or for a batch far larger than the sample.
     """
     number = 0
     for part in parts:
         done = set[int]()
-        with _computed_as_recorded(subject, part):
+        with _computed_as_recorded(subject, part, but):
             for row in part.rows:
                 if row in done or number + len(done) >= sample:
                     continue
@@ -68,7 +69,7 @@ def same_bits(subject: Subject, parts: Iterable[Part], sample: int) -> Finding:
 
 
 @contextmanager
-def _computed_as_recorded(subject: Subject, part: Part) -> Iterator[None]:
+def _computed_as_recorded(subject: Subject, part: Part, but: Collection[str]) -> Iterator[None]:
     """Use the recorded threads in the block. Raises NotHereError if anything else differs, or the record does not state it."""
     path, (key,) = record_of(part.path).as_posix(), COMPUTATION
     record = read_json(subject.file(path))
@@ -82,7 +83,7 @@ def _computed_as_recorded(subject: Subject, part: Part) -> Iterator[None]:
     with using_threads(threads):
         model = part.load()
         here = {**model.made(), **model.computation()}
-        for each in sorted(recorded.keys() | here.keys()):
+        for each in sorted((recorded.keys() | here.keys()).difference(but)):
             if recorded.get(each) != here.get(each):
                 raise NotHereError(f"{path} was computed with {each} {recorded.get(each)!r}, here it is {here.get(each)!r}")
         yield
