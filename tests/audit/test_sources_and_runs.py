@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from forger import Forger, best_last, named
+from forger import Forger, best_last, named, put
 
 DOCUMENTS = "corpora/small/documents.parquet"
 RUN = "runs/tiny/small.parquet"
@@ -46,6 +46,18 @@ def test_documents_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> Non
     elsewhere.edit_table(DOCUMENTS, five_twice)
     elsewhere.digest_summary_again()
     assert any("come twice" in check.found for check in elsewhere.failed())
+
+
+@pytest.mark.parametrize(("keys", "value"), [(("similarity",), "cosine"), (("prompts", "queries"), "query: ")])
+def test_a_record_that_says_other_things_than_the_files_of_its_model_is_found(
+    forger: Forger, keys: tuple[str, ...], value: str
+) -> None:
+    """Where no setting names the similarity, runs follow from what the record says of it."""
+    forger.edit("models/tiny.json", put("card", *keys, value=value))
+    forger.digest_summary_again()
+    found = [check for check in forger.failed() if check.files == ("models/tiny.json",)]
+    assert [check.name for check in found] == ["records say what the files of models say"]
+    assert found[0].expected.startswith(f"models/tiny.json says {keys[0]} ")
 
 
 def ghosts(run: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 from beirflow.dense.settings import DenseSettings
 from beirflow.files import layout
 from beirflow.files.errors import ModelError
-from beirflow.models.model_files import model_card, model_digests, model_files
+from beirflow.models.model_files import card_of_files, model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
@@ -110,6 +110,10 @@ class DenseFamily(Family):
     def model_digests(self, settings: DenseSettings) -> dict[str, str]:
         """Return the digests of the files of the encoder."""
         return model_digests(settings)
+
+    def model_card(self, settings: DenseSettings) -> dict[str, Any]:
+        """Return the recipe in the files of the encoder; empty for a class."""
+        return {} if settings.encoder else card_of_files(settings).as_json()
 
     def is_trained(self, settings: DenseSettings) -> bool:
         """Test whether the encoder is trained for each dataset."""

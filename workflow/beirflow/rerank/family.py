@@ -90,6 +90,10 @@ class RerankFamily(Family):
         """Return the digests of the files of the model."""
         return model_digests(settings)
 
+    def model_card(self, settings: RerankSettings) -> dict[str, Any]:
+        """Return the recipe in the files of a dense system's encoder; empty without one."""
+        return DENSE.model_card(settings.dense) if settings.dense else {}
+
 
 def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:
     """Report a problem of the system whose model scores pairs as one of the reranker."""

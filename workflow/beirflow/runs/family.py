@@ -279,6 +279,10 @@ class Family:
         """Return the digests of the files of a system's models by name, as the record of the model has them."""
         return {}
 
+    def model_card(self, settings: Any) -> dict[str, Any]:
+        """Return the recipe in the files of a system's models, as the record of the model has it; empty without one."""
+        return {}
+
     def is_trained(self, settings: Any) -> bool:
         """Test whether the model of a system is trained for each dataset."""
         return False

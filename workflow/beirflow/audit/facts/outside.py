@@ -30,6 +30,8 @@ from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import Pattern
+from beirflow.models.card_files import read_card
+from beirflow.runs.family import Family
 from beirflow.runs.searched import EXPANSION_SOURCE
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_source import is_here
@@ -41,6 +43,8 @@ REPAIR = "put the files back that were used; or, if these are right, run again: 
 SOURCES, MODELS = "corpora are those of their source", "models are those that were used"
 """Names of the checks of sources and of models."""
 
+CARDS = "records say what the files of models say"
+
 Names = Mapping[str, str]
 
 
@@ -48,7 +52,7 @@ class Here(NamedTuple):
     """Files outside the results that are here."""
 
     where: str  # their place
-    digests: Any  # their digests, in the form of a record
+    facts: Any  # their digests or recipe, in the form of a record
     # path of the results and its problem, where these do not hold what the files do; None without one
     differs: Callable[[], tuple[str, str] | None] = lambda: None
 
@@ -58,7 +62,7 @@ class Outside(NamedTuple):
 
     name: str  # of the check
     record: Pattern  # path of the records
-    key: str  # where they state the digests
+    key: str  # where they state these facts of the files
     here: Callable[[Chain, Names], Here | str]  # finds the files by the names in the path; words where they are not here
     todo: str = "name it under custom.systems to have it compared"
 
@@ -76,29 +80,29 @@ def check_outside(chain: Chain) -> list[Check]:
 
 
 def _check(chain: Chain, kind: Outside, path: str, names: Names) -> Check:
-    """Compare digests, then content."""
+    """Compare facts of the files, then content."""
     results, repair = chain.affected(path), REPAIR.format(again=chain.again(layout.SUMMARY))
     try:
         recorded, here = chain.record(path)[kind.key], kind.here(chain, names)
         if isinstance(here, str):
             return Check(kind.name, NOT_CHECKED, here, "", (path,), results, kind.todo)
         chain.note(path, kind.key, recorded, here.where)
-        if here.digests != recorded:
-            found, expected = _other(here.digests, recorded), _other(recorded, here.digests)
+        if here.facts != recorded:
+            found, expected = _other(here.facts, recorded), _other(recorded, here.facts)
             return Check(kind.name, FAILED, f"{here.where} has {found}", f"{path} says {expected}", (path,), results, repair)
         if differs := here.differs():
             return chain.failed(kind.name, differs[0], " ".join(differs), f"what {here.where} holds", results)
     except (BeirflowError, *UNREADABLE) as error:
         return chain.unreadable(kind.name, path, error, results, None if getattr(error, "path", None) else repair)
-    return Check(kind.name, PASSED, f"{here.where}: the digests of {path}, and the same content", files=(path,))
+    return Check(kind.name, PASSED, f"{here.where}: the {kind.key} of {path}, and the same content", files=(path,))
 
 
-def _other(digests: Any, others: Any) -> str:
-    """Say which digests are others, or nothing."""
-    if not isinstance(digests, Mapping) or not isinstance(others, Mapping):
-        return str(digests)
-    names = sorted({*digests, *others})
-    return ", ".join(f"{name} {digests.get(name)}" for name in names if digests.get(name) != others.get(name))
+def _other(facts: Any, others: Any) -> str:
+    """Say which facts are others, or nothing."""
+    if not isinstance(facts, Mapping) or not isinstance(others, Mapping):
+        return str(facts)
+    names = sorted({*facts, *others})
+    return ", ".join(f"{name} {facts.get(name)}" for name in names if facts.get(name) != others.get(name))
 
 
 def _dataset(chain: Chain, names: Names) -> Here | str:
@@ -172,11 +176,26 @@ def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
 
 def _model(chain: Chain, names: Names) -> Here | str:
     """Find the model of a system."""
+    return _of_model(chain, names, lambda family, settings: family.model_digests(settings))
+
+
+def _card(chain: Chain, names: Names) -> Here | str:
+    """Find the model of a system, and read its recipe: where no setting names the similarity, a run follows from this."""
+    return _of_model(chain, names, lambda family, settings: family.model_card(settings))
+
+
+def _trained_card(chain: Chain, names: Names) -> Here | str:
+    """Read the recipe of a trained model, whose files are among the results."""
+    folder = layout.TRAINED_MODEL(**names)
+    return _files(names["system"], folder, lambda: read_card(chain.file(folder)).as_json())
+
+
+def _of_model(chain: Chain, names: Names, facts: Callable[[Family, Any], Mapping[str, Any]]) -> Here | str:
     name, known = names["system"], chain.setup.systems.get(names["system"])
     family = chain.setup.families[known.family] if known else None
     if known is None or family is None or family.model_record(known.settings) is None:
         return f"it is not known here where the model of {name} is"
-    return _files(name, known.settings.source, partial(family.model_digests, known.settings))
+    return _files(name, known.settings.source, partial(facts, family, known.settings))
 
 
 def _model_of_expansion(chain: Chain, names: Names) -> Here | str:
@@ -187,9 +206,9 @@ def _model_of_expansion(chain: Chain, names: Names) -> Here | str:
     return _files(names["expansion"], str(added.model), partial(expansion_digests, added))
 
 
-def _files(name: str, where: str, digests: Callable[[], Mapping[str, str]]) -> Here | str:
+def _files(name: str, where: str, facts: Callable[[], Mapping[str, Any]]) -> Here | str:
     try:
-        return Here(where, digests())
+        return Here(where, facts())
     except BeirflowError as error:
         return f"the model of {name} is not here: {error}"
 
@@ -258,6 +277,8 @@ def _digest(values: list[Any]) -> bytes:
 KINDS = (
     Outside(SOURCES, layout.CORPUS, "source_sha256", _dataset, "name it under data_dir or custom.datasets to have it compared"),
     Outside(MODELS, layout.MODEL, "files", _model),
+    Outside(CARDS, layout.MODEL, "card", _card),
+    Outside(CARDS, layout.TRAINED_MODEL_RECORD, "card", _trained_card),
     Outside(MODELS, layout.EXPANSION_MODEL, "files", _model_of_expansion),
     Outside("trained models are what their training gives", layout.TRAINED_MODEL_RECORD, "outputs", _training, ""),
     Outside("runs of elsewhere are those that were read", layout.RUN_RECORD, "source_sha256", _run),
