@@ -13,7 +13,7 @@ from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RE
 from beirflow.files.records import Job, write_record
 from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as RUN_COLUMNS
-from beirflow.runs.spot_check import Subject
+from beirflow.runs.spot_checks.spot_check import Subject
 
 DATASET = "small"
 

@@ -22,8 +22,8 @@ from beirflow.late.spot_check import TokenVectorCheck
 from beirflow.rerank import spot_check as rerank
 from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.family import System
-from beirflow.runs.representation_check import RepresentationCheck, TextSample
-from beirflow.runs.spot_check import Finding
+from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
+from beirflow.runs.spot_checks.spot_check import Finding
 from beirflow.sparse.spot_check import TermWeightCheck
 from run_results import RunResults
 

@@ -11,8 +11,8 @@ from beirflow.dense import spot_check as module
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.runs import representation_check
-from beirflow.runs.spot_check import Finding, NotHereError, Subject
+from beirflow.runs.spot_checks import representation_check
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
 from results_maker import Made
 from spot_checked import found, planned
 

@@ -17,7 +17,7 @@ from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.spot_check import spot_checks
 from beirflow.models.model_files import fetch_model
 from beirflow.runs.family import System
-from beirflow.runs.spot_check import Finding, NotHereError, Subject
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
 from lexical_results import DATASET, LexicalResults
 from tiny_expanders import save_deepct, save_tiny_t5
 from workflow_runs import words

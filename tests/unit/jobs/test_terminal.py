@@ -11,7 +11,7 @@ from beirflow.files.layout import job_error
 from beirflow.files.records import write_json
 from beirflow.jobs.overall import Expected, Overall
 from beirflow.jobs.snakemake_internals import terminal as module
-from beirflow.jobs.snakemake_internals.terminal import HANDLER, Terminal, error_beside, take_over_terminal
+from beirflow.jobs.snakemake_internals.terminal import HANDLER, SILENTLY, Terminal, error_beside, take_over_terminal
 from record_log_stream import SCENES, STREAM
 from snakemake.logging import logger as snakemake_logger
 
@@ -70,7 +70,7 @@ def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: 
     monkeypatch.chdir(tmp_path)
     unexplained = Run().play("failure")
     assert "Error in rule prepare_corpus, jobid: 0" in unexplained
-    assert "prepare debate failed: see its log" in unexplained
+    assert f"prepare debate failed: {SILENTLY}" in unexplained
     write_error(tmp_path)
     assert Run().play("failure") == [
         "prepare debate",

@@ -11,7 +11,7 @@ from beirflow.late import vectors
 from beirflow.late.settings import LateSettings
 from beirflow.late.spot_check import spot_checks
 from beirflow.late.vectors import TokenVectors, read_segments
-from beirflow.runs.spot_check import NotHereError, Subject
+from beirflow.runs.spot_checks.spot_check import NotHereError, Subject
 from model_results import LateResults
 from spot_checked import DOCUMENTS, SAMPLE, TOP_K, change_a_score, copied, found, made_rightly, passed
 from tiny_bert import WORDS

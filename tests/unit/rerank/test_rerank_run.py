@@ -26,7 +26,7 @@ from beirflow.rerank.scorers.late_pairs import LatePairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import spot_checks
 from beirflow.runs.family import System
-from beirflow.runs.spot_check import NotHereError
+from beirflow.runs.spot_checks.spot_check import NotHereError
 from by_name import call
 from run_results import DATASET, RunResults, Scores, change_rows
 from spot_checked import planned

@@ -9,7 +9,7 @@ from beirflow.rerank import spot_check
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import TOLERANCE, PairScoreCheck
 from beirflow.runs.family import System
-from beirflow.runs.spot_check import Finding
+from beirflow.runs.spot_checks.spot_check import Finding
 from run_results import RunResults
 
 NUMBER, DEPTH = 60, 50

@@ -11,7 +11,7 @@ import pytest
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
 from beirflow.files.records import RECORD_DIGEST, read_json, write_json
 from beirflow.files.writing import DigestingWriter
-from beirflow.runs.spot_check import NotHereError, Subject
+from beirflow.runs.spot_checks.spot_check import NotHereError, Subject
 from beirflow.sparse import files
 from beirflow.sparse.files import Rows, SegmentWriter, read_queries, write_queries
 from beirflow.sparse.run_check import follows

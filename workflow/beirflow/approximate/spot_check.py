@@ -21,10 +21,10 @@ from beirflow.dense.compression import Compression
 from beirflow.dense.run_check import ROUNDING, read_vectors, scaled
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.runs.compared_ranks import compare_ranks
 from beirflow.runs.ranking import byte_order
 from beirflow.runs.searched import excluded_rows
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, draw, places_in
+from beirflow.runs.spot_checks.compared_ranks import compare_ranks
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, draw, places_in
 
 MOST_DOCUMENTS = 20_000  # of a corpus whose index is built again: seconds to a minute, in one thread
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files import layout
-from beirflow.files.errors import ModelError
-from beirflow.models.model_files import card_of_files, model_card, model_digests, model_files
-from beirflow.models.model_places import is_local, model_problem
+from beirflow.files.errors import ModelError, model_errors_of
+from beirflow.models.card import joined
+from beirflow.models.card_files import read_card
+from beirflow.models.model_files import model_card, model_digests, model_files
+from beirflow.models.model_places import is_local, model_folder, model_problem, towers
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
 from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
@@ -113,7 +115,11 @@ class DenseFamily(Family):
 
     def model_card(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the recipe in the files of the encoder; empty for a class."""
-        return {} if settings.encoder else card_of_files(settings).as_json()
+        if settings.encoder:
+            return {}
+        with model_errors_of(f"system {settings.name}"):
+            cards = [read_card(model_folder(tower)) for tower in towers(settings)]
+        return (cards[0] if len(cards) == 1 else joined(*cards)).as_json()
 
     def is_trained(self, settings: DenseSettings) -> bool:
         """Test whether the encoder is trained for each dataset."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 from beirflow.dense.settings import DenseSettings
 from beirflow.files.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, TRAINED_MODEL_RECORD
 from beirflow.files.records import read_json
-from beirflow.runs.compared_ranks import Scores, SearchCheck
-from beirflow.runs.spot_check import BLOCK_ROWS, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import Scores, SearchCheck
+from beirflow.runs.spot_checks.spot_check import BLOCK_ROWS, SpotCheck, Subject
 
 ROUNDING = 4 * 2.0**-24  # largest difference of two scores in float32, over the product of the lengths of the two vectors
 

@@ -15,8 +15,8 @@ from beirflow.files.layout import CHUNK_VECTORS, QUERY_VECTORS, TRAINED_MODEL_RE
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.representation_check import RepresentationCheck, TextSample
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances
+from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
+from beirflow.runs.spot_checks.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances
 from beirflow.sources.query_lists import texts_of
 
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "int8": 2e-1, "unknown": 5e-2}

@@ -16,8 +16,8 @@ from beirflow.expansions.sampler import drawn as drawn_documents
 from beirflow.expansions.settings import Expansion, WrittenQueries
 from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.models.model_places import model_folder
-from beirflow.runs.drift import CHANCE, LEAST_DRIFT, MOST_OTHERS, SEED, Drift, drift_of_scores, unless_moved
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances, draw
+from beirflow.runs.spot_checks.drift import CHANCE, LEAST_DRIFT, MOST_OTHERS, SEED, Drift, drift_of_scores, unless_moved
+from beirflow.runs.spot_checks.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances, draw
 
 OTHER_QUERIES = {"float32": 0.02, "float16": 0.5, "bfloat16": 0.5}
 """By precision, the largest part of queries that differ: those where a draw falls between two roundings of a probability."""
@@ -140,7 +140,7 @@ class ExpansionCheck:
     def _make(self, ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
         from beirflow.expansions.word_weigher import WordWeigher  # these need torch, which most expansions in audits do not
         from beirflow.expansions.writer import QueryWriter
-        from beirflow.runs.representation_check import on_device
+        from beirflow.runs.spot_checks.representation_check import on_device
 
         here = self.subject.settings_here and self.subject.settings_here.added
         if here is None or here.kind != self.added.kind or here.path is not None:

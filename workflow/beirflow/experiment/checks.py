@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset, check_shared_texts
-from beirflow.catalogue.own_datasets import names_in, place_in
+from beirflow.catalogue.own_datasets import names_in
 from beirflow.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.experiment.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.source_checks import check_sources, disk_in_words
 from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.addresses import has_other_variables, shown
 from beirflow.files.errors import ConfigError
@@ -26,9 +26,6 @@ OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings
 
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
-
-WITHOUT_DATASETS = {"help", "estimate", "try", "audit", "compare", "leaderboard", "clean_representations"}
-"""Targets that read no dataset; for any other, there must be a copy of each."""
 
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
@@ -114,7 +111,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     config = experiment.config
     if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
         problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
-    with _disk_in_words(problems, "results", config["results"]):
+    with disk_in_words(problems, "results", config["results"]):
         if any(path.exists() and not path.is_dir() for path in (Path(config["results"]), *Path(config["results"]).parents)):
             problems.add("results", config["results"], "expected a folder, or a path to make one at; a file is there")
     if max(config["cutoffs"]) > config["top_k"]:
@@ -137,27 +134,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_training_data(experiment, problems)
     own = list((config["custom"] or {}).get("datasets") or {})
     check_shared_texts(own, experiment.rows, "custom.datasets", problems)
-    data_dir = None
-    with _disk_in_words(problems, "data_dir", config["data_dir"]):
-        data_dir = None if config["data_dir"] is None else Path(config["data_dir"]).expanduser()
-        if data_dir is not None and not data_dir.is_dir():
-            allowed = f"expected an existing folder, or null to download; there is no {data_dir.absolute()}"
-            problems.add("data_dir", config["data_dir"], allowed)
-    unusable = any(line.startswith("data_dir:") for line in problems.lines)
-    for dataset in map(experiment.datasets.__getitem__, dict.fromkeys(dataset for _, dataset in experiment.needed_runs)):
-        if dataset.path is None and unusable:
-            continue
-        if isinstance(dataset.form, HubForm):
-            continue
-        in_data_dir = dataset.path in (None, data_dir and place_in(str(data_dir), dataset.whole_row))
-        key = "data_dir" if in_data_dir else f"custom.datasets.{dataset.whole_row}.path"
-        value = config["data_dir"] if in_data_dir else dataset.path
-        with _disk_in_words(problems, key, value):
-            if problem := _source_problem(experiment, dataset):
-                problems.add(key, value, problem)
-            else:
-                _check_size(experiment, dataset, key, problems)
-    _check_samples(experiment, problems)
+    check_sources(experiment, problems)
 
 
 def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
@@ -167,7 +144,7 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
         if name not in experiment.datasets:
             allowed = f"expected a dataset without forums, or a forum{nearest(name, experiment.datasets)}"
             problems.add(key, name, allowed)
-        with _disk_in_words(problems, key, path):
+        with disk_in_words(problems, key, path):
             if not Path(path).expanduser().is_file():
                 problems.add(key, path, "expected an existing file")
 
@@ -175,7 +152,7 @@ def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
 def _check_references(experiment: Experiment, problems: Problems) -> None:
     """Check that folders of results of others have some of a configured task."""
     for folder in experiment.config["references"]:
-        with _disk_in_words(problems, "references", folder):
+        with disk_in_words(problems, "references", folder):
             if not experiment.reference_files(folder):
                 tasks = ", ".join(experiment.reference_tasks) or "none: no configured dataset is one"
                 problems.add("references", folder, f"there is no <model>/<revision>/<task>.json of a configured task ({tasks})")
@@ -214,19 +191,6 @@ def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
-def check_copies(experiment: Experiment, command: Set[str], problems: Problems) -> None:
-    """Check that there is a copy of each dataset that the user alone can have, unless the words of a command ask for no dataset.
-
-    These words, since Snakemake reads its rules before its targets. Afterwards it would take a summary of other datasets, from
-    an earlier run, for finished: a file whose rule fails for lack of a copy counts as an input.
-    """
-    for dataset in dict.fromkeys(dataset for _, dataset in experiment.needed_runs) if not command & WITHOUT_DATASETS else ():
-        try:
-            experiment.source_files(dataset)
-        except ConfigError as error:
-            problems.add("datasets", experiment.datasets[dataset].row, str(error))
-
-
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
     baseline = experiment.config["gate"].get("baseline")
@@ -248,7 +212,7 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
     gate = experiment.config["gate"]
     baseline, measure = gate.get("baseline"), gate.get("measure", "")
     if baseline is not None and baseline not in experiment.chosen_systems:
-        with _disk_in_words(problems, "gate.baseline", baseline):
+        with disk_in_words(problems, "gate.baseline", baseline):
             if not (Path(baseline).expanduser() / MANIFEST).is_file():
                 expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
                 problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
@@ -268,10 +232,10 @@ def _check_systems(experiment: Experiment, used: Iterable[str], problems: Proble
         system, family = experiment.systems[name], experiment.family(name)
         corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
         origin = f"custom.systems.{name}" if name not in catalogue_systems() else f"systems.{name}"
-        with _disk_in_words(problems, origin, name):
+        with disk_in_words(problems, origin, name):
             if wrong := family.problem(system.settings):
                 problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
-        with _disk_in_words(problems, origin, system.name):
+        with disk_in_words(problems, origin, system.name):
             check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
         for wrong in family.problems_on(system.settings, dict.fromkeys(corpus.whole_row for corpus in corpora)):
             problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
@@ -306,55 +270,3 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
         if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
             allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
             problems.add(f"systems.{name}", system.family, allowed)
-
-
-def _check_size(experiment: Experiment, dataset: Dataset, key: str, problems: Problems) -> None:
-    """Check that a corpus on this machine has documents, and no fewer than its sample."""
-    documents, sample = experiment.source_documents(dataset.name), dataset.sample_documents
-    if documents == 0:
-        problems.add(key, dataset.path, "the corpus is empty; expected at least one document")
-    elif documents and sample and sample > documents:
-        problems.add("datasets", dataset.row, f"{dataset.whole_name} has fewer documents, {documents:,}; choose a smaller sample")
-
-
-def _check_samples(experiment: Experiment, problems: Problems) -> None:
-    """Check that samples of queries are not larger than all datasets of which they are drawn, as far as these are known."""
-    small, sampled = dict[str, int](), 0
-    for row, names in experiment.chosen_rows.items():
-        sample = experiment.datasets[names[0]].sample_queries
-        if sample is not None:
-            sampled += 1
-            with suppress(ConfigError, OSError):  # of a source that was said to be unreadable
-                counts = [experiment.judged_queries(name) for name in names]
-                if all(count is not None and count < sample for count in counts):
-                    small[row] = max(filter(None, counts))
-    # Of many datasets, some may have fewer queries than a sample of all.
-    for row, most in small.items() if len(small) == sampled else ():
-        problems.add("datasets", row, f"the dataset has fewer judged queries, {most:,}; choose a smaller sample")
-
-
-def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
-    """Return why the source of a dataset cannot be read, as far as a look at its files can tell; None if it can."""
-    folder = experiment.folder(dataset.name)
-    if dataset.path is not None and not Path(folder or "").exists():
-        what = "a file" if dataset.form else "a folder or a .zip"
-        return f"expected {what}, and there is no {Path(folder or '').absolute()}"
-    if folder is None:
-        return None  # where only the user can have a copy, the rule that reads it refuses; it can be estimated
-    if sign := re.search(r"[{}<>\n]", folder):
-        return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it"
-    for path in experiment.source_files(dataset.name):
-        with Path(path).open("rb"):
-            pass  # a file that can be opened can be read
-    return None
-
-
-@contextmanager
-def _disk_in_words(problems: Problems, key: str, value: Any) -> Iterator[None]:
-    """Note refusals of the disk, such as a folder of another user or the home of nobody."""
-    try:
-        yield
-    except ConfigError as error:
-        problems.add(key, value, str(error))
-    except (OSError, RuntimeError) as error:
-        problems.add(key, value, f"it cannot be read ({error}); let the user who runs this read it, or name another")

@@ -1,52 +1,32 @@
 """The experiment: the configuration joined with the catalogue, for the rules."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 from beirflow.catalogue.catalogue import of_seeds
 from beirflow.catalogue.dataset import Dataset
-from beirflow.catalogue.schema import Problems, defaults
+from beirflow.catalogue.schema import defaults
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
-from beirflow.experiment.datasets import Datasets
-from beirflow.experiment.dependencies import needed, runs_needed, tuning_corpus
-from beirflow.experiment.expansions import Expansions
-from beirflow.experiment.families import DEFAULT, FAMILIES
-from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
+from beirflow.experiment.dependencies import runs_needed, tuning_corpus
+from beirflow.experiment.known_systems import Systems
 from beirflow.experiment.training_data import independent, trained_on, trained_rows
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
-from beirflow.models.settings import EncoderSettings, ModelSettings
+from beirflow.models.settings import EncoderSettings
 from beirflow.postings.languages import ENGLISH
-from beirflow.runs.family import Family, System
 from beirflow.sources.forms import form_of
 
 MOST_THREADS = 8  # of a job that encodes or searches
 
 
 @dataclass(frozen=True)
-class Experiment(Datasets):
-    """Known and configured datasets and systems; ``systems`` has every known system by name, configured ones included."""
-
-    systems: Mapping[str, System]
-    families = FAMILIES  # every family by name
-    with_needed = staticmethod(needed)
-
-    @property
-    def published_systems(self) -> Mapping[str, System]:
-        """Return the systems of the catalogue by name."""
-        return catalogue_systems()
-
-    def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
-        """Return the system that an entry of a manifest states."""
-        settings = {key: value for key, value in entry["settings"].items() if key != "name"}
-        # Manifests of earlier versions have no training data.
-        trained_on = {"trained_on": entry["trained_on"]} if "trained_on" in entry else {}
-        return make_system(name, {"family": entry["family"], **settings, **trained_on})
+class Experiment(Systems):
+    """Known and configured datasets and systems, and each system on each dataset."""
 
     def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> "Experiment":
         """Return the experiment that a manifest states, without places of datasets; ``documents`` are counted by corpus."""
@@ -68,22 +48,6 @@ class Experiment(Datasets):
             rows=every,
             datasets={dataset.name: dataset for datasets in every.values() for dataset in datasets},
         )
-
-    def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
-        """Return the systems of the catalogue and those that a configuration defines, if their families are known."""
-        known = catalogue_systems()
-        entries = {name: entry for name, entry in entries.items() if entry.get("family", DEFAULT) in FAMILIES}
-        return {**known, **make_systems(entries, known, "custom.systems", Problems())}
-
-    @property
-    def chosen_systems(self) -> list[str]:
-        """Return the names of the configured systems."""
-        return list(self.config["systems"])
-
-    @property
-    def needed_systems(self) -> list[str]:
-        """Return the names of the configured systems, and after them of those whose runs they are made from."""
-        return needed(self.chosen_systems, self.systems)
 
     @cached_property
     def needed_runs(self) -> list[tuple[str, str]]:
@@ -110,11 +74,6 @@ class Experiment(Datasets):
         corpus = how and tuning_corpus(how, self.datasets[dataset], self.rows)
         return corpus.name if corpus else None
 
-    def training_data(self, system: str) -> dict[str, str]:
-        """Return the training data of a system in words, as a setting; none of a system that learns nothing."""
-        known = self.systems[system]
-        return {"trained_on": known.trained_on.sentence} if self.family(system).learns(known.settings) else {}
-
     @cached_property
     def in_domain(self) -> dict[str, dict[str, str] | None]:
         """Return, by configured system, the configured datasets that it was trained on with the split; None if not stated."""
@@ -124,15 +83,6 @@ class Experiment(Datasets):
         }
         rows = {row: self.rows[row] for row in self.chosen_rows}
         return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
-
-    @property
-    def similarity_pairs(self) -> list[tuple[str, str]]:
-        """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
-        by_vectors: dict[str, dict[str, str]] = {}
-        for name in self.chosen_systems:
-            if compared := self.family(name).compared(self.systems[name].settings):
-                by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
-        return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
 
     @property
     def _seen(self) -> set[str]:
@@ -203,22 +153,6 @@ class Experiment(Datasets):
             return None
         return next((row for row in chosen if self.rows[row][0].whole_row == other), None)
 
-    def settings(self, system: str, *unused: str) -> dict[str, Any]:
-        """Return the settings of a system, as parameters of a rule.
-
-        ``unused`` do not change the result of the rule, so that a change of them reruns nothing.
-        """
-        return {key: value for key, value in self._settings[system].items() if key not in unused}
-
-    @cached_property
-    def _settings(self) -> dict[str, dict[str, Any]]:
-        """Return the settings of every system, which rules ask for job by job."""
-        return {name: asdict(system.settings) for name, system in self.systems.items()}
-
-    def described(self, system: str) -> dict[str, Any]:
-        """Return the family, the settings and the training data of a system, as they are described."""
-        return {"family": self.systems[system].family, **self.settings(system), **self.training_data(system)}
-
     @property
     def published_results(self) -> dict[str, str]:
         """Return the page that explains each configured result with a published score, by ``<system>/<dataset>``."""
@@ -234,10 +168,6 @@ class Experiment(Datasets):
         """Return the page of the result that ``of`` names, or all of these."""
         pages = self.published_results
         return [pages[self.config["of"]]] if self.config["of"] else list(pages.values())
-
-    def family(self, system: str) -> Family:
-        """Return the family of a system."""
-        return FAMILIES[self.systems[system].family]
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """Return the settings of a system as they are for one corpus, without unused ones."""
@@ -265,19 +195,6 @@ class Experiment(Datasets):
         settings = self._on(system, dataset)
         return {"encoder": _determining(settings.encoding), "similarity": settings.similarity, "train": asdict(settings.train)}
 
-    def reuses(self, system: str) -> bool:
-        """Test whether representations of one dataset are reused for equal texts of another."""
-        return self.family(system).reuses(self.systems[system].settings)
-
-    def is_trained(self, system: str) -> bool:
-        """Test whether the encoder of a system is trained for each dataset."""
-        return self.family(system).is_trained(self.systems[system].settings)
-
-    @property
-    def trained_systems(self) -> list[str]:
-        """Return the names of all known systems whose encoders are trained, without variants of them."""
-        return [name for name in self.systems if self.is_trained(name) and self.encoder_of(name) == name]
-
     def model_record(self, system: str, dataset: str) -> str:
         """Return the record of the model of a system on a dataset: its own, or that of the system that it varies."""
         pattern = self.family(system).model_record(self.systems[system].settings)
@@ -285,52 +202,14 @@ class Experiment(Datasets):
             raise ValueError(f"{system} has no model")
         return pattern.below(RESULTS).format(system=self.encoder_of(system), dataset=dataset)
 
-    def encoder_of(self, system: str) -> str:
-        """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
-        return self.family(system).in_paths(self.systems[system].settings)["system"]
-
-    @property
-    def base_encoders(self) -> dict[str, tuple[str, str]]:
-        """Return by chosen system the other one whose representations it searches, and by which dimensions or index."""
-        paths = {system: self.family(system).in_paths(self.systems[system].settings) for system in self.chosen_systems}
-        of_system = {system: (names.pop("system"), " ".join(names.values())) for system, names in paths.items()}
-        return {system: (other, curve) for system, (other, curve) in of_system.items() if other != system}
-
-    def variant(self, system: str) -> dict[str, Any]:
-        """Return the compression of the vectors that a dense system searches, and the system that has them."""
-        return self.systems[system].settings.variant
-
     def in_paths(self, system: str, dataset: str) -> dict[str, str]:
         """Return the names in the paths of what a system stores of a corpus: as ``system``, the one that represents its texts."""
         return self.family(system).in_paths(self._on(system, dataset))
-
-    @cached_property
-    def expansions(self) -> Expansions:
-        """Return the additions to documents, and the indexes of lexical systems."""
-        return Expansions(self.systems.values())
 
     def analyzers(self, dataset: str) -> list[str]:
         """Return the analyzers of the lexical systems that are needed, on a corpus; without such a system that of English."""
         indexes = [own["analyzer"] for each in self.needed_systems if "analyzer" in (own := self.in_paths(each, dataset))]
         return list(dict.fromkeys(self.expansions.index(name).analyzer for name in indexes)) or [ENGLISH]
-
-    def systems_of(self, *families: str) -> list[str]:
-        """Return the names of all known systems of some families, configured or not."""
-        return [name for name, system in self.systems.items() if system.family in families]
-
-    @property
-    def merged_systems(self) -> list[str]:
-        """Return the names of all known systems whose runs are merged from the candidates of chunks."""
-        return [name for name in self.systems if not self.family(name).direct]
-
-    def first_stages(self, system: str) -> list[str]:
-        """Return the names of the systems whose runs a system is made from, in the order of its settings."""
-        return list(self.family(system).reads(self.systems[system].settings).systems.values())
-
-    def depth(self, system: str) -> int:
-        """Return the number of documents for each query that a system ranks again, or retrieves."""
-        depth, top_k = self.family(system).reads(self.systems[system].settings).depth, int(self.config["top_k"])
-        return top_k if depth is None else min(depth, top_k)
 
     def run_file(self, system: str, dataset: str) -> str | None:
         """Return the file outside the results with the run of a system on a corpus; None if the run is made here."""
@@ -345,24 +224,6 @@ class Experiment(Datasets):
     def given_file(self, expansion: str, dataset: str) -> str:
         """Return the file outside the results that holds a given expansion for a corpus."""
         return self.expansions.file(expansion, self.datasets[dataset].whole_name)
-
-    def model_settings(self, system: str) -> dict[str, Any]:
-        """Return the place of a system's model: fields of :class:`~beirflow.models.settings.ModelSettings`."""
-        settings = self.settings(system)
-        return {field.name: settings[field.name] for field in fields(ModelSettings)}
-
-    def said(self, system: str) -> list[str] | None:
-        """Return the settings of an encoder that the configuration states; None for a family whose models have no card."""
-        return self.family(system).stated(self.systems[system].settings)
-
-    @property
-    def systems_with_models(self) -> list[str]:
-        """Return the names of all known systems that have a model of their own."""
-        return [name for name in self.systems if self.family(name).has_model and self.encoder_of(name) == name]
-
-    def model_files(self, system: str) -> list[str]:
-        """Return the files of a system's model that need no hub."""
-        return [str(path) for path in self.family(system).model_files(self.systems[system].settings)]
 
     def gpu_share(self, limits: Mapping[str, int]) -> tuple[int, int | None]:
         """Return threads and ``gpu`` that a job requests from Snakemake to compute on a GPU.

@@ -12,10 +12,11 @@ from beirflow.catalogue.choice import chosen_names, corpora_named
 from beirflow.catalogue.own_datasets import check_own_datasets, custom_dataset, folders_of
 from beirflow.catalogue.schema import Problems, defaults, problems_with, with_types
 from beirflow.evaluation.main_measure import cutoff_of
-from beirflow.experiment.checks import check_baseline, check_combinations, check_copies, check_names, check_secrets
+from beirflow.experiment.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.experiment.config_files import CONFIGURATION, check_config_files, key_places
 from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.source_checks import check_copies
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}

@@ -16,7 +16,7 @@ from beirflow.files.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.fusion.settings import STEP, TUNED, FusionSettings
 from beirflow.runs.reference_measures import measures_of_query
-from beirflow.runs.spot_check import Finding, Subject
+from beirflow.runs.spot_checks.spot_check import Finding, Subject
 
 ROUNDING = 2.0**-22
 """Largest change of a score by float32 and another order of adding, over the sum of the sizes of what is added."""

@@ -13,8 +13,8 @@ from beirflow.files.layout import RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.fusion.reference_fusion import ROUNDING, check_tuning, values_of
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

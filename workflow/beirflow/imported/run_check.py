@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.files.layout import QUERIES, RUN
-from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject
 from beirflow.sources.forms import CANDIDATES
 
 

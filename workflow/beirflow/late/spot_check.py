@@ -19,10 +19,10 @@ from beirflow.late.settings import LateSettings
 from beirflow.late.token_pooling import PROTECTED
 from beirflow.late.vectors import TokenVectors, in_rows, read_segments
 from beirflow.models.model_places import model_folder
-from beirflow.runs.compared_ranks import Scores
-from beirflow.runs.drift import LEAST_DRIFT
-from beirflow.runs.representation_check import RepresentationCheck, TextSample, on_device
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_distances
+from beirflow.runs.spot_checks.compared_ranks import Scores
+from beirflow.runs.spot_checks.drift import LEAST_DRIFT
+from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample, on_device
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, compare_distances
 
 TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest length of the difference of two vectors of a token, of length 1 and rounded to float16, by precision."""

@@ -18,8 +18,8 @@ from beirflow.lexical.postings import Postings, read_postings
 from beirflow.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
-from beirflow.runs.compared_ranks import Scores, SearchCheck
-from beirflow.runs.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import Scores, SearchCheck
+from beirflow.runs.spot_checks.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -14,8 +14,8 @@ from beirflow.lexical.indexing import index_texts
 from beirflow.lexical.postings import Postings
 from beirflow.lexical.run_check import LexicalRunCheck
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.compared_ranks import compare_ranks
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import compare_ranks
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -41,21 +41,15 @@ def model_card(system: EncoderSettings) -> Card:
     With a query model it is the card of both. Raises ModelError for a model that is not here or not understood, or whose files
     leave open what the settings do not state.
     """
-    card = card_of_files(system)
+    folders = [model_folder(tower) for tower in towers(system)]
     with model_errors_of(f"system {system.name}"):
-        card = with_settings(card, system)
+        card = with_settings(_card(folders), system)
     _check_open(system, card)
     return card
 
 
-def card_of_files(system: ModelSettings) -> Card:
-    """Read the recipe in the files of a model, of both with a query model.
-
-    Raises ModelError for a model that is not here or not understood.
-    """
-    folders = [model_folder(tower) for tower in towers(system)]
-    with model_errors_of(f"system {system.name}"):
-        cards = [read_card(folder) for folder in folders]
+def _card(folders: Sequence[Path]) -> Card:
+    cards = [read_card(folder) for folder in folders]
     return cards[0] if len(cards) == 1 else joined(*cards)
 
 
@@ -108,7 +102,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     if system.encoder:
         facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
     elif said is not None:
-        card = card_of_files(system)
+        card = _card([model_folder(tower) for tower in towers(system)])
         _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
         facts["card"] = card.as_json()
     write_record(output_path, job, inputs={}, outputs={}, **facts)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from beirflow.files.layout import PAIRS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.compared_ranks import as_block, compare_ranks
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import as_block, compare_ranks
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

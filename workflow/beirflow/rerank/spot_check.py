@@ -14,10 +14,10 @@ from beirflow.rerank.scorers.encoders import EncodedPairs
 from beirflow.rerank.scorers.load import load_scorer
 from beirflow.rerank.scorers.pair_scorer import PairScorer
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.drift import drift_of, drift_of_measure, unless_moved
-from beirflow.runs.representation_check import on_device
-from beirflow.runs.same_bits import Part, same_bits
-from beirflow.runs.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, rivals_of
+from beirflow.runs.spot_checks.drift import drift_of, drift_of_measure, unless_moved
+from beirflow.runs.spot_checks.representation_check import on_device
+from beirflow.runs.spot_checks.same_bits import Part, same_bits
+from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, rivals_of
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """Largest distance of two logits, over the larger of 1 and the stored one, by precision; wider than what was measured."""

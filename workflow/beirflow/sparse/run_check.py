@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.files.layout import QUERY_WEIGHTS, TERM_WEIGHTS
-from beirflow.runs.compared_ranks import Scores, SearchCheck
-from beirflow.runs.spot_check import SpotCheck, Subject
+from beirflow.runs.spot_checks.compared_ranks import Scores, SearchCheck
+from beirflow.runs.spot_checks.spot_check import SpotCheck, Subject
 from beirflow.sparse.files import Rows, read_queries, read_segments
 from beirflow.sparse.settings import SparseSettings
 

@@ -8,8 +8,8 @@ from beirflow.datasets.document_text import Kind
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.representation_check import RepresentationCheck, TextSample
-from beirflow.runs.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
+from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
+from beirflow.runs.spot_checks.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders

@@ -15,7 +15,7 @@ from beirflow.evaluation.main_measure import main_measure
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.jobs.by_name import by_name
-from beirflow.runs.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
+from beirflow.runs.spot_checks.spot_check import NotHereError, SpotCheck, SpotChecks, Subject
 
 WHAT = "documents and queries made again"  # name of the check where it cannot be said what would be made again
 QUERIES_THAT_FOLLOW = 100

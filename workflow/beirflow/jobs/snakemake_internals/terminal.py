@@ -49,6 +49,12 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
+SILENTLY = (
+    "it could not say why; unless something above does, the system most often ended it because memory ran out: fewer --cores, a"
+    " smaller token_budget or fewer chunk_documents need less"
+)
+"""Reason of a job that failed and wrote no error, as every job does that Python ends."""
+
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
@@ -192,7 +198,7 @@ class Terminal(logging.Handler):
             return f"Interrupted; finished files stay. {resume}"
         lines, told = list[str](), set[str]()
         for name, error, log in self._failed.values():
-            why = "for the same reason" if error in told else _short(error) or "see its log"
+            why = "for the same reason" if error in told else _short(error) or SILENTLY
             lines.append(f"{name} failed: {why}\n    log: {log}")
             told |= {error} if error else set()
         return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {resume[0].lower()}{resume[1:]}"])

@@ -14,7 +14,7 @@ from beirflow.files.layout import record_of
 from beirflow.files.records import read_json
 from beirflow.jobs.hardware import using_threads
 from beirflow.runs.family import COMPUTATION
-from beirflow.runs.spot_check import Finding, NotHereError, Subject
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
 
 MOST = 20  # largest batch that is made again, over the sample
 

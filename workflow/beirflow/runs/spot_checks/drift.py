@@ -14,7 +14,7 @@ from scipy.stats import permutation_test, ttest_ind
 from scipy.stats import t as student
 
 from beirflow.files.layout import QRELS
-from beirflow.runs.spot_check import Finding, Subject
+from beirflow.runs.spot_checks.spot_check import Finding, Subject
 
 LEAST_PAIRS = 6  # minimum number of relevant pairs: of fewer, chance and drift look the same
 CHANCE = 1e-4  # largest probability of an accident that is taken for a drift

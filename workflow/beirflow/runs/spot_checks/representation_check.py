@@ -17,10 +17,17 @@ import pyarrow.compute as pc
 from beirflow.datasets.document_text import KINDS, Kind, as_read
 from beirflow.files.layout import RUN, Pattern
 from beirflow.jobs.gpu_job import gpu_job
-from beirflow.runs.compared_ranks import SearchCheck, compare_ranks
-from beirflow.runs.drift import LEAST_DRIFT, MOST_OTHERS, drift_of_measure, drift_of_scores, drift_over_rivals, unless_moved
-from beirflow.runs.same_bits import Model, Part, same_bits
-from beirflow.runs.spot_check import Finding, NotHereError, SpotCheck, Subject, places_in
+from beirflow.runs.spot_checks.compared_ranks import SearchCheck, compare_ranks
+from beirflow.runs.spot_checks.drift import (
+    LEAST_DRIFT,
+    MOST_OTHERS,
+    drift_of_measure,
+    drift_of_scores,
+    drift_over_rivals,
+    unless_moved,
+)
+from beirflow.runs.spot_checks.same_bits import Model, Part, same_bits
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, places_in
 
 R = TypeVar("R")
 
