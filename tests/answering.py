@@ -11,7 +11,7 @@ from beirflow.evaluation import latency
 from beirflow.experiment.families import FAMILIES
 from beirflow.files.records import Job
 from beirflow.jobs.hardware import ModelHardware
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 from lexical_results import Row
 
 

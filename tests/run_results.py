@@ -11,9 +11,9 @@ from beirflow.datasets.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.files.records import Job, write_record
-from beirflow.runs.family import System
 from beirflow.runs.run_file import RUN as RUN_COLUMNS
 from beirflow.runs.spot_checks.spot_check import Subject
+from beirflow.runs.system import System
 
 DATASET = "small"
 

@@ -21,9 +21,9 @@ from beirflow.files.layout import QRELS, RUN
 from beirflow.late.spot_check import TokenVectorCheck
 from beirflow.rerank import spot_check as rerank
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
 from beirflow.runs.spot_checks.spot_check import Finding
+from beirflow.runs.system import System
 from beirflow.sparse.spot_check import TermWeightCheck
 from run_results import RunResults
 

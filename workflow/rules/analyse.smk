@@ -258,7 +258,7 @@ rule match_hits:
         gpu=gpu_places,
     params:
         entrance="beirflow.analysis.matches:match_hits",
-        settings="beirflow.runs.family:settings_of()",
+        settings="beirflow.runs.system:settings_of()",
         code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),

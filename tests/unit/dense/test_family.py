@@ -13,8 +13,8 @@ from beirflow.evaluation.systems import describe_systems
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import RUN, RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Finding, Subject
+from beirflow.runs.system import System
 from beirflow.training.settings import Training
 from lexical_results import DATASET, rows_of
 from spot_checked import planned

@@ -16,8 +16,8 @@ from beirflow.files.records import read_json, write_json
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.spot_check import spot_checks
 from beirflow.models.model_files import fetch_model
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
+from beirflow.runs.system import System
 from lexical_results import DATASET, LexicalResults
 from tiny_expanders import save_deepct, save_tiny_t5
 from workflow_runs import words

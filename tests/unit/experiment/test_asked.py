@@ -8,7 +8,7 @@ from beirflow.catalogue.choice import asked_corpus
 from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems, corpus_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
-from beirflow.runs.family import system_of
+from beirflow.runs.system import system_of
 
 
 @pytest.fixture(scope="module")

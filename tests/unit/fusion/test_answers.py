@@ -10,7 +10,7 @@ from beirflow.fusion.settings import FusionSettings
 from beirflow.imported.settings import ImportedSettings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs.answers import NoAnswerError
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 from fused_runs import fuse_systems
 from lexical_results import DATASET, LexicalResults, rows_of
 

@@ -9,8 +9,8 @@ import pytest
 from beirflow.fusion.family import FAMILY
 from beirflow.fusion.run_check import follows
 from beirflow.fusion.settings import FusionSettings
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Finding
+from beirflow.runs.system import System
 from fused_runs import fuse_systems
 from run_results import RunResults, change_rows, ids
 

@@ -17,8 +17,8 @@ from beirflow.fusion.family import FAMILY
 from beirflow.fusion.run_check import follows
 from beirflow.fusion.settings import FusionSettings
 from beirflow.fusion.tuning import grid
-from beirflow.runs.family import System
 from beirflow.runs.reference_measures import measures_of_query
+from beirflow.runs.system import System
 from fused_runs import fuse_systems
 from run_results import RunResults, Scores, ids, ranked
 

@@ -14,9 +14,9 @@ from beirflow.imported.family import FAMILY
 from beirflow.imported.import_run import import_run
 from beirflow.imported.run_check import follows
 from beirflow.imported.settings import ImportedSettings
-from beirflow.runs.family import System
 from beirflow.runs.run_file import write_trec
 from beirflow.runs.spot_checks.spot_check import Finding, NotHereError
+from beirflow.runs.system import System
 from by_name import call
 from refusals import refused
 from run_results import DATASET, RunResults, change_rows, ids

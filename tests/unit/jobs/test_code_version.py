@@ -146,6 +146,11 @@ def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str,
     assert (reached - needed) & needed_modules(other) == set()
 
 
+def test_an_edit_to_the_interface_of_families_makes_no_result_again() -> None:
+    reach_it = [rule for rule in module.entrances() if any(name.endswith(".family") for name in rule_modules(rule))]
+    assert sorted(reach_it) == ["audit", "compare", "estimate", "export_crate", "gate", "leaderboard", "try"]
+
+
 def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use_it(copy: Path) -> None:
     used = {key: [kind.pairs.partition(":")[0]] for key, kind in ENCODERS.items()}
     assert {name.partition(".")[0] for name in needed_modules("score_pairs")} & {"dense", "late"} == set()
@@ -245,7 +250,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     assert {name for name, ways in found.items() if ways} == known
     # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
     # parameter; and spot checks and what only imports ahead, which no result depends on.
-    callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.scorers.load", "rerank.settings", "runs.family"}
+    callers = {"analysis.matches", "evaluation.latency", "jobs.entrance", "rerank.scorers.load", "rerank.settings", "runs.system"}
     callers |= {"audit.again.samples", "jobs.fork_server"}
     assert {name for name in MODULES if "jobs.by_name" in module.module_at(module._file_of(name)).imports} == callers
 

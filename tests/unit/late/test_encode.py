@@ -14,7 +14,7 @@ from beirflow.late import vectors
 from beirflow.late.encoder import TokenEncoder
 from beirflow.late.settings import LateSettings
 from beirflow.late.vectors import TokenVectors
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 from lexical_results import DATASET, Row, damage, rows_of
 from model_results import LateResults, random_corpus
 from tiny_bert import change_weights, having_row

@@ -11,7 +11,7 @@ from beirflow.files.layout import POSTINGS
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.runs import answers
 from beirflow.runs.answers import NoAnswerError
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 from lexical_results import DATASET, LexicalResults, damage, rows_of
 
 RANDOM = Random(1)

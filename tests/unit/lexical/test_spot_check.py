@@ -18,8 +18,8 @@ from beirflow.lexical.postings import read_postings, write_postings
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.lexical.spot_check import spot_checks
 from beirflow.postings.languages import ENGLISH
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
+from beirflow.runs.system import System
 from lexical_results import DATASET, LexicalResults
 from spot_checked import planned
 

@@ -25,8 +25,8 @@ from beirflow.rerank.scorers.dense_pairs import DensePairs
 from beirflow.rerank.scorers.late_pairs import LatePairs
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import spot_checks
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import NotHereError
+from beirflow.runs.system import System
 from by_name import call
 from run_results import DATASET, RunResults, Scores, change_rows
 from spot_checked import planned

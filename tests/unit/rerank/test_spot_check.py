@@ -8,8 +8,8 @@ import pytest
 from beirflow.rerank import spot_check
 from beirflow.rerank.settings import RerankSettings
 from beirflow.rerank.spot_check import TOLERANCE, PairScoreCheck
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Finding
+from beirflow.runs.system import System
 from run_results import RunResults
 
 NUMBER, DEPTH = 60, 50

@@ -17,9 +17,9 @@ from beirflow.late.search import exact_of_pairs, exact_top_k
 from beirflow.late.settings import LateSettings
 from beirflow.late.spot_check import spot_checks
 from beirflow.late.vectors import read_segments
-from beirflow.runs.family import System
 from beirflow.runs.ranking import Cut, byte_order
 from beirflow.runs.spot_checks.spot_check import Subject
+from beirflow.runs.system import System
 from lexical_results import DATASET
 from model_results import LateResults
 from sentence_transformers import MultiVectorEncoder

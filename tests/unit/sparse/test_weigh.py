@@ -12,7 +12,7 @@ from answering import answered
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, MODEL, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
 from beirflow.files.records import read_json, write_json
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 from beirflow.sparse import files
 from beirflow.sparse.files import Rows, quantized
 from beirflow.sparse.layouts import read_parts

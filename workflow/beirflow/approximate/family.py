@@ -5,7 +5,8 @@ from typing import Any
 
 from beirflow.approximate.settings import KINDS, ApproximateSettings
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS
-from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Setting, Stage, System
+from beirflow.runs.family import ITS_MODEL, TOOK, Family, Reads, Record, Stage
+from beirflow.runs.system import Setting, System
 
 DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
 

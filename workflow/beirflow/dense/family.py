@@ -13,7 +13,8 @@ from beirflow.models.model_files import model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem, towers
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
-from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.runs.system import Setting
 from beirflow.training.problems import training_problem
 
 DIMENSIONS = 768  # dimensions of vectors, until a system has run

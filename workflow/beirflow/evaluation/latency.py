@@ -27,8 +27,8 @@ from beirflow.jobs.by_name import by_name
 from beirflow.jobs.hardware import ModelHardware
 from beirflow.jobs.provenance import processor
 from beirflow.runs.answers import Asked, NoAnswerError, Open, Opened
-from beirflow.runs.family import System, system_of
 from beirflow.runs.searched import read_every_id
+from beirflow.runs.system import System, system_of
 
 MOST_QUERIES = 200  # drawn from all queries
 SEED = 0  # of that draw

@@ -8,7 +8,8 @@ from beirflow.catalogue.choice import Rows, corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems, choices
 from beirflow.experiment.families import FAMILIES
-from beirflow.runs.family import Reads, System, TunedOn
+from beirflow.runs.family import Reads, TunedOn
+from beirflow.runs.system import System
 
 Run = tuple[str, Dataset]  # a system by its name, on a corpus
 

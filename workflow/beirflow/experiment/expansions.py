@@ -7,7 +7,7 @@ from typing import Any
 from beirflow.expansions.models import expansion_files
 from beirflow.expansions.settings import Expansion
 from beirflow.experiment.families import FAMILIES
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 
 GIVEN = "given"  # in place of a kind: read from files
 

@@ -12,7 +12,8 @@ from beirflow.experiment.expansions import Expansions
 from beirflow.experiment.families import DEFAULT, FAMILIES
 from beirflow.experiment.systems import catalogue_systems, make_system, make_systems
 from beirflow.models.settings import ModelSettings
-from beirflow.runs.family import Family, System
+from beirflow.runs.family import Family
+from beirflow.runs.system import System
 
 
 @dataclass(frozen=True)

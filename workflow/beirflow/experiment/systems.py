@@ -9,7 +9,7 @@ from beirflow.catalogue.catalogue import mteb_tasks
 from beirflow.catalogue.schema import CATALOGUE, Problems, choices, read_catalogue
 from beirflow.experiment.families import DEFAULT, FAMILIES, family_of
 from beirflow.models.settings import INSTRUCTION, ModelSettings
-from beirflow.runs.family import System, TrainedOn
+from beirflow.runs.system import System, TrainedOn
 from beirflow.training.settings import Training
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from beirflow.catalogue.dataset import Dataset
 from beirflow.experiment.dependencies import needed
 from beirflow.experiment.families import FAMILIES
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 
 
 def trained_on(system: str, systems: Mapping[str, System], tuned: Mapping[str, Iterable[Dataset]]) -> dict[str, str] | None:

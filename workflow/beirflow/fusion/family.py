@@ -3,7 +3,8 @@
 import math
 
 from beirflow.fusion.settings import STEP, FusionSettings
-from beirflow.runs.family import Family, Reads, Setting, Stage, TunedOn
+from beirflow.runs.family import Family, Reads, Stage, TunedOn
+from beirflow.runs.system import Setting
 
 ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
 MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured

@@ -10,7 +10,8 @@ from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import model_digests, model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.models.position_table import length_problem
-from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Stage
+from beirflow.runs.system import Setting
 
 DIMENSIONS = 128  # dimensions of token vectors, until a system has run
 

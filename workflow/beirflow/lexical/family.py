@@ -12,7 +12,8 @@ from beirflow.files.layout import DOCUMENTS, EXPANSION, EXPANSION_RECORD, POSTIN
 from beirflow.lexical.index import Index
 from beirflow.lexical.settings import LexicalSettings
 from beirflow.postings.languages import ANALYZERS, ENGLISH, REFUSED
-from beirflow.runs.family import TOOK, Family, Record, Setting, Stage, System
+from beirflow.runs.family import TOOK, Family, Record, Stage
+from beirflow.runs.system import Setting, System
 
 WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
 

@@ -15,7 +15,8 @@ from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.rerank.kinds import kind_of
 from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.family import COMPUTATION, FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Stage
+from beirflow.runs.system import Setting
 
 OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
 """Settings that a reranker takes from the system whose model it uses."""

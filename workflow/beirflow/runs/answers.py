@@ -17,9 +17,9 @@ from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import DOCUMENTS, RUN_RECORD, Pattern
 from beirflow.files.records import Job
 from beirflow.files.verified import check_digest, damaged
-from beirflow.runs.family import System
 from beirflow.runs.ranking import Hits
 from beirflow.runs.run_file import RUN
+from beirflow.runs.system import System
 
 Answer = Callable[[Sequence[str]], Hits]
 """Gives the best documents of queries by their texts: hits by query and rank, whose rows count through all chunks."""

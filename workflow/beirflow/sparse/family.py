@@ -4,7 +4,8 @@ from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files import layout
-from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Setting, Stage
+from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.runs.system import Setting
 from beirflow.sparse.layouts import AROUND
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings

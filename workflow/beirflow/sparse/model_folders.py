@@ -10,7 +10,7 @@ from beirflow.files.records import Job, write_record
 from beirflow.models.model_files import check_digests, check_weights
 from beirflow.models.model_places import absent, hub_folder, local_folder
 from beirflow.models.position_table import length_problem
-from beirflow.runs.family import Setting
+from beirflow.runs.system import Setting
 from beirflow.sparse.layouts import Parts, files_of, read_parts
 from beirflow.sparse.settings import SparseSettings
 

@@ -7,7 +7,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_card
 from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ONNX, EncoderSettings
-from beirflow.runs.family import Setting
+from beirflow.runs.system import Setting
 from beirflow.training.settings import Training
 
 NOT_TRAINED = "only a single torch transformer for queries and documents can be trained"

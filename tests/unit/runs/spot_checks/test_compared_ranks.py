@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import QUERIES, RUN
-from beirflow.runs.spot_checks import compared_ranks as module
-from beirflow.runs.family import System
 from beirflow.runs.ranking import Ties
 from beirflow.runs.run_file import RUN as COLUMNS
+from beirflow.runs.spot_checks import compared_ranks as module
 from beirflow.runs.spot_checks.compared_ranks import compare_ranks
 from beirflow.runs.spot_checks.spot_check import Finding, Subject
+from beirflow.runs.system import System
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import pairs

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from beirflow.runs.spot_checks import drift as module
-from beirflow.runs.family import System
 from beirflow.runs.reference_measures import measures_of_query
+from beirflow.runs.spot_checks import drift as module
 from beirflow.runs.spot_checks.drift import LEAST_PAIRS, Drift, drift_of, drift_of_measure, drift_of_scores, drift_over_rivals
+from beirflow.runs.system import System
 from run_results import RunResults
 
 RNG = np.random.default_rng(4)

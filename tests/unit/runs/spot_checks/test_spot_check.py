@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
-from beirflow.runs.family import System
 from beirflow.runs.spot_checks.spot_check import Subject, draw
+from beirflow.runs.system import System
 
 IDS = [f"d{number}" for number in range(20)]
 TOP_K = 5

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from beirflow.catalogue.catalogue import Catalogue
 from beirflow.catalogue.dataset import Dataset
-from beirflow.runs.family import Family, System
+from beirflow.runs.family import Family
+from beirflow.runs.system import System
 
 
 class Setup(Protocol):

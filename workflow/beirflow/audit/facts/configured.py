@@ -17,7 +17,7 @@ from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import ARCHIVE, MANIFEST, METRICS
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 
 PLACES = ("model", "query_model", "offline", "path", "run")
 """Settings that say where a model or a file is, which may differ from machine to machine where it is no hub."""

@@ -20,7 +20,8 @@ from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files import layout
 from beirflow.files.layout import Pattern, record_of
 from beirflow.files.records import OF_EVERY_RECORD
-from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Record, System
+from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Record
+from beirflow.runs.system import System
 
 OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)  # records that are the same whatever made a run
 ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)  # of systems that add something to documents

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.files.records import read_json, together
-from beirflow.runs.family import System
+from beirflow.runs.system import System
 
 S = TypeVar("S", bound=Any)
 
