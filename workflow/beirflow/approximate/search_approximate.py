@@ -27,7 +27,7 @@ from beirflow.runs.searched import check_precision, excluded_rows, read_every_id
 
 @dataclass(frozen=True)
 class Searched:
-    """Paths of the files that a search reads; vectors, index and exact run lie next to their records."""
+    """Paths of the files that a search reads; vectors, index and exact run are next to their records."""
 
     queries_path: str
     documents_path: str

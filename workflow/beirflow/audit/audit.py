@@ -59,7 +59,7 @@ def audit(
         experiment: The configuration of the person who audits: where datasets and models are. The manifest says what was
             configured for the results.
         sample: Documents and queries of each corpus to encode and search again; none if 0.
-        seed: Of the sample; drawn and written down if None, so that nobody can know beforehand what will be looked at.
+        seed: Of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
         call: How the audit was called, for the commands that repair something; from this folder, if None.
         published: What is known of the manifest from elsewhere; nothing if None.
         fact: Key of records whose comparisons are explained at the end; none if None.

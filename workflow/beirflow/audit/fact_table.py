@@ -94,7 +94,7 @@ def _compared_with(chain: Chain, path: str, keys: tuple[Any, ...]) -> str:
 
 
 def uncompared(facts: Sequence[Fact]) -> list[str]:
-    """Return a line for each kind of records with facts compared with nothing; a star stands for several such keys."""
+    """Return a line for each kind of records with facts compared with nothing; a star replaces several such keys."""
     lines = []
     for file in dict.fromkeys(fact.file for fact in facts):
         keys = {fact.key: fact.compared < fact.places for fact in facts if fact.file == file}

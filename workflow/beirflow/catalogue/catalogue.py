@@ -78,7 +78,7 @@ class Catalogue:
     published: Mapping[str, list[dict[str, Any]]]
     # by name in the BEIR paper, what it prints of other systems, which no result is compared with by name
     printed: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    # the same of datasets that nobody may hand out, so that only those who have a copy can evaluate on them
+    # the same of datasets that may not be redistributed: only those who have a copy can evaluate on them
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     # by dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -71,7 +71,8 @@ def _part(corpus: Dataset, row: str, **changes: Any) -> Dataset:
 def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str] | str:
     """Return the datasets of a checked configuration, each with the sample that is asked for; ``all`` for all without a sample.
 
-    A collection stands for its members. Asked again with these names, it returns the same. Mistakes are added to ``problems``.
+    The name of a collection means its members. Asked again with these names, it returns the same. Mistakes are added to
+    ``problems``.
     """
     said, queries, seeds = config["datasets"], config["sample_queries"], config["sample_seed"]
     if said == "all" and queries is None:

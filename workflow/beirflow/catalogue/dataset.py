@@ -36,7 +36,7 @@ class Dataset:
     form: Form | None = None  # its form, which also says where on a hub it is; None for that of BEIR
     # sha256 of the source files, where they are known, by their path inside the dataset
     files: Mapping[str, str] = field(default_factory=dict)
-    own_copy: bool = False  # whether nobody may hand it out, or only the user can put it into BEIR form: in ``data_dir``
+    own_copy: bool = False  # whether it may not be redistributed, or only the user can put it into BEIR form: in ``data_dir``
     reason: str | None = None  # of ``own_copy``; None if it may not be redistributed
     drop_self_matches: bool = True  # whether a document whose id is the query's id is dropped before the cut at k
     collection: str | None = None  # the collection of the catalogue that it belongs to; None for any other dataset

@@ -135,7 +135,7 @@ def _attend_in_turn(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     texts = []
     for one, other, third in parts:
         places = torch.arange(one.shape[1])
-        distance = places[:, None] - places  # from a token to one that it may see, which stands before it
+        distance = places[:, None] - places  # from a token to an earlier one, which it may see
         mask = distance.abs() < (len(places) if seen.window is None else seen.window)
         mask &= distance >= 0 if seen.causal else True
         texts.append(torch.nn.functional.scaled_dot_product_attention(one, other, third, attn_mask=mask, enable_gqa=True))

@@ -50,7 +50,7 @@ class TokenBudget:
     def computation(self, threads: int | None = None) -> dict[str, Any]:
         """Return what decides the last bits besides versions, for the record; ``threads`` are torch's if None."""
         return {
-            "batch_tokens": None if self.halvings else self.tokens,  # None where memory ran out: nobody can repeat that
+            "batch_tokens": None if self.halvings else self.tokens,  # None where memory ran out, which cannot be repeated
             "threads": threads or torch.get_num_threads(),
             "processor": processor(),
             "features": features(),

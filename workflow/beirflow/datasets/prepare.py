@@ -52,7 +52,7 @@ class Preparation:
     split: str  # name of the judgements
     chunks: int  # number of row groups to write
     # what the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; with
-    # ``excluded_pairs``, how many documents queries exclude in all; where nobody could count the documents beforehand, as
+    # ``excluded_pairs``, how many documents queries exclude in all; where the documents could not be counted beforehand, as
     # ``most`` how many of them one chunk may have
     expected: Mapping[str, Any]
     form: Mapping[str, Any] | None = None  # fields of its form, ``kind`` among them; None for the form of BEIR
@@ -99,7 +99,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     differences = _differences(source, expected, judged, None if settings.sample else excluded)
     for difference in differences:
         logger.warning("this is not the official data, so no published score is comparable: %s", difference)
-    # None for a dataset outside the catalogue, of which nobody knows the official data.
+    # None for a dataset outside the catalogue, whose official data are unknown.
     official = False if differences or settings.part_of else True if expected["files"] else None
     notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
     notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}

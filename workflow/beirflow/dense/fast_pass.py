@@ -20,7 +20,7 @@ from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_precision
 from beirflow.runs.shortlist import Candidates, Shortlist, kth_largest
 
-SPARE = 128  # candidates kept beyond k: the room for documents whose fast scores cannot be told apart from the k-th
+SPARE = 128  # candidates kept beyond k: room for documents whose fast scores cannot be distinguished from the k-th
 
 DOCUMENTS_OF_A_CANDIDATE = 64
 """Computing so many fast scores in bfloat16 instead of float32 saves about the time that scoring one candidate exactly takes."""

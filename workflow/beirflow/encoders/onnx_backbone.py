@@ -38,7 +38,7 @@ WHOLE = "sentence_embedding"  # the name of a vector that is made by all modules
 PADDING_TOLERANCE = {"float32": 1e-3}
 LOWER_TOLERANCE = 0.4
 """Largest change of a vector by padding, over its length, by precision and for all others. A quantised graph may scale all tokens
-of a batch together. Two real models, told to read padding as text, changed by 0.61 and 0.72."""
+of a batch together. Two real models, made to read padding as text, changed by 0.61 and 0.72."""
 
 
 class OnnxBackbone(Backbone):

@@ -50,7 +50,7 @@ def explain(
 ) -> str:
     """Write a page on the difference between a result and the published ones.
 
-    The run lies beside its record; ``settings`` has ``family`` and settings of the system, and ``extra_path`` is a file of
+    The run is beside its record; ``settings`` has ``family`` and settings of the system, and ``extra_path`` is a file of
     further judgements, if there is one. Returns the differences, and the conventions that lead to a published score, for the
     terminal. Raises DataError if nothing is published of this system on this
     dataset, or a file is not the one that was recorded.

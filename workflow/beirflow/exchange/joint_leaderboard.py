@@ -51,7 +51,7 @@ class Verified:
     """The findings of the audit of a folder."""
 
     folder: ResultsFolder  # the folder
-    written: str = ""  # when the results were written, as they say; empty if unknown
+    written: str = ""  # when the results were written, by their own statement; empty if unknown
     line: str = ""  # the steps of the audit
     # who signed the manifest, or how its digest was checked
     identity: str = "unknown: neither a published digest nor a signature was given"

@@ -91,7 +91,7 @@ class ExpansionLog(ResumeFile):
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
     """Make the expansion of one chunk with the model that ``load`` loads; what an earlier job has made of it is kept.
 
-    Beside ``output_path``, until it is done, lies its :class:`ExpansionLog`. Raises ModelError if the model cannot be loaded, or
+    Until it is done, its :class:`ExpansionLog` is beside ``output_path``. Raises ModelError if the model cannot be loaded, or
     computes something that is not finite; DeviceError if the GPU fails or has too little memory; DataError if a file is not the
     one that was recorded.
     """

@@ -27,7 +27,7 @@ BLOCK_QUERIES = 256
 
 CHARACTERS_PER_WORD = 7.0  # English with its spaces: 6.8 on NFCorpus, 7.0 on SciFact
 UNPACKED = 3.0  # size of a corpus relative to its archive
-DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100  # assumed if nobody states the size of a corpus
+DOCUMENTS, WORDS, QUERY_WORDS, QUERIES = 5_000, 120.0, 10.0, 100  # assumed if the size of a corpus is not stated
 
 
 # Counting reads whole files, and rules ask for the same numbers again and again.

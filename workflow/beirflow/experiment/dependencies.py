@@ -46,7 +46,7 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
 def check_run_files(origin: str, system: System, datasets: Iterable[str], problems: Problems) -> None:
     """Check that the files of a system exist: those that hold its runs, or what it adds to documents.
 
-    Raise OSError if the disk refuses, RuntimeError if a path begins with the home of nobody.
+    Raise OSError if the disk refuses, RuntimeError if a path begins with the home of an unknown user.
     """
     seen: dict[str, str] = {}
     family = FAMILIES[system.family]

@@ -66,7 +66,7 @@ def _download(sizes: Iterable[CorpusSize]) -> int:
 
 
 def _models(experiment: Experiment, parts: Iterable[Part]) -> str:
-    """Return the systems whose models come from a hub, for the end of a sentence; those in its cache are not told apart."""
+    """Return the systems whose models come from a hub, for the end of a sentence; those in its cache included."""
     left = dict.fromkeys(part.system for part in parts if part.done < 1)
     added = {
         name: [each for each in experiment.expansions.of_system(name) if not experiment.expansions.files(each)] for name in left

@@ -1,6 +1,6 @@
 """From the configuration to the experiment: check it, and join it with the catalogue.
 
-Every check adds its problems to one list and goes on with the rest, so that a person reads all mistakes at once. Whatever
+Every check adds its problems to one list and continues, so that a person reads all mistakes at once. Whatever
 depends on something wrong is left out too, so that one mistake has one message.
 """
 

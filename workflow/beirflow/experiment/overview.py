@@ -39,7 +39,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 def next_step(targets: Collection[str], results: Path, configured: str) -> str:
     """Return the end of a run that made the report or the summary: where it is, and what to do next; else nothing."""
     if results.name == TRIAL:
-        return ""  # the run that tries the systems says how to go on
+        return ""  # the run that tries the systems prints the next command
     if {*targets} & {"report", str(results / REPORT)}:
         return f"Report: {(results / REPORT).absolute()}\nTo check every number: snakemake --cores 1{configured} -- audit"
     if {*targets} & {"summary", str(results / SUMMARY)}:
@@ -55,7 +55,7 @@ def _named(names: Sequence[str], kind: str) -> str:
 def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
     """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near.
 
-    A setting or an option after ``--`` is told to stand before it.
+    For a setting or an option after ``--``, the advice is to move it before.
     """
     if target.startswith("--") or "=" in target:
         return "; after -- there are only targets: write options before it, snakemake --config of=… -- explain, or leave -- out"

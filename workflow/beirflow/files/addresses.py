@@ -123,7 +123,7 @@ def with_variables(value: Any) -> Any:
 
 
 def has_other_variables(name: str, value: Any) -> bool:
-    """Test whether a variable stands for anything but a secret: its value is not recorded, so results may not depend on it.
+    """Test whether a variable replaces anything but a secret: its value is not recorded, so results may not depend on it.
 
     False if variables are only in arguments with the name of a secret, or in addresses, behind or before the host.
     """

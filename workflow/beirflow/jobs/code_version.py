@@ -27,14 +27,14 @@ RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in
 FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
 
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
-"""An import statement of the package that stands on lines of its own, as they all do here."""
+"""An import statement of the package on lines of its own, as all are here."""
 
 STRING = b"|".join(
     rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")
 )
 STRINGS = re.compile(STRING, re.DOTALL)
 LINE = re.compile(rb"""((?:[^"'#\n\\]+|%b|\\.|["'])*)(?:#.*?)?\n""" % STRING, re.DOTALL)
-"""A line without its comment, together with the lines in which its strings go on, or it itself behind a backslash."""
+"""A line without its comment, with the following lines of its strings, or of itself behind a backslash."""
 
 QUOTES, OUTSIDE_OF_BRACKETS = (b'"', b"'", b'r"'), (b"def ", b"class ", b"async def ")  # beginnings of lines
 AS_ROUND, NO_BRACKETS = bytes.maketrans(b"[]{}", b"()()"), bytes(set(range(256)) - set(b"()[]{}"))

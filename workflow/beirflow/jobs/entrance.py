@@ -4,7 +4,7 @@ A rule names its entrance in its ``params``, ``entrance="beirflow.runs.merge:mer
 
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
-- ``output_path``: the first output, whose record lies beside it;
+- ``output_path``: the first output, with its record beside it;
 - ``folder``: the folder of the first output, the results for a rule without outputs; ``results``: the folder of all results;
 - ``job``, ``threads``, ``config``, and the keys of the configuration in :data:`EXECUTION`;
 - any other name: the value in ``params`` or the wildcard of that name, or the key of that name in a mapping in ``params`` that no

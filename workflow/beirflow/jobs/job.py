@@ -115,7 +115,7 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
 
 
 class _Formatter(logging.Formatter):
-    """Lines of a log, with tracebacks, in which no secret is shown, whoever wrote it there."""
+    """Lines of a log, with tracebacks, without any secret, also of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
         return without_secrets(super().format(record))

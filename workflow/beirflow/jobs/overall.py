@@ -37,7 +37,7 @@ class Overall:
         self._clock, self._start = clock, clock()
         self._running: dict[int, tuple[str, float]] = {}
         self._shares: dict[int, Callable[[], float | None]] = {}
-        self._reached: dict[int, float] = {}  # largest share that was told of a running job: a job may begin to count anew
+        self._reached: dict[int, float] = {}  # largest share that a running job reported: a job may begin to count anew
         self._done: set[int] = set()
         self._took: Counter[str] = Counter()
         self._thought: Counter[str] = Counter()

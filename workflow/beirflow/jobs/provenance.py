@@ -44,7 +44,7 @@ def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
     if _git(folder, "ls-files", "--error-unmatch", "Snakefile") is None:
         return unknown  # perhaps a copy inside a checkout of something else
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
-    # Files that git does not know count as a change: a module that nobody committed may have run.
+    # Files that git does not know count as a change: an uncommitted module may have run.
     status = _git(folder, "status", "--porcelain", "--", "Snakefile", "workflow")
     return unknown if commit is None or status is None else {"commit": commit, "clean": not status}
 

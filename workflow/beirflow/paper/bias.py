@@ -130,7 +130,7 @@ def _mean(corpora: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
-    """Return the printed values of the system of the paper that this one stands for."""
+    """Return the printed values of the system of the paper that this one represents."""
     facts = load_facts()
     name = {ours: name for name, ours in facts.standing(systems).items()}.get(system)
     printed = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}

@@ -69,7 +69,7 @@ class PaperFacts:
         return str(self.systems[system]["label"])
 
     def standing(self, configured: Iterable[str]) -> dict[str, str]:
-        """Return, by system of the paper, the configured system that stands for it, if there is one."""
+        """Return, by system of the paper, the configured system that represents it, if there is one."""
         names = list(configured)
         candidates = {system: [name for name in entry["ours"] if name in names] for system, entry in self.systems.items()}
         return {system: ours[0] for system, ours in candidates.items() if ours}

@@ -1,6 +1,6 @@
 """The findings of the BEIR paper about scores: tests as :mod:`beirflow.paper.findings` describes them.
 
-Means over datasets decide by themselves, as in the paper; beside them stands the 95 % interval of their difference, that of the
+Means over datasets decide by themselves, as in the paper; beside them is the 95 % interval of their difference, that of the
 paired t-test with the datasets as the sample.
 """
 

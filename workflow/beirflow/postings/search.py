@@ -32,7 +32,7 @@ MIDDLE = 1 << 31  # is added to places, which may be negative
 
 
 class Lists(NamedTuple):
-    """Lists of documents with their values, which lie in memory from the last list to the first."""
+    """Lists of documents with their values, in memory from the last list to the first."""
 
     documents: int  # number of documents
     rows: np.ndarray  # documents, by their numbers, int32 of shape (postings,)
@@ -42,7 +42,7 @@ class Lists(NamedTuple):
 class WantedLists(NamedTuple):
     """The lists of each query, in the order in which they are added up."""
 
-    spans: np.ndarray  # begin and end of each list, of shape (n, 2); a list of a query lies behind those that follow it
+    spans: np.ndarray  # begin and end of each list, of shape (n, 2); a list of a query is behind those that follow it
     factors: np.ndarray  # of the values of each list, above 0, float64 of shape (n,)
     starts: np.ndarray  # where the lists of each query begin, and n, int64 of shape (queries + 1,)
 

@@ -39,11 +39,11 @@ _FRENCH_ENDINGS = (
     (4, "molle", "mou"), (9, "nnelle", "n"), (9, "nnel", "n"), (4, "ète", "et"), (8, "ique", ""), (8, "esse", "e"),
     (7, "inage", "in"), (9, "isation", ""), (9, "isateur", ""), (8, "ation", ""), (8, "ition", ""),
 )  # fmt: skip
-"""In their order: the length that a word must exceed, its ending, and what stands in its place."""
+"""In their order: the length that a word must exceed, its ending, and the replacement."""
 _FRENCH_GO_ON = ("trice", "ète", "ique")  # after which later endings are replaced too
 
 _PARTICLE, _PRONOUN = re.compile("(?:kah|lah|pun)$"), re.compile("(?:[km]u|nya)$")
-# The groups are those of which s, or t, stands in the place.
+# The groups are those that s, or t, replaces.
 _FIRST_PREFIX = re.compile("^(?:meng|([mp]eny)(?=[aeiou])|me[nm]?|peng|peny|(pen)(?=[aeiou])|pe[nm]|di|ter|ke)")
 _SECOND_PREFIX = re.compile("^(?:ber|bel(?=ajar$)|be(?=[^aeiou]er)|per|pel(?=ajar$)|pe)()()")
 _INDONESIAN_SUFFIXES = {

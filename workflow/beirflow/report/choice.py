@@ -1,4 +1,4 @@
-"""The choice of a system: quality beside what a query and an index cost, and which systems are not told apart from the best.
+"""The choice of a system: quality beside what a query and an index cost, and which systems cannot be distinguished from the best.
 
 ``docs/files.md`` describes ``choice.csv``.
 """

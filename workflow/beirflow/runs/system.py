@@ -14,7 +14,7 @@ from beirflow.jobs.by_name import by_name
 class TrainedOn:
     """The data that a system was trained on, as far as they are known datasets."""
 
-    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if nobody states the training data
+    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if the training data are not stated
     source: str = ""  # the publication that states them, or does not
 
     @property

@@ -26,7 +26,7 @@ ID_DIGITS = 16  # digits of an id that is made, of a digest in hexadecimal
 
 
 class _QuerySource(DatasetSource):
-    """A file whose lines are queries with documents, which stands for all three files of BEIR."""
+    """A file whose lines are queries with documents, in place of the three files of BEIR."""
 
     def where(self, name: str) -> str:
         """Return the name of the file in messages, the same for all three files of BEIR."""

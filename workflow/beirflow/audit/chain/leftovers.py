@@ -61,7 +61,7 @@ def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
 def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[Check]:
     name, blind = "no file is left over", [path for path, record in chain.records.items() if record is None]
     if (unknown or earlier) and blind:
-        # What is below a record that cannot be read may be needed: nobody should be told to move it away.
+        # What is below a record that cannot be read may be needed, so the advice is not to move it away.
         names = [*unknown, *earlier]
         problem = f"it is not known whether {_listed(names)} are needed, since {_listed(blind)} cannot be read"
         return [Check(name, NOT_CHECKED, problem, "", tuple(names[:SHOWN]), (), "repair the records first, and audit again")]

@@ -28,8 +28,8 @@ def files_being_written(directory: Path, folder: Path) -> frozenset[str]:
 def excuse(check: Check, busy: frozenset[str]) -> Check:
     """Turn a failure that a run in progress may be the reason of into a warning.
 
-    The run of the audit itself, which may have other targets, is the reason of nothing but what it writes: otherwise whoever asks
-    for the audit and the report in one command would be told of no forgery.
+    The run of the audit itself, which may have other targets, is the reason of nothing but what it writes: otherwise a command
+    for the audit and the report together would report no forgery.
     """
     if check.status != FAILED or not busy or (is_of_a_run() and not (check.files and busy.issuperset(check.files))):
         return check

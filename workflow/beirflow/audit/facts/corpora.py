@@ -1,6 +1,6 @@
 """The facts of prepared corpora, and the check of their files.
 
-Documents are compared as a set: every id once, with its text and the length of its title. A digest of 128 bits stands for each,
+Documents are compared as a set: every id once, with its text and the length of its title. A digest of 128 bits represents each,
 so that memory holds some bytes a document.
 """
 

@@ -283,7 +283,7 @@ def number_of_blocks(place: Place) -> int:
 
 def scored_in(place: Place) -> Any:
     """Return the precision in which pairs were scored."""
-    own = place.settings.has_own_precision  # that of a graph, or nobody knows it
+    own = place.settings.has_own_precision  # that of a graph, or unknown
     return SKIPPED if own else part(place.record, "made", "precision")
 
 

@@ -1,7 +1,7 @@
 """Check that every record names all that its file was made from, and has all keys of such a record and no others.
 
-What a record leaves out is compared nowhere: whoever leaves out a digest could put anything in the place of the file, or nothing.
-What nobody writes is compared nowhere either: whoever adds it says what they like.
+A fact that a record leaves out is compared with nothing: without its digest, a file could be replaced or removed. A key that no
+writer knows is compared with nothing either, and could state anything.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

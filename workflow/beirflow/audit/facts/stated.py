@@ -56,7 +56,7 @@ def stated_system(chain: Chain, name: str, dataset: str | None = None) -> Stated
 def configured_precision(chain: Chain, system: str) -> str | None:
     """Return the precision that the configuration asks of a system, or of the one whose vectors or runs it uses.
 
-    None stands for what the machine, an ONNX graph or a class of the user's own decides.
+    None means that the machine, an ONNX graph or a class of the user's own decides.
     """
     configured = chain.manifest["configuration"]["precision"]
     return None if configured == "auto" or _has_own_precision(chain, system) else configured

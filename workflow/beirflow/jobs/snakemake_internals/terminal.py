@@ -2,7 +2,7 @@
 
 This handler of Snakemake's log replaces the one that writes to the terminal. It cannot be a logger plugin, because Snakemake
 looks for plugins among installed packages, before it reads the Snakefile; but it reads the events and attributes that the
-interface of plugins defines. Only messages without an event are told by their beginning. Snakemake's own messages go to its
+interface of plugins defines. Only messages without an event are recognised by their beginning. Snakemake's own messages go to its
 log below ``.snakemake/log``, as always; unknown records go to the replaced handler.
 """
 
@@ -41,7 +41,7 @@ SILENT = {
     *(LogEvent.WORKFLOW_STARTED, LogEvent.RESOURCES_INFO, LogEvent.RUN_INFO, LogEvent.PROGRESS),
     *(LogEvent.JOB_STARTED, LogEvent.SHELLCMD),
 }
-"""Events that are told in other words, or need no words."""
+"""Events that have a line of ours, or need none."""
 
 OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "SubprocessError")
 """Exceptions that Snakemake logs when a script fails, whose error the job has written."""

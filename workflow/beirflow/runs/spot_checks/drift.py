@@ -170,7 +170,7 @@ def drift_of_measure(subject: Subject, hits: pa.Table, again: np.ndarray, made: 
 def gains_of_changes(scores: np.ndarray, again: np.ndarray, grades: np.ndarray, cutoff: int) -> np.ndarray:
     """Subtract from the DCG of a query its DCG with one recomputed score, for each of its hits; float64 of shape (hits,).
 
-    ``scores`` are stored and descend; of those ``again``, not-a-number stands where there is none.
+    ``scores`` are stored and descend; of those ``again``, not-a-number where there is none.
     """
     number, gains = len(scores), np.zeros(len(scores))
     discounts = _discounts(number + 1, cutoff)
