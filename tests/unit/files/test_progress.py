@@ -37,6 +37,13 @@ def test_the_line_says_done_of_total_rate_and_time_left(clock: SimpleNamespace, 
     assert progress.line() == line
 
 
+def test_there_is_progress_without_a_standard_error(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    with Progress("encode", 1, "documents") as progress:
+        progress.advance(1)
+    assert progress.done == 1
+
+
 def test_the_line_has_the_rate_of_the_second_unit_and_work_may_take_no_time(clock: SimpleNamespace) -> None:
     progress = Progress("encode", 1000, "documents", "tokens")
     progress.advance(100, 4_000)

@@ -66,7 +66,7 @@ class Progress:
             unit=f" {unit}",
             unit_scale=True,
             file=sys.stderr,
-            disable=not (self._shown and sys.stderr.isatty()),
+            disable=not (self._shown and sys.stderr and sys.stderr.isatty()),  # None if it was closed before Python started
         )
 
     def __enter__(self) -> "Progress":
