@@ -50,10 +50,10 @@ FAILED = "At least one job did not complete successfully"  # in the exception th
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
 SILENTLY = (
-    "it could not say why; unless something above does, the system most often ended it because memory ran out: fewer --cores, a"
-    " smaller token_budget or fewer chunk_documents need less"
+    "it ended without an error of its own. Unless something above explains it, memory most likely ran out: fewer --cores, a smaller"
+    " token_budget or fewer chunk_documents need less"
 )
-"""Reason of a job that failed and wrote no error, as every job does that Python ends."""
+"""Reason of a job that wrote no error: the system ended it, since Python writes one."""
 
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
