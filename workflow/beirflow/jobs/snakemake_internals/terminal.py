@@ -50,8 +50,8 @@ FAILED = "At least one job did not complete successfully"  # in the exception th
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
 SILENTLY = (
-    "it ended without an error of its own. Unless something above explains it, memory most likely ran out: fewer --cores, a smaller"
-    " token_budget or fewer chunk_documents need less"
+    "it ended without an error of its own. Unless something above explains it, memory most likely ran out: fewer --cores, a"
+    " smaller token_budget or fewer chunk_documents need less"
 )
 """Reason of a job that wrote no error: the system ended it, since Python writes one."""
 
