@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.guess import job_work
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.measured_rates import job_work
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
 from beirflow.jobs.overall import Expected, Overall

@@ -21,8 +21,7 @@ STEPS
 from pathlib import Path
 
 from beirflow.experiment.checks import check_planned
-from beirflow.experiment.guess import start_warning
-from beirflow.experiment.measured_rates import job_work
+from beirflow.experiment.guess import job_work, start_warning
 from beirflow.experiment.overview import meant, next_step, table_again
 from beirflow.jobs.interrupts import repeat_swallowed_interrupts
 from beirflow.jobs.overall import Overall

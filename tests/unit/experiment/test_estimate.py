@@ -12,9 +12,9 @@ from beirflow.experiment.estimate import estimate
 from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.guess import TWO_CORES, Device, device_of, guessed_seconds, start_warning
+from beirflow.experiment.guess import TWO_CORES, Device, device_of, guessed_seconds, job_work, start_warning
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.measured_rates import STAGES, job_work, measured_rates
+from beirflow.experiment.measured_rates import STAGES, measured_rates
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.code_version import entrances
@@ -252,6 +252,23 @@ def test_progress_counts_the_documents_and_the_time_of_every_family_that_stores_
     assert large.seconds > small.seconds > START
     assert large_search.seconds > small_search.seconds > START
     assert large_search.documents == 0
+
+
+@pytest.mark.parametrize("system", ["contriever", "all-minilm-l6-v2", "splade-v3", "colbertv2", "bm25"])
+@pytest.mark.parametrize("gpu", [[], ["NVIDIA H100 80GB HBM3"]])
+def test_progress_and_estimate_agree_on_the_time_of_a_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, gpu: list[str]
+) -> None:
+    monkeypatch.setattr("beirflow.experiment.guess.list_gpus", lambda: [Gpu(0, name, "GPU-0", "GPU-0", "GPU-0") for name in gpu])
+    monkeypatch.setattr("beirflow.experiment.guess.os.cpu_count", lambda: 2)
+    experiment = load_experiment({"systems": system, "datasets": "nq"})
+    sizes, (part,) = left_to_do(experiment, tmp_path)
+    size, jobs, family = sizes["nq"], dict[int, tuple[str, dict[str, str]]](), experiment.family(system)
+    for stage in (*family.stages, *(STAGES[rule] for rule in ("merge_chunks", "evaluate_run"))):
+        for _ in range(size.chunks if stage.chunked else 1):
+            jobs[len(jobs)] = stage.rule, {"system": system, "dataset": "nq"}
+    planned = sum(each.seconds for each in job_work(experiment, tmp_path, jobs).values())
+    assert 1 / 2.5 < planned / guessed_seconds(experiment, part, size, device_of(experiment)) < 2.5
 
 
 def test_every_stage_is_a_rule() -> None:

@@ -153,7 +153,7 @@ def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_runnin
 def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run()
     run.terminal.plan(Overall({0: Expected("prepare_corpus", 9.0, 100), 9: Expected("summarize", 1.0)}))
-    assert run.lines[0].endswith("2 jobs to do, about 10 s of two idle cores")
+    assert run.lines[0].endswith("2 jobs to do, about 10 s (guess)")
     assert not [line for line in run.play("success") if "of the work" in line]
     monkeypatch.setattr(module, "AFTER_JOBS_SECONDS", 0.0)
     assert [line for line in run.play("success") if "90% of the work, 100 of 100 documents" in line]

@@ -1,4 +1,4 @@
-"""A guess at the time of systems that have not run here: from the parameters of models, tokens, and the name of the device.
+"""A guess at the time of systems and jobs that have not run here: from parameters of models, tokens, and the name of the device.
 
 It is right within a factor of a few: throughputs are rounded, and a model that is not on this machine has an average size.
 """
@@ -12,10 +12,13 @@ from typing import NamedTuple
 from beirflow.experiment.datasets import CorpusSize, corpus_size
 from beirflow.experiment.expected_cost import Part, parts_of
 from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.measured_rates import ADDING, STAGES, measured_rates
+from beirflow.experiment.families import FAMILIES
+from beirflow.experiment.measured_rates import ADDING, STAGES, jobs_of, measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
-from beirflow.jobs.overall import LONG, START, duration
+from beirflow.jobs.overall import LONG, START, Expected, duration
+from beirflow.runs.family import Stage
+from beirflow.training.settings import Training
 
 PARAMETERS = 1.1e8  # parameters of a model that is not on this machine: those of BERT base
 BYTES = 4.0  # bytes of a parameter in a file of weights
@@ -35,6 +38,9 @@ OPERATIONS: Mapping[str, float] = {
 
 OTHER_GPU, CORE = 3e13, 1.5e11  # the same of any other GPU, and of a core of a CPU: all-MiniLM-L6-v2 on two cores
 TWO_CORES = 2 * CORE  # of the machine whose seconds stages state
+STATED = 2.2e7  # parameters of the model whose seconds stages state, all-MiniLM-L6-v2
+
+REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
 
 
 class Device(NamedTuple):
@@ -100,6 +106,38 @@ def start_warning(experiment: Experiment, results: Path, planned_seconds: float,
     return (
         f"All systems on all datasets take about {duration(seconds)} on {device.name} (guess). {first}" if seconds >= LONG else ""
     )
+
+
+def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
+    """Return by number the expected work of some jobs, from their rules and wildcards."""
+    datasets = {wildcards["dataset"] for _, wildcards in jobs.values() if wildcards.get("dataset") in experiment.datasets}
+    sizes = {name: corpus_size(experiment, results, name) for name in datasets}
+    systems = {wildcards["system"] for _, wildcards in jobs.values() if wildcards.get("system") in experiment.systems}
+    with_models = {name for name in systems if experiment.family(name).read_by_model}
+    operations = device_of(experiment).operations if with_models else TWO_CORES
+    paces = {}
+    for name in with_models:
+        pace = _parameters(experiment, name) / STATED * TWO_CORES / operations
+        paces |= {(stage.rule, name): pace for stage in experiment.family(name).stages}
+    depths = {name: experiment.depth(name) for name in systems}
+    found = {}
+    for job, (rule, wildcards) in jobs.items():
+        size, system = sizes.get(wildcards.get("dataset", "")), wildcards.get("system", "")
+        found[job] = _expected(rule, size, depths.get(system, 0), paces.get((rule, system), 1.0))
+    return found
+
+
+def _expected(rule: str, size: CorpusSize | None, depth: int, pace: float) -> Expected:
+    """Return the expected work of a job; ``pace`` is the time of its model, relative to the one whose seconds stages state."""
+    stage = STAGES.get(rule, Stage(rule))
+    if size is None:
+        return Expected(rule, START + stage.job)
+    documents = size.documents / size.chunks if stage.chunked else float(size.documents)
+    documents = min(documents, Training.documents) if rule == "train_encoder" else documents
+    queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
+    read = stage.seconds(words=documents * size.words, queries=queries, rows=queries * min(depth, size.documents))
+    compared = stage.seconds(pairs=documents * size.queries) - stage.job
+    return Expected(rule, START + pace * read + compared, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")
 
 
 def _parameters(experiment: Experiment, system: str) -> float:

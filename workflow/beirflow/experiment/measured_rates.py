@@ -12,9 +12,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.files.errors import DataError
 from beirflow.files.layout import CORPUS, METRICS, RUN_RECORD, record_of
 from beirflow.files.records import read_json
-from beirflow.jobs.overall import START, Expected
 from beirflow.runs.family import TOKENS_PER_WORD, Family, Stage
-from beirflow.training.settings import Training
 
 BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other runs, whose records repeat these runs' stages
 
@@ -36,8 +34,6 @@ ADDING = {"queries": "write_queries", "weights": "weigh_words"}
 
 STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
 """The stages of all jobs, by rule."""
-
-REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
 
 
 @dataclass
@@ -172,27 +168,3 @@ def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tu
         if run.get("counts", {}).get("documents_reused"):
             continue  # it encoded only some of its documents
         yield path.stem, {"seconds": evaluated["seconds"], "tokens": run.get("counts", {}).get("tokens", 0)}, size
-
-
-def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str, Mapping[str, str]]]) -> dict[int, Expected]:
-    """Return by number the expected work of some jobs, from their rules and wildcards."""
-    names = {wildcards["dataset"] for _, wildcards in jobs.values() if wildcards.get("dataset") in experiment.datasets}
-    sizes = {name: corpus_size(experiment, results, name) for name in names}
-    depths = {system: experiment.depth(system) for system in experiment.systems}
-    return {
-        job: _expected(rule, sizes.get(wildcards.get("dataset", "")), depths.get(wildcards.get("system", ""), 0))
-        for job, (rule, wildcards) in jobs.items()
-    }
-
-
-def _expected(rule: str, size: CorpusSize | None, depth: int) -> Expected:
-    stage = STAGES.get(rule, Stage(rule))
-    if size is None:
-        return Expected(rule, START + stage.job)
-    documents = size.documents / size.chunks if stage.chunked else float(size.documents)
-    documents = min(documents, Training.documents) if rule == "train_encoder" else documents
-    queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
-    seconds = stage.seconds(
-        words=documents * size.words, pairs=documents * size.queries, queries=queries, rows=queries * min(depth, size.documents)
-    )
-    return Expected(rule, START + seconds, documents if rule in REPRESENTING else 0.0, rule == "evaluate_run")

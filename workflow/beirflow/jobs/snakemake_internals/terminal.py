@@ -101,7 +101,7 @@ class Terminal(logging.Handler):
         """Report progress from now on."""
         self.overall, self._told = overall, time.monotonic()
         jobs, seconds = len(overall.expected), overall.seconds_left()
-        about = f", about {duration(seconds)} of two idle cores" if seconds < LONG else ""
+        about = f", about {duration(seconds)} (guess)" if seconds < LONG else ""
         self._line(f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do{about}")
         threading.Thread(target=self._report_often, daemon=True).start()
 
