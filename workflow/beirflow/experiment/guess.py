@@ -115,16 +115,16 @@ def job_work(experiment: Experiment, results: Path, jobs: Mapping[int, tuple[str
     systems = {wildcards["system"] for _, wildcards in jobs.values() if wildcards.get("system") in experiment.systems}
     with_models = {name for name in systems if experiment.family(name).read_by_model}
     operations = device_of(experiment).operations if with_models else TWO_CORES
-    paces = {}
+    paces = dict[tuple[str, str], float]()  # by rule and system
     for name in with_models:
         pace = _parameters(experiment, name) / STATED * TWO_CORES / operations
         paces |= {(stage.rule, name): pace for stage in experiment.family(name).stages}
     depths = {name: experiment.depth(name) for name in systems}
-    found = {}
+    expected = dict[int, Expected]()
     for job, (rule, wildcards) in jobs.items():
         size, system = sizes.get(wildcards.get("dataset", "")), wildcards.get("system", "")
-        found[job] = _expected(rule, size, depths.get(system, 0), paces.get((rule, system), 1.0))
-    return found
+        expected[job] = _expected(rule, size, depths.get(system, 0), paces.get((rule, system), 1.0))
+    return expected
 
 
 def _expected(rule: str, size: CorpusSize | None, depth: int, pace: float) -> Expected:
