@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from forger import Forger, best_last, named, put
 
@@ -88,6 +90,17 @@ def test_a_run_that_no_system_can_have_made_is_found_elsewhere(
     elsewhere.edit_table(RUN, change)
     elsewhere.digest_again()
     assert any(says in check.found for check in named(elsewhere.failed(), RUN))
+
+
+@pytest.mark.parametrize("system", ["fused", "reranked", "tiny"])
+def test_scores_of_more_digits_than_a_run_has_are_found_elsewhere(made_of_runs: Forger, system: str) -> None:
+    """They could put a relevant document before others with the same score."""
+    name = f"runs/{system}/small.parquet"
+    run = pq.read_table(made_of_runs.path(name))
+    made_of_runs.path(name).unlink()
+    pq.write_table(run.set_column(2, "score", run["score"].cast(pa.float64())), made_of_runs.path(name))
+    made_of_runs.digest_summary_again()
+    assert any("score: double" in check.found for check in named(Forger(made_of_runs.results).failed(), name))
 
 
 @pytest.mark.parametrize("change", [best_last, lambda run: run.assign(score=run["score"] * np.float32(2))])
