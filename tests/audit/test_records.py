@@ -52,7 +52,7 @@ OF_THE_VECTORS = {
     "rows": (7, "rows 7"),
     "dim": (8, "[7, 8, "),
     "made torch": ("9.9", '"9.9"'),
-    "bytes index": (9, "bytes 9"),
+    "bytes index": (9, 'bytes {"index": 9}'),
     "seconds index": (7e6, '"index": 7000000.'),
     "system": ("second", "system second"),
 }
@@ -111,6 +111,18 @@ def test_facts_that_were_changed_are_found_and_their_file_named(forger: Forger, 
     texts = [f"{check.found}; {check.expected}" for check in failed]
     assert [keys for keys, (_, says) in facts.items() if not any(says in text for text in texts)] == []
     assert named(failed, name) or name == CORPUS
+
+
+def test_bytes_of_an_index_that_are_said_to_be_of_queries_are_found(elsewhere: Forger) -> None:
+    """The sizes of the files stay in all, but those of the index, which costs show, do not."""
+    record = "embeddings/tiny/small/chunk-0.json"
+    size = elsewhere.read(record)["bytes"]["index"]
+    elsewhere.edit(record, put("bytes", value={"queries": size}))
+    sizes = elsewhere.read("runs/tiny/small.json")["bytes"]
+    elsewhere.edit("runs/tiny/small.json", bytes__index=sizes["index"] - size, bytes__queries=sizes["queries"] + size)
+    elsewhere.digest_summary_again()
+    (found,) = named(elsewhere.failed(), record)
+    assert found.found == f'{record} says bytes {{"queries": {size}}}'
 
 
 def test_a_commit_that_is_not_here_is_a_warning(forger: Forger) -> None:

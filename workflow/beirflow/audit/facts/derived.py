@@ -225,9 +225,11 @@ def is_read(place: Place) -> bool:
 
 
 def sizes_of_files(place: Place) -> Any:
-    """Return the bytes of the files that a record names."""
+    """Return the bytes of the files that a record names, by the stage that wrote them."""
     files, outputs = place.chain.listing.files, part(place.record, "outputs", kind=dict)
-    return sum(files[name] for name in outputs) if files.keys() >= outputs.keys() else SKIPPED
+    is_expansion = layout.EXPANSION_RECORD.names_in(place.path) is not None
+    stage = "expand" if is_expansion else "queries" if place.names.get("queries") else "index"
+    return {stage: sum(files[name] for name in outputs)} if files.keys() >= outputs.keys() else SKIPPED
 
 
 def rows_of_texts(place: Place) -> Any:

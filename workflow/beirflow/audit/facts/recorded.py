@@ -115,7 +115,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
 """Facts of the records of one kind, whatever made them."""
 
 OF_STORED = (
-    Row("bytes", computed(derived.sizes_of_files, "the sizes of its files", lambda place, found: sum(found.values())), IF_THERE),
+    Row("bytes", computed(derived.sizes_of_files, "the sizes of its files"), IF_THERE),
     Row("made/precision", derived.configured_or_own, IF_THERE),
 )
 """Of representations."""
