@@ -1,10 +1,13 @@
 """Facts of records and of the manifest that were changed, with every digest made again; sources and models are here."""
 
 import io
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 import pytest
+from beirflow.audit.chain.facts import as_json
+from beirflow.experiment.load import load_experiment
 from forger import FAILED, Forger, named, put
 
 MANIFEST, METRICS, RUN = "manifest.json", "metrics/tiny/small.json", "runs/tiny/small.json"
@@ -205,3 +208,19 @@ def test_a_record_whose_own_digest_is_wrong_is_found(elsewhere: Forger, name: st
     elsewhere.replace(name, own[:place] + b"0" * 64 + own[place + 64 :])
     elsewhere.digest_again(but=name)
     assert named(elsewhere.failed(), name)
+
+
+def test_another_model_of_an_expansion_with_a_revision_is_found(elsewhere: Forger) -> None:
+    """Where a hub has it, its name is no place on a machine, whatever model the system itself has."""
+    entries = [
+        {"family": "lexical", "expansion": {"model": f"z/t5-{size}", "revision": "a" * 40, "queries": 4}}
+        for size in ("base", "large")
+    ]
+    stated, here = (load_experiment({"systems": "more", "custom": {"systems": {"more": entry}}}) for entry in entries)
+    elsewhere.experiment = here
+    elsewhere.edit("manifest.json", put("systems", "more", value=as_json(asdict(stated.systems["more"]))))
+    elsewhere.edit("manifest.json", put("configuration", "custom", "systems", "more", value=entries[0]))
+    elsewhere.digest_again()
+    assert any(
+        check.found.startswith('manifest.json says expansion of more {"model": "z/t5-base"') for check in elsewhere.failed()
+    )
