@@ -81,6 +81,12 @@ def configured_or_own(place: Place, key: str, found: Any) -> Iterator[Expected]:
         yield Expected(found, wanted, MANIFEST, [(MANIFEST, "configuration/precision", wanted)])
 
 
+def searched_dimensions(place: Place) -> Any:
+    """Return the number of dimensions that a variant searches, as its runs write it, where a setting states it."""
+    stored = place.stated.get("stored_dimensions")
+    return str(stored) if stored else SKIPPED
+
+
 def is_counted_by_the_run(place: Place, name: str) -> bool:
     """Test whether no record but that of the run has a count."""
     return name == SELF_MATCHES or name.startswith(place.owner.family.counts if place.owner else ())
