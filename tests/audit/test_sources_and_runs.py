@@ -139,3 +139,14 @@ def test_rows_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> None:
     elsewhere.digest_again()
     failed = elsewhere.failed()
     assert [name for name in names if not named(failed, name)] == []
+
+
+@pytest.mark.parametrize("system", ["tiny", "second"])
+def test_a_score_of_a_dense_system_that_moved_by_one_bit_is_found_elsewhere(forger: Forger, system: str) -> None:
+    """Searches sum in float64: a score one step higher could put a relevant document before others with the same text."""
+    run = f"runs/{system}/small.parquet"
+    forger.edit_table(run, lambda rows: rows.assign(score=np.nextafter(rows["score"].to_numpy(), np.float32(np.inf))))
+    forger.evaluate_again(system, "small")
+    assert [check.name for check in named(Forger(forger.results).failed(), run)] == [
+        "queries searched again have the recorded ranks"
+    ]
