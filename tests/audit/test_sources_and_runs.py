@@ -44,6 +44,14 @@ def test_documents_that_are_no_table_are_found_elsewhere(elsewhere: Forger) -> N
     assert named(elsewhere.failed(), DOCUMENTS)
 
 
+def test_documents_with_a_column_that_nothing_confirms_are_found_elsewhere(elsewhere: Forger) -> None:
+    table = pq.read_table(elsewhere.path(DOCUMENTS))
+    elsewhere.path(DOCUMENTS).unlink()
+    pq.write_table(table.append_column("licence", table["doc_id"]), elsewhere.path(DOCUMENTS), row_group_size=20)
+    elsewhere.digest_summary_again()
+    assert any("has further columns, licence" in check.found for check in named(elsewhere.failed(), DOCUMENTS))
+
+
 def test_documents_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> None:
     elsewhere.edit_table(DOCUMENTS, five_twice)
     elsewhere.digest_summary_again()
