@@ -1,10 +1,13 @@
 """Facts of records and of the manifest that were changed, with every digest made again; sources and models are here."""
 
 import io
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 import pytest
+from beirflow.audit.chain.facts import as_json
+from beirflow.experiment.load import load_experiment
 from forger import FAILED, Forger, named, put
 
 MANIFEST, METRICS, RUN = "manifest.json", "metrics/tiny/small.json", "runs/tiny/small.json"
@@ -52,7 +55,7 @@ OF_THE_VECTORS = {
     "rows": (7, "rows 7"),
     "dim": (8, "[7, 8, "),
     "made torch": ("9.9", '"9.9"'),
-    "bytes index": (9, "bytes 9"),
+    "bytes index": (9, 'bytes {"index": 9}'),
     "seconds index": (7e6, '"index": 7000000.'),
     "system": ("second", "system second"),
 }
@@ -111,6 +114,18 @@ def test_facts_that_were_changed_are_found_and_their_file_named(forger: Forger, 
     texts = [f"{check.found}; {check.expected}" for check in failed]
     assert [keys for keys, (_, says) in facts.items() if not any(says in text for text in texts)] == []
     assert named(failed, name) or name == CORPUS
+
+
+def test_bytes_of_an_index_that_are_said_to_be_of_queries_are_found(elsewhere: Forger) -> None:
+    """The sizes of the files stay in all, but those of the index, which costs show, do not."""
+    record = "embeddings/tiny/small/chunk-0.json"
+    size = elsewhere.read(record)["bytes"]["index"]
+    elsewhere.edit(record, put("bytes", value={"queries": size}))
+    sizes = elsewhere.read("runs/tiny/small.json")["bytes"]
+    elsewhere.edit("runs/tiny/small.json", bytes__index=sizes["index"] - size, bytes__queries=sizes["queries"] + size)
+    elsewhere.digest_summary_again()
+    (found,) = named(elsewhere.failed(), record)
+    assert found.found == f'{record} says bytes {{"queries": {size}}}'
 
 
 def test_a_commit_that_is_not_here_is_a_warning(forger: Forger) -> None:
@@ -193,3 +208,19 @@ def test_a_record_whose_own_digest_is_wrong_is_found(elsewhere: Forger, name: st
     elsewhere.replace(name, own[:place] + b"0" * 64 + own[place + 64 :])
     elsewhere.digest_again(but=name)
     assert named(elsewhere.failed(), name)
+
+
+def test_another_model_of_an_expansion_with_a_revision_is_found(elsewhere: Forger) -> None:
+    """Where a hub has it, its name is no place on a machine, whatever model the system itself has."""
+    entries = [
+        {"family": "lexical", "expansion": {"model": f"z/t5-{size}", "revision": "a" * 40, "queries": 4}}
+        for size in ("base", "large")
+    ]
+    stated, here = (load_experiment({"systems": "more", "custom": {"systems": {"more": entry}}}) for entry in entries)
+    elsewhere.experiment = here
+    elsewhere.edit("manifest.json", put("systems", "more", value=as_json(asdict(stated.systems["more"]))))
+    elsewhere.edit("manifest.json", put("configuration", "custom", "systems", "more", value=entries[0]))
+    elsewhere.digest_again()
+    assert any(
+        check.found.startswith('manifest.json says expansion of more {"model": "z/t5-base"') for check in elsewhere.failed()
+    )

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from forger import PASSED, Forger, named, put
+from forgeries import another_row
+from results_maker import run_rules
 
 FUSED, RERANKED, PAIRS = "runs/fused/small.json", "runs/reranked/small.json", "pairs/reranked/small/block-1.json"
 
@@ -53,6 +55,14 @@ def test_runs_are_made_again_from_what_they_were_made_from_without_a_sample(
     made_of_runs.evaluate_again(system, "small")
     (found,) = made_of_runs.failed()
     assert (found.name.startswith(again), found.files) == (True, (run,))
+
+
+def test_a_run_in_trec_form_is_compared_where_only_other_systems_need_the_run(made_of_runs: Forger) -> None:
+    name = "runs/second/small.trec.gz"
+    run_rules(made_of_runs.results, made_of_runs.experiment, [name])
+    assert named(made_of_runs.checks(), name)[0].status == PASSED
+    made_of_runs.replace(name, another_row(made_of_runs.path(name).read_bytes()))
+    assert [check.name for check in made_of_runs.failed()] == ["runs in TREC form say the same"]
 
 
 def test_scores_of_pairs_that_are_not_those_of_the_model_are_found_by_a_sample(made_of_runs: Forger) -> None:

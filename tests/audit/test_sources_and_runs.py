@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from forger import Forger, best_last, named, put
 
@@ -40,6 +42,14 @@ def test_documents_that_are_no_table_are_found_elsewhere(elsewhere: Forger) -> N
     elsewhere.replace(DOCUMENTS, b"junk")
     elsewhere.digest_again()
     assert named(elsewhere.failed(), DOCUMENTS)
+
+
+def test_documents_with_a_column_that_nothing_confirms_are_found_elsewhere(elsewhere: Forger) -> None:
+    table = pq.read_table(elsewhere.path(DOCUMENTS))
+    elsewhere.path(DOCUMENTS).unlink()
+    pq.write_table(table.append_column("licence", table["doc_id"]), elsewhere.path(DOCUMENTS), row_group_size=20)
+    elsewhere.digest_summary_again()
+    assert any("has further columns, licence" in check.found for check in named(elsewhere.failed(), DOCUMENTS))
 
 
 def test_documents_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> None:
@@ -90,6 +100,17 @@ def test_a_run_that_no_system_can_have_made_is_found_elsewhere(
     assert any(says in check.found for check in named(elsewhere.failed(), RUN))
 
 
+@pytest.mark.parametrize("system", ["fused", "reranked", "tiny"])
+def test_scores_of_more_digits_than_a_run_has_are_found_elsewhere(made_of_runs: Forger, system: str) -> None:
+    """They could put a relevant document before others with the same score."""
+    name = f"runs/{system}/small.parquet"
+    run = pq.read_table(made_of_runs.path(name))
+    made_of_runs.path(name).unlink()
+    pq.write_table(run.set_column(2, "score", run["score"].cast(pa.float64())), made_of_runs.path(name))
+    made_of_runs.digest_summary_again()
+    assert any("score: double" in check.found for check in named(Forger(made_of_runs.results).failed(), name))
+
+
 @pytest.mark.parametrize("change", [best_last, lambda run: run.assign(score=run["score"] * np.float32(2))])
 def test_a_run_that_could_be_one_is_found_by_searching_again(
     forger: Forger, change: Callable[[pd.DataFrame], pd.DataFrame]
@@ -126,3 +147,14 @@ def test_rows_that_come_twice_are_found_elsewhere(elsewhere: Forger) -> None:
     elsewhere.digest_again()
     failed = elsewhere.failed()
     assert [name for name in names if not named(failed, name)] == []
+
+
+@pytest.mark.parametrize("system", ["tiny", "second"])
+def test_a_score_of_a_dense_system_that_moved_by_one_bit_is_found_elsewhere(forger: Forger, system: str) -> None:
+    """Searches sum in float64: a score one step higher could put a relevant document before others with the same text."""
+    run = f"runs/{system}/small.parquet"
+    forger.edit_table(run, lambda rows: rows.assign(score=np.nextafter(rows["score"].to_numpy(), np.float32(np.inf))))
+    forger.evaluate_again(system, "small")
+    assert [check.name for check in named(Forger(forger.results).failed(), run)] == [
+        "queries searched again have the recorded ranks"
+    ]

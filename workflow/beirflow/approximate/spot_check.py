@@ -18,7 +18,7 @@ from beirflow.approximate.exact_share import count_exact
 from beirflow.approximate.neighbours import find_neighbours, pairs_of
 from beirflow.approximate.settings import ApproximateSettings
 from beirflow.dense.compression import Compression
-from beirflow.dense.run_check import ROUNDING, read_vectors, scaled
+from beirflow.dense.run_check import read_vectors, rounding, scaled
 from beirflow.files.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, INDEX_RECORD, QUERY_VECTORS, RUN, RUN_RECORD
 from beirflow.files.records import read_json
 from beirflow.runs.ranking import byte_order
@@ -65,13 +65,14 @@ def _check_scores(subject: Subject, sample: int, random: np.random.Generator) ->
     parts = [read_vectors(subject, CHUNK_VECTORS(**names, chunk=chunk))[place] for chunk, place in enumerate(places)]
     queries, documents = scaled(vectors[rows], cosine=cosine), np.concatenate(parts)
     query, document = places_in(run, "query_id", query_ids, doc_ids)
-    scores, longest = np.full((len(rows), len(doc_ids)), -np.inf), [0.0]
+    scores, longest, largest = np.full((len(rows), len(doc_ids)), -np.inf), [0.0], [0.0]
     for number, vector in enumerate(queries):
         own = document[(query == number) & (document >= 0)]
         found = scaled(documents[own], cosine=cosine)
-        scores[number, own] = (found @ vector).astype(np.float32)
+        scores[number, own] = found @ vector
         longest.append(float(np.linalg.norm(found, axis=1).max(initial=0.0)))
-    slack = ROUNDING * np.linalg.norm(queries, axis=1) * max(longest)
+        largest.append(float(np.abs(found).max(initial=0.0)))
+    slack = rounding(queries, max(longest), max(largest), cosine=cosine)
     expected = "the products of the stored vectors, ranked"
     return compare_ranks(subject, query_ids.to_pylist(), [(doc_ids, scores)], lambda: slack, expected)
 

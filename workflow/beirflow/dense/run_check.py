@@ -16,7 +16,10 @@ from beirflow.files.records import read_json
 from beirflow.runs.spot_checks.compared_ranks import Scores, SearchCheck
 from beirflow.runs.spot_checks.spot_check import BLOCK_ROWS, SpotCheck, Subject
 
-ROUNDING = 4 * 2.0**-24  # largest difference of two scores in float32, over the product of the lengths of the two vectors
+SUM = 4 * 2.0**-53  # largest difference of two sums in float64, over the number and the lengths of what is summed
+SCALED = (
+    4 * 2.0**-24
+)  # the same of vectors of length 1, a few of whose numbers may be rounded to the other side, over the largest
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -44,7 +47,7 @@ class DenseRunCheck(SearchCheck):
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, in float64."""
-        vectors, longest = self._searched(self.stored_queries(rows)), [0.0]
+        vectors, longest, largest = self._searched(self.stored_queries(rows)), [0.0], [0.0]  # lengths and numbers of documents
 
         def blocks() -> Iterator[tuple[pa.Array, np.ndarray]]:
             for chunk in range(self.subject.chunks):
@@ -52,18 +55,24 @@ class DenseRunCheck(SearchCheck):
                 for start in range(0, len(array), BLOCK_ROWS):
                     block = self._searched(array[start : start + BLOCK_ROWS])
                     longest.append(float(np.linalg.norm(block, axis=1).max()))
-                    yield doc_ids.slice(start, len(block)), (vectors @ block.T).astype(np.float32)
+                    largest.append(float(np.abs(block).max()))
+                    yield doc_ids.slice(start, len(block)), vectors @ block.T
 
-        return Scores(blocks(), lambda: ROUNDING * np.linalg.norm(vectors, axis=1) * max(longest))
+        return Scores(blocks(), lambda: rounding(vectors, max(longest), max(largest), cosine=self._is_cosine))
 
     @cached_property
     def _searched(self) -> Callable[[np.ndarray], np.ndarray]:
         """Convert stored vectors to those that are searched: compressed in a variant, of length 1 for the cosine; float64."""
-        cosine = (self.settings.similarity or self._card()["similarity"]) == "cosine"
+        cosine = self._is_cosine
         if not self.settings.variant_of:
             return partial(scaled, cosine=cosine)
         stored = _stored(self.settings, [self._chunk(chunk) for chunk in range(self.subject.chunks)], cosine=cosine)
         return lambda vectors: scaled(stored(vectors), cosine=cosine and self.settings.vectors != "binary")
+
+    @cached_property
+    def _is_cosine(self) -> bool:
+        """Test whether vectors are compared by their cosine."""
+        return bool((self.settings.similarity or self._card()["similarity"]) == "cosine")
 
     def _card(self) -> Mapping[str, Any]:
         """Return what the files of the model say, as it was recorded."""
@@ -75,6 +84,16 @@ class DenseRunCheck(SearchCheck):
 
     def _chunk(self, chunk: int) -> np.ndarray:
         return read_vectors(self.subject, CHUNK_VECTORS(**self.names, chunk=chunk))
+
+
+def rounding(queries: np.ndarray, longest: float, largest: float, *, cosine: bool) -> np.ndarray:
+    """Return how far sums of products may be from those of a search, before these are rounded to float32; shape (queries,).
+
+    ``longest`` is the greatest length of a document, ``largest`` the greatest number in one. A search sums exact products in
+    float64, so that documents with equal vectors have equal scores.
+    """
+    of_sums = SUM * queries.shape[1] * np.linalg.norm(queries, axis=1) * longest
+    return np.asarray(of_sums + (SCALED * np.abs(queries).max(axis=1, initial=0.0) * largest if cosine else 0.0))
 
 
 def read_vectors(subject: Subject, path: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE,
 from beirflow.audit.chain.reading import columns_of, part, read_record
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import BeirflowError, DataError
+from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
 from beirflow.files.records import RECORD_DIGEST
 from beirflow.jobs.code_version import code_version
@@ -26,6 +26,8 @@ NAME = "files for reading show the results"
 FORMS = (".html", ".tex", ".md", ".bib", ".gz")
 OF_A_FORM = (SYSTEMS, layout.CRATE, layout.CRATE_CONFIGURATION)
 """Endings and paths of files whose form, not only their numbers, is that of the code."""
+
+INTENSITY = "carbon_intensity"  # column of the costs, and key of the configuration
 
 RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PAPER_RECORD: layout.PAPER}
 """Records of files for reading, and the page that each was written with."""
@@ -112,12 +114,10 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
         if rebuilt is None:
             return
         made, code = rebuilt
-        problem = difference(path, chain.file(path), made)
+        problem = _difference(chain, path, made)
         _note_facts(chain, path)
         if path.endswith(".json") and not problem:
             _note_record(chain, path, made, code)
-        if path == layout.COST and not problem:
-            _check_intensity(chain)
     except BeirflowError as error:
         if isinstance(error, UnsourcedError):
             _note_facts(chain, path, error.columns)
@@ -126,6 +126,24 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
         yield chain.unreadable(NAME, path, error, (), repair=repair)
     else:
         yield _verdict(chain, path, problem, code, repair)
+
+
+def _difference(chain: Chain, path: str, made: Path) -> str:
+    """Return the difference between a file and the same file made again; UnsourcedError if nothing confirms some columns.
+
+    Among these is the carbon intensity of the costs if it is not that of the manifest, which may be older.
+    """
+    problem, unsourced = "", list[str]()
+    try:
+        problem = difference(path, chain.file(path), made)
+    except UnsourcedError as error:
+        unsourced = error.columns
+    if path == layout.COST:
+        configured = part(chain.manifest, "configuration").get(INTENSITY)
+        unsourced += [INTENSITY] * (stated_intensity(chain) not in (None, configured))
+    if unsourced and not problem:
+        raise UnsourcedError(unsourced)
+    return problem
 
 
 def _note_facts(chain: Chain, path: str, but: Sequence[str] = ()) -> None:
@@ -174,13 +192,6 @@ def _codes(chain: Chain, path: str, code: str) -> tuple[str, str]:
     if said or here:
         return f"commit {said}", f"commit {here}"
     return str(chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
-
-
-def _check_intensity(chain: Chain) -> None:
-    """Raise DataError if the carbon intensity of the costs is not the one of the manifest, which may be older."""
-    stated, configured = stated_intensity(chain), part(chain.manifest, "configuration").get("carbon_intensity")
-    if stated not in (None, configured):
-        raise DataError(f"its carbon_intensity is {stated:g}, the manifest's is {configured}; all else agrees")
 
 
 def _same_facts(chain: Chain) -> bool:

@@ -34,10 +34,10 @@ def check_recomputation(chain: Chain) -> list[Check]:
         result, path = (system, dataset_row), METRICS(**names)
         compare = partial(_check_dataset, chain, system, dataset, result)
         checks += chain.guarded("metrics are what the run gives", path, compare, [result])
-        if (trec := TREC_RUN(**names)) in chain.listing.files:
-            compare, again = partial(_check_trec, chain, system, dataset), chain.repair_command(trec, goal=trec)
-            checks += chain.guarded(IN_TREC_FORM, trec, compare, [result], again)
     for system, dataset in chain.runs:
+        if (trec := TREC_RUN(system=system, dataset=dataset)) in chain.listing.files:
+            export, again = partial(_check_trec, chain, system, dataset), chain.repair_command(trec, goal=trec)
+            checks += chain.guarded(IN_TREC_FORM, trec, export, chain.affected(RUN(system=system, dataset=dataset)), again)
         if (system, dataset) not in chain.evaluated:  # only other systems need it
             path = RUN(system=system, dataset=dataset)
             results = unique(chain.results[path])

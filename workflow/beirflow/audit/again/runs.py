@@ -15,6 +15,7 @@ from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_
 from beirflow.audit.facts.corpora import documents_of
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
 from beirflow.files.layout import CORPUS, QRELS, QUERIES, RUN
+from beirflow.runs.run_file import RUN as COLUMNS
 from beirflow.sources.forms import CANDIDATES, EXCLUDED
 
 Ranked = tuple[str, list[str], list[float]]  # a query, the ids of its documents, best first, and their scores
@@ -107,12 +108,12 @@ def _judged_candidates(chain: Chain, dataset: str) -> dict[str, frozenset[str]] 
 
 
 def read_run(chain: Chain, path: str) -> Iterator[Ranked]:
-    """Yield the queries of a run in the order of the file; raise RecordError for further columns or ranks not counted from 1."""
-    columns = ("query_id", "doc_id", "score", "rank")
+    """Yield the queries of a run in the order of the file; raise RecordError for other columns or ranks not counted from 1."""
     with open_parquet(chain.file(path), path) as file:
-        if further := sorted({*file.schema_arrow.names} - {*columns}):
-            raise RecordError(f"has further columns, {', '.join(further)}", path)
-    rows = read_rows(chain.file(path), path, columns)
+        # Scores of more digits than a run has would order documents whose scores are equal.
+        if others := sorted({f"{column.name}: {column.type}" for column in {*file.schema_arrow} ^ {*COLUMNS}}):
+            raise RecordError(f"has other columns than a run, {', '.join(others)}", path)
+    rows = read_rows(chain.file(path), path, COLUMNS.names)
     for query, of_query in groupby(rows, key=itemgetter(0)):
         _, ids, scores, ranks = (list(column) for column in zip(*of_query, strict=True))
         if ranks != list(range(1, len(ids) + 1)):

@@ -115,9 +115,7 @@ def _check_system(facts: Comparison, name: str) -> None:
             _compare_system(facts, name, found, configured, BY_CONFIGURATION)
             facts.chain.note(MANIFEST, f"configuration/custom/systems/{name}", own, f"the settings of {name}")
         if name in setup.systems:
-            here = setup.systems[name]
-            local = part(found, "settings", kind=dict).get("revision") is None
-            _compare_system(facts, name, found, here, BY_AUDITOR, PLACES if local else ())
+            _compare_system(facts, name, found, setup.systems[name], BY_AUDITOR)
     elif name in setup.systems:
         _compare_system(facts, name, found, setup.systems[name], BY_CATALOGUE)
     else:
@@ -126,9 +124,7 @@ def _check_system(facts: Comparison, name: str) -> None:
         )
 
 
-def _compare_system(
-    facts: Comparison, name: str, found: Mapping[str, Any], expected: System, by: str, but: tuple[str, ...] = ()
-) -> None:
+def _compare_system(facts: Comparison, name: str, found: Mapping[str, Any], expected: System, by: str) -> None:
     said = part(found, "settings", kind=dict)
     facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
     facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
@@ -140,15 +136,18 @@ def _compare_system(
             else:
                 facts.same(MANIFEST, f"training data of {name}", said_of, value, by, own)
     settings = as_json(asdict(expected.settings))
+    if by == BY_AUDITOR:
+        said, settings = _without_places(said), _without_places(settings)
     for key in dict.fromkeys([*settings, *said]):
-        if key not in but:
-            one, other = (_without(each.get(key), but) for each in (said, settings))
-            facts.same(MANIFEST, f"{key} of {name}", one, other, by, f"systems/{name}/settings/{key}")
+        facts.same(MANIFEST, f"{key} of {name}", said.get(key), settings.get(key), by, f"systems/{name}/settings/{key}")
 
 
-def _without(value: Any, but: tuple[str, ...]) -> Any:
-    """Return a setting without places, where it has settings of its own, as that of an expansion has."""
-    return {key: _without(each, but) for key, each in value.items() if key not in but} if isinstance(value, Mapping) else value
+def _without_places(value: Any) -> Any:
+    """Return settings without places, but for those of what has a revision, also where a setting has settings of its own."""
+    if not isinstance(value, Mapping):
+        return value
+    places = PLACES if value.get("revision") is None else ()
+    return {key: _without_places(each) for key, each in value.items() if key not in places}
 
 
 def _check_dataset(facts: Comparison, row: str, key: str) -> None:

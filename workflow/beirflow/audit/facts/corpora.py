@@ -70,6 +70,8 @@ def _read_documents(chain: Chain, path: str) -> Prepared:
     """Read all documents once, some at a time."""
     parts: list[tuple[pa.Array, np.ndarray, np.ndarray, np.ndarray]] = []
     with open_parquet(chain.file(path), path) as file:
+        if further := sorted({*file.schema_arrow.names} - {*COLUMNS}):
+            raise RecordError(f"has further columns, {', '.join(further)}", path)
         for batch in file.iter_batches(columns=list(COLUMNS)):
             ids, texts, titles = (batch[name] for name in COLUMNS)
             if any(column.null_count for column in (ids, texts, titles)):

@@ -81,6 +81,12 @@ def configured_or_own(place: Place, key: str, found: Any) -> Iterator[Expected]:
         yield Expected(found, wanted, MANIFEST, [(MANIFEST, "configuration/precision", wanted)])
 
 
+def searched_dimensions(place: Place) -> Any:
+    """Return the number of dimensions that a variant searches, as its runs write it, where a setting states it."""
+    stored = place.stated.get("stored_dimensions")
+    return str(stored) if stored else SKIPPED
+
+
 def is_counted_by_the_run(place: Place, name: str) -> bool:
     """Test whether no record but that of the run has a count."""
     return name == SELF_MATCHES or name.startswith(place.owner.family.counts if place.owner else ())
@@ -225,9 +231,11 @@ def is_read(place: Place) -> bool:
 
 
 def sizes_of_files(place: Place) -> Any:
-    """Return the bytes of the files that a record names."""
+    """Return the bytes of the files that a record names, by the stage that wrote them."""
     files, outputs = place.chain.listing.files, part(place.record, "outputs", kind=dict)
-    return sum(files[name] for name in outputs) if files.keys() >= outputs.keys() else SKIPPED
+    is_expansion = layout.EXPANSION_RECORD.names_in(place.path) is not None
+    stage = "expand" if is_expansion else "queries" if place.names.get("queries") else "index"
+    return {stage: sum(files[name] for name in outputs)} if files.keys() >= outputs.keys() else SKIPPED
 
 
 def rows_of_texts(place: Place) -> Any:

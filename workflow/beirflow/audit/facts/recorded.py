@@ -95,6 +95,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("top_k", equal(MANIFEST, "configuration/top_k")),
         Row("source_sha256", computed(derived.is_read, said=derived.is_stated), AS_NONE, "a file as"),
         Row("made/precision", derived.configured_or_own, IF_THERE),
+        Row("made/dimensions", computed(derived.searched_dimensions), IF_THERE),
         Row("ties", setting("ties", "descending"), IF_THERE),
     ),
     layout.METRICS: (
@@ -115,7 +116,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
 """Facts of the records of one kind, whatever made them."""
 
 OF_STORED = (
-    Row("bytes", computed(derived.sizes_of_files, "the sizes of its files", lambda place, found: sum(found.values())), IF_THERE),
+    Row("bytes", computed(derived.sizes_of_files, "the sizes of its files"), IF_THERE),
     Row("made/precision", derived.configured_or_own, IF_THERE),
 )
 """Of representations."""
@@ -271,10 +272,12 @@ def _check_job(place: Place) -> None:
 
 def _check_settings(place: Place) -> None:
     """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
+    # The setting is what an encoder keeps; a record may also say what a variant of it searches.
+    searched = {key: value for key, value in place.stated.items() if key != "dimensions"}
     for key, value in place.record.items():
         if isinstance(value, dict) and key not in NO_SETTINGS:
-            place.facts.known(place.path, value, place.stated, MANIFEST, key)
+            place.facts.known(place.path, value, place.stated if key == "encoder" else searched, MANIFEST, key)
     # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
     others = {"name"} | {key for key in ("encoder",) if isinstance(place.record.get(key), dict)}
-    settings = {key: value for key, value in place.stated.items() if key not in others}
+    settings = {key: value for key, value in searched.items() if key not in others}
     place.facts.known(place.path, place.record, settings, MANIFEST)

@@ -46,8 +46,8 @@ def compare_ranks(
         query_ids: The queries.
         blocks: Ids of the next documents, and the scores of all these queries for them, of shape (queries, documents); minus
             infinity where a document is not retrieved. Together all documents, each once.
-        slack: Largest difference of two scores of each query, shape (queries,), called once all blocks have been read; None where
-            scores are exact.
+        slack: Largest difference of two scores of each query but for their rounding, shape (queries,), called once all blocks
+            have been read; None where scores are exact.
         expected: What the run should agree with.
         ties: Order of the ids of documents with the same score at the cut.
         whole: The blocks are all documents.
@@ -203,9 +203,10 @@ class _Ranks:
             if doc_id in seen:
                 return f"has {doc_id!r} twice"
             seen.add(doc_id)
-            if not abs(score - recorded) <= slack:
+            # A recomputed score may have more digits than a run, whose scores are rounded.
+            if not np.float32(score - slack) <= recorded <= np.float32(score + slack):
                 return f"has the score {recorded!r} for {doc_id!r}, expected {score!r}"
             # Recomputed scores differ from recorded ones by the slack, and from each other by two.
-            if best[rank] - (score if self._whole else recorded) > slack:
+            if np.float32(best[rank] - slack) > np.float32((score if self._whole else recorded) + slack):
                 return f"has {doc_id!r} with the score {score!r} at rank {rank + 1}, expected one with {best[rank]!r}"
         return "" if slack or not self._whole else self._problem_at_the_cut(number)
