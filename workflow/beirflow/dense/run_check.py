@@ -17,9 +17,7 @@ from beirflow.runs.spot_checks.compared_ranks import Scores, SearchCheck
 from beirflow.runs.spot_checks.spot_check import BLOCK_ROWS, SpotCheck, Subject
 
 SUM = 4 * 2.0**-53  # largest difference of two sums in float64, over the number and the lengths of what is summed
-SCALED = (
-    4 * 2.0**-24
-)  # the same of vectors of length 1, a few of whose numbers may be rounded to the other side, over the largest
+SCALED = 4 * 2.0**-24  # the same of vectors of length 1, of which a few numbers may round to the other side, over the largest one
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:

@@ -187,12 +187,12 @@ def _card(chain: Chain, names: Names) -> Here | str:
 def _trained_card(chain: Chain, names: Names) -> Here | str:
     """Read the recipe of a trained model, whose files are among the results."""
     folder = layout.TRAINED_MODEL(**names)
-    found = [path for path in (*chain.listing.files, *chain.listing.odd) if f"{path}/".startswith(f"{folder}/")]
-    for path in found:
+    paths = [path for path in (*chain.listing.files, *chain.listing.odd) if f"{path}/".startswith(f"{folder}/")]
+    if not paths:
+        return f"{folder} is not here"
+    for path in paths:
         chain.file(path)  # no link is followed
-    return (
-        _files(names["system"], folder, lambda: read_card(chain.folder / folder).as_json()) if found else f"{folder} is not here"
-    )
+    return _files(names["system"], folder, lambda: read_card(chain.folder / folder).as_json())
 
 
 def _of_model(chain: Chain, names: Names, facts: Callable[[Family, Any], Mapping[str, Any]]) -> Here | str:
