@@ -45,6 +45,22 @@ def found(
     return check.check()
 
 
+def test_a_first_stage_that_found_nothing_leaves_no_pair_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BM25 finds nothing if no query has a term of the corpus."""
+    results = RunResults(tmp_path, DOCUMENTS, QUERIES, qrels={query: {"d00": 1} for query in QUERIES})
+    settings = RerankSettings("crossed", first="bm25", model="none")
+    subject = results.subject(System("crossed", "rerank", settings), 10, precision="float32")
+    table = pa.table(
+        {"query_id": pa.array([], pa.string()), "doc_id": pa.array([], pa.string()), "score": pa.array([], pa.float32())}
+    )
+    monkeypatch.setattr(spot_check, "stored_pairs", lambda _: table)
+    check = PairScoreCheck(subject, 100, np.random.default_rng(3))
+    monkeypatch.setattr(check, "_scores", lambda pairs, _: np.zeros(len(pairs)))
+    finding = check.check()
+    assert finding.passed, finding
+    assert finding.found == "crossed on small: 0 pairs"
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("seed", range(5))
 def test_rounding_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, seed: int) -> None:

@@ -273,8 +273,10 @@ def compare_distances(
 ) -> Finding:
     """Check that no recomputed value, named by ``name_of``, is further from the stored one than the tolerance of the precision.
 
-    Returns the finding, which names the largest distance; where it is too large, also its value.
+    Returns the finding, which names the largest distance; where it is too large, also its value. Without a value it passes.
     """
+    if not len(distances):
+        return Finding(True, found, f"at most {tolerance[precision]:.0e} in {precision}")
     worst, largest = int(np.argmax(distances)), tolerance[precision]
     found = f"{found}, at most {distances[worst]:.1e}{unit} apart"
     passed = bool(distances[worst] <= largest)
