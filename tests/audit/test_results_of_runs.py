@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from beirflow.audit.audit import run_checks
+from beirflow.audit.chain.root import Published
 from forger import PASSED, Forger, named, put
 from forgeries import another_row
 from results_maker import run_rules
@@ -55,6 +57,17 @@ def test_runs_are_made_again_from_what_they_were_made_from_without_a_sample(
     made_of_runs.evaluate_again(system, "small")
     (found,) = made_of_runs.failed()
     assert (found.name.startswith(again), found.files) == (True, (run,))
+
+
+def test_versions_beside_those_of_the_runs_behind_are_compared_with_nothing(made_of_runs: Forger) -> None:
+    def uncompared() -> set[str]:
+        facts = run_checks(made_of_runs.results, made_of_runs.experiment, 0, 1, published=Published())[2]
+        return {fact.key for fact in facts if fact.file.startswith("runs/") and fact.compared < fact.places}
+
+    assert "made/python" not in uncompared()
+    made_of_runs.edit(FUSED, lambda record: record.update(made={key: [one, "9.9"] for key, one in record["made"].items()}))
+    made_of_runs.digest_summary_again()
+    assert "made/python" in uncompared()
 
 
 def test_a_run_in_trec_form_is_compared_where_only_other_systems_need_the_run(made_of_runs: Forger) -> None:

@@ -124,7 +124,8 @@ def made_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:
     for expected in merged(behind)(place, key, found):
         if not blocks_of_pairs(place):
             agree = {name: each for name, each in expected.value.items() if found.get(name) == each}
-            place.chain.note(place.path, key, agree, expected.by)
+            if agree:  # else all of it would count as compared
+                place.chain.note(place.path, key, agree, expected.by)
             lacks = {name: sorted({*_listed(each)} - {*_listed(found.get(name))}) for name, each in expected.value.items()}
             yield expected._replace(found={name: each for name, each in lacks.items() if each}, value={})
         else:
