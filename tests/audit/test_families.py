@@ -156,6 +156,15 @@ def test_no_tolerance_has_room_for_scores_that_move_towards_what_is_relevant(fam
     assert {name: "all in one direction" in found.get(name, "") for name in AGAIN} == dict.fromkeys(AGAIN, True), found
 
 
+def test_a_score_of_late_interaction_that_moved_by_one_bit_is_found(families: Forger) -> None:
+    """Searches sum in float64: a score one step higher could put a relevant document before others with the same text."""
+    run = "runs/tokens/small.parquet"
+    families.edit_table(run, lambda rows: rows.assign(score=np.nextafter(rows["score"].to_numpy(), np.float32(np.inf))))
+    families.evaluate_again("tokens", "small")
+    found = named(families.failed(ALL), run)
+    assert [check.name for check in found] == ["queries searched again have the recorded ranks"]
+
+
 def test_what_a_file_adds_to_documents_is_compared_with_the_file(families: Forger) -> None:
     """The words of the queries behind the documents that are relevant to them; the record names the real file."""
     (path,) = families.results.glob("expansions/*/small/chunk-1.parquet")

@@ -30,9 +30,8 @@ TOLERANCE = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 OTHER_GROUPS = {"float32": 0.02, "float16": 0.2, "bfloat16": 0.6}
 """Largest share of documents whose tokens may be pooled in other groups, as a rounding can decide which are the likest."""
 
-
-ROUNDING = 2.0**-23
-"""Difference of two sums in double that float32 rounds to different sides, over the number of a query's tokens."""
+ROUNDING = 4 * 2.0**-53
+"""Largest difference of two sums in double of similarities, which are exact and at most 1, over the square of their number."""
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -126,7 +125,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, segment by segment."""
         asked = self.stored_queries(rows)
-        return Scores(self._blocks(asked), lambda: ROUNDING * asked.counts)
+        return Scores(self._blocks(asked), lambda: ROUNDING * asked.counts.astype(np.float64) ** 2)
 
     def _blocks(self, queries: TokenVectors) -> Iterator[tuple[pa.Array, np.ndarray]]:
         """Yield ids and scores of all documents, segment by segment."""
@@ -135,7 +134,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
             doc_ids = self.subject.doc_ids(chunk)
             for segment in read_segments(self.path(TOKEN_VECTORS, chunk=chunk)):
                 scores = _sums(tokens, firsts, segment.texts)
-                yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text].astype(np.float32)
+                yield doc_ids.take(pa.array(segment.rows)), scores[:, segment.text]
 
     def stored_queries(self, rows: np.ndarray) -> TokenVectors:
         """Read the token vectors of some queries."""
