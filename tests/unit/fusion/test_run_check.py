@@ -58,8 +58,9 @@ def test_a_fused_run_passes(tmp_path: Path, settings: dict[str, Any]) -> None:
         lambda rows: rows[:-1],
         lambda rows: [{**rows[0], "score": rows[0]["score"] * 1.001}, *rows[1:]],
         lambda rows: [{**row, "doc_id": "d19x"} if i == 4 else row for i, row in enumerate(rows)],
+        lambda rows: [{**row, "score": float(np.nextafter(np.float32(row["score"]), np.float32(np.inf)))} for row in rows],
     ],
-    ids=["a row less", "another score", "another document"],
+    ids=["a row less", "another score", "another document", "scores one step higher"],
 )
 def test_another_run_does_not(tmp_path: Path, settings: dict[str, Any], change: Callable[[list[Any]], list[Any]]) -> None:
     results, fusion = made(tmp_path, **settings)
@@ -67,6 +68,19 @@ def test_another_run_does_not(tmp_path: Path, settings: dict[str, Any], change: 
     finding = check(results, fusion)
     assert not finding.passed
     assert finding.expected == "the runs of a, b, fused"
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_a_fused_run_of_scores_that_hardly_differ_passes(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """Of a z-score of these, float64 has few digits."""
+    results, fusion = made(tmp_path, **settings)
+    random = np.random.default_rng(8)
+    for system in "ab":
+        close = 2**24 - random.integers(1, 4, (6, 20))
+        results.write_run(system, {f"q{i}": {f"d{row}": float(close[i, row]) for row in range(20)} for i in range(6)})
+    fuse_systems(results.results, fusion, 7)
+    finding = check(results, fusion)
+    assert finding.passed, finding
 
 
 def test_a_run_of_other_settings_does_not_pass(tmp_path: Path) -> None:

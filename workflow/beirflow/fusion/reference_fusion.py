@@ -21,6 +21,9 @@ from beirflow.runs.spot_checks.spot_check import Finding, Subject
 ROUNDING = 2.0**-22
 """Largest change of a score by float32 and another order of adding, over the sum of the sizes of what is added."""
 
+EXACT = 8 * 2.0**-53
+"""Largest difference of two values in float64, over their size, and in a z-score over the number and size of what is averaged."""
+
 MORE_POINTS = 2  # minimum number of points of the grid to measure again, besides the best
 
 WORK = 2_000_000
@@ -41,6 +44,17 @@ def values_of(settings: FusionSettings, rows: Sequence[Row]) -> list[float]:
         mean, spread = fmean(scores), pstdev(scores)
         return [(score - mean) / spread if spread else 0.0 for score in scores]
     return scores
+
+
+def errors_of(settings: FusionSettings, values: Sequence[float], rows: Sequence[Row]) -> list[float]:
+    """Return how far each of these values may be from that of a fusion, which averages in another order.
+
+    The mean and the spread of n scores are off by n roundings of the largest: of scores that hardly differ, by much of a z-score.
+    """
+    scores, lost = [row["score"] for row in rows], 0.0
+    if scores and settings.method != "rrf" and settings.normalize == "z-score" and (spread := pstdev(scores)):
+        lost = len(scores) * max(map(abs, scores)) / spread
+    return [EXACT * (1 + lost) * (1 + abs(value)) for value in values]
 
 
 def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:

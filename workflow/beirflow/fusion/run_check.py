@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from beirflow.files.layout import RUN, RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.fusion.reference_fusion import ROUNDING, check_tuning, values_of
+from beirflow.fusion.reference_fusion import check_tuning, errors_of, values_of
 from beirflow.fusion.settings import FusionSettings
 from beirflow.runs.spot_checks.compared_ranks import as_block, compare_ranks
 from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject
@@ -31,14 +31,16 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
     settings: FusionSettings = subject.system.settings.with_weights_of(record)
     query_ids = subject.draw_queries(sample, random)[0]["query_id"].to_pylist()
     scores: list[dict[str, list[float]]] = [{} for _ in query_ids]
+    slack = np.zeros(len(query_ids))
     for number, system in enumerate(settings.of):
         path = subject.file(RUN(system=system, dataset=subject.dataset))
         rows = pq.read_table(path, filters=[("query_id", "in", query_ids)]).to_pylist()
         for place, query_id in enumerate(query_ids):
             of_query = [row for row in rows if row["query_id"] == query_id and row["rank"] <= (settings.depth or math.inf)]
-            for row, value in zip(of_query, values_of(settings, of_query), strict=True):
-                scores[place].setdefault(row["doc_id"], []).append(settings.factors[number] * value)
+            values, factor = values_of(settings, of_query), settings.factors[number]
+            slack[place] += abs(factor) * max(errors_of(settings, values, of_query), default=0.0)
+            for row, value in zip(of_query, values, strict=True):
+                scores[place].setdefault(row["doc_id"], []).append(factor * value)
     together = [{doc_id: math.fsum(values) for doc_id, values in of_query.items()} for of_query in scores]
-    sizes = [max((math.fsum(map(abs, values)) for values in of_query.values()), default=0.0) for of_query in scores]
     expected = f"the runs of {', '.join(settings.of)}, fused"
-    return compare_ranks(subject, query_ids, [as_block(together)], lambda: ROUNDING * np.array(sizes), expected)
+    return compare_ranks(subject, query_ids, [as_block(together)], lambda: slack, expected)
