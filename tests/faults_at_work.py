@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.files.layout import TRACES
+from beirflow.files.kinds import TRACES
 from workflow_runs import Workflow
 
 OUTPUT = "output-of-test.txt"

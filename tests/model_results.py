@@ -7,6 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from beirflow.files import layout
+from beirflow.files.patterns import Pattern
 from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
 from beirflow.late.search import search_tokens
 from beirflow.late.settings import LateSettings
@@ -43,8 +44,8 @@ def pairs_of(rows: Sequence[Row], queries: Mapping[str, str], corpus: Sequence[D
 class ModelResults(LexicalResults, Generic[SettingsT]):
     """A corpus of one dataset, prepared as for a lexical system; each step of a system with a model is a method."""
 
-    of_chunk: layout.Pattern
-    of_queries: layout.Pattern
+    of_chunk: Pattern
+    of_queries: Pattern
 
     def fetch(self, settings: SettingsT) -> str:
         """Write the record of the model; gives its path."""

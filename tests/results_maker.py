@@ -16,6 +16,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.jobs.entrance import call_entrance
 from beirflow.jobs.provenance import REPOSITORY
@@ -97,7 +98,7 @@ def make_paper(results: Path, experiment: Experiment) -> None:
     run_rules(results, experiment, [layout.PAPER])
 
 
-def _invent_figures(results: Path, figures: Sequence[tuple[str, layout.Pattern, layout.Pattern]]) -> None:
+def _invent_figures(results: Path, figures: Sequence[tuple[str, Pattern, Pattern]]) -> None:
     for name, *patterns in figures:
         for path in (results / pattern(figure=name) for pattern in patterns):
             path.parent.mkdir(parents=True, exist_ok=True)

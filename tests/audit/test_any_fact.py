@@ -14,7 +14,7 @@ from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.checks import NOT_CHECKED
 from beirflow.audit.fact_table import leaves
 from beirflow.files.errors import DataError
-from beirflow.files.layout import Pattern
+from beirflow.files.patterns import Pattern
 from forger import Forger, put
 from results_maker import Made
 

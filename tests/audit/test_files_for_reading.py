@@ -13,7 +13,7 @@ import pytest
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.fact_table import explanation
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
-from beirflow.files import layout
+from beirflow.files import kinds, layout
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST
 from beirflow.jobs.provenance import REPOSITORY
@@ -231,7 +231,7 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, layout.LEADERBOARD, layout.LEADERBOARD_TABLE)
     without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
-    paths = [pattern(**names) for pattern in layout.FOR_READING if pattern not in of_other_names]
+    paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in of_other_names]
     paths += [layout.PAPER_TABLE(table=name) for name in PAPER_TABLES]
     with rule_jobs(REPOSITORY / "Snakefile", reported.experiment, tmp_path / "results") as rules:
         assert tuple(path for path in paths if rules.job(path) is None) == by_no_rule

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from beirflow.audit.audit import run_checks
 from beirflow.audit.fact_table import uncompared
-from beirflow.files import layout
+from beirflow.files import kinds
 from forger import Forger
 from forgeries import PAGES, RESULTS, Forgery
 from results_maker import Made
@@ -47,7 +47,7 @@ def unseen(forger: Forger, forgeries: list[Forgery], sample: int) -> list[str]:
 
 def without_pages(forger: Forger) -> Forger:
     for path in [path for path in forger.results.rglob("*") if path.is_file()]:
-        if layout.is_for_reading(path.relative_to(forger.results).as_posix()):
+        if kinds.is_for_reading(path.relative_to(forger.results).as_posix()):
             path.unlink()
     return forger
 

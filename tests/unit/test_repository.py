@@ -20,7 +20,8 @@ from beirflow.evaluation import confusion, sample_agreement, scores, significanc
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
-from beirflow.files.layout import CRATE_CODE, Pattern
+from beirflow.files.layout import CRATE_CODE
+from beirflow.files.patterns import Pattern
 from beirflow.jobs.code_version import reached_modules, rule_modules
 from beirflow.jobs.lifetime import end_with_this_process
 from beirflow.paper import bias, claims, corpus_tables, efficiency, overlap, score_tables, similarities

@@ -17,7 +17,8 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, FOR_READING, PAPER_RECORD, REPORT_RECORD
+from beirflow.files.kinds import FOR_READING
+from beirflow.files.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, PAPER_RECORD, REPORT_RECORD
 from beirflow.files.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from forger import Forger, put
 from results_maker import Made, add_invented_family

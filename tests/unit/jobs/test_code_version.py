@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
-from beirflow.jobs.code_version import NO_INFLUENCE, code_of, code_version, entrances, rule_modules
+from beirflow.jobs.code_version import NO_INFLUENCE, PATHS, code_of, code_version, entrances, rule_modules
 from beirflow.rerank.settings import ENCODERS
 from needed_code import needed_modules
 
@@ -76,8 +76,8 @@ def changes(copy: Path, rule: str, edited: str) -> bool:
 
 def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
     reached = rule_modules("merge_chunks")
-    assert {"runs.merge", "runs.ranking", "files.records"} <= reached
-    for edited in sorted({*reached, "dense.encode", "evaluation.measures"} - NO_INFLUENCE):
+    assert {"runs.merge", "runs.ranking", "files.records", "files.patterns"} <= reached
+    for edited in sorted({*reached, "dense.encode", "evaluation.measures", PATHS} - NO_INFLUENCE):
         assert changes(copy, "merge_chunks", edited) == (edited in reached), edited
 
 
@@ -162,7 +162,7 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
 
 def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_none(copy: Path) -> None:
     before, path = fresh_versions(), copy / "rules/dense.smk"
-    for edited in NO_INFLUENCE:
+    for edited in (*NO_INFLUENCE, PATHS):
         edit(module._file_of(edited))
     encoder = module._file_of("encoders.encoder")
     encoder.write_text('"""Other words."""\n\n# And more.\n' + encoder.read_text())
@@ -312,7 +312,7 @@ def lean_modules() -> list[str]:
 
 def test_what_python_loads_for_a_job_is_in_its_digest(loaded: tuple[list[str], dict[str, list[str]]]) -> None:
     for rule, names in loaded[1].items():
-        assert set(names) - NO_INFLUENCE == rule_modules(rule), rule
+        assert set(names) - NO_INFLUENCE - {PATHS} == rule_modules(rule), rule
 
 
 def test_rules_in_an_environment_without_torch_do_not_import_it(loaded: tuple[list[str], dict[str, list[str]]]) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.files import layout
+from beirflow.files import kinds
 from beirflow.report.exports import ABSENT, as_latex, as_markdown, export_tables
 from beirflow.report.pages import Cell, Column, Table
 from beirflow.report.registry import TABLES
@@ -64,7 +64,7 @@ def exported(tmp_path: Path) -> Path:
 def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) -> None:
     names = {path.name for path in (exported / "tables").iterdir()}
     assert names == {f"{name}.{form}" for name in TABLES for form in ("tex", "md")} | {"datasets.bib"}
-    assert all(layout.is_for_reading(f"tables/{name}") for name in names)
+    assert all(kinds.is_for_reading(f"tables/{name}") for name in names)
     assert (exported / "tables/leaderboard.md").read_text().startswith("| System | mean of 2 | fever | scifact |")
     assert (exported / "tables/leaderboard.md").read_text().endswith("- Mean of 2: fever, scifact.\n")
     assert "% Mean of 2: fever, scifact.\n" in (exported / "tables/leaderboard.tex").read_text()

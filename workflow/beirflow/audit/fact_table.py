@@ -12,9 +12,10 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.reading import columns_of, read_record
 from beirflow.catalogue.schema import nearest
-from beirflow.files import layout
+from beirflow.files import kinds, layout
 from beirflow.files.errors import DataError
-from beirflow.files.layout import PATTERNS, SUMMARY
+from beirflow.files.kinds import PATTERNS
+from beirflow.files.layout import SUMMARY
 from beirflow.files.records import RECORD_DIGEST
 
 DIGESTS = ("inputs", "outputs")
@@ -68,7 +69,7 @@ def fact_table(chain: Chain) -> list[Fact]:
 def _columns(chain: Chain) -> Iterator[tuple[str, str]]:
     """List the tables for readers, each with its columns; nothing of one that cannot be read."""
     for path in sorted(chain.listing.files):
-        if path == SUMMARY or layout.is_for_reading(path):
+        if path == SUMMARY or kinds.is_for_reading(path):
             with suppress(*UNREADABLE):
                 yield from ((path, column) for column in columns_of(chain.file(path)))
 
@@ -76,7 +77,7 @@ def _columns(chain: Chain) -> Iterator[tuple[str, str]]:
 def _for_reading(chain: Chain) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """List the records for readers; nothing of one that cannot be read."""
     for path in sorted(chain.listing.files):
-        if path.endswith(".json") and layout.is_for_reading(path) and path != layout.AUDIT_RECORD:
+        if path.endswith(".json") and kinds.is_for_reading(path) and path != layout.AUDIT_RECORD:
             with suppress(*UNREADABLE):
                 if RECORD_DIGEST in (record := read_record(chain.file(path))):
                     yield path, record

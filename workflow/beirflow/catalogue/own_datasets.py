@@ -9,7 +9,7 @@ from typing import Any
 
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import Problems
-from beirflow.files.layout import NAME
+from beirflow.files.patterns import NAME
 from beirflow.sources.archives import is_archive
 from beirflow.sources.forms import Form, HubForm, LabelledForm, SamplesForm
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from beirflow.dense.settings import DenseSettings
 from beirflow.files import layout
-from beirflow.files.errors import ModelError, model_errors_of
-from beirflow.models.card import joined
-from beirflow.models.card_files import read_card
-from beirflow.models.model_files import model_card, model_digests, model_files
-from beirflow.models.model_places import is_local, model_folder, model_problem, towers
+from beirflow.files.errors import ModelError
+from beirflow.files.patterns import Pattern
+from beirflow.models.model_files import card_in_files, model_card, model_digests, model_files
+from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
 from beirflow.runs.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Stage
@@ -61,7 +60,7 @@ class DenseFamily(Family):
         problem = model_problem(settings)
         if problem is None and not settings.encoder and is_local(settings):
             try:
-                model_card(settings)
+                model_card(settings, settings.similarity)
             except ModelError as error:
                 problem = str(error)
         if problem is None and (too_long := length_problem(settings, settings.max_length)):
@@ -93,7 +92,7 @@ class DenseFamily(Family):
         dimensions = str(settings.stored_dimensions or layout.ALL_DIMENSIONS)
         return {"system": settings.variant_of or settings.name, "dimensions": dimensions}
 
-    def searched(self, settings: DenseSettings) -> tuple[layout.Pattern, ...]:
+    def searched(self, settings: DenseSettings) -> tuple[Pattern, ...]:
         """Return the vectors of every chunk, and the ranges of the corpus."""
         return (layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD, *((layout.RANGES,) if settings.vectors == "int8" else ()))
 
@@ -106,7 +105,7 @@ class DenseFamily(Family):
         """Return the files of the encoder."""
         return model_files(settings)
 
-    def model_record(self, settings: DenseSettings) -> layout.Pattern:
+    def model_record(self, settings: DenseSettings) -> Pattern:
         """Return the path of the record of the model, which may have been trained."""
         return layout.TRAINED_MODEL_RECORD if settings.train else layout.MODEL
 
@@ -116,11 +115,7 @@ class DenseFamily(Family):
 
     def model_card(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the recipe in the files of the encoder; empty for a class."""
-        if settings.encoder:
-            return {}
-        with model_errors_of(f"system {settings.name}"):
-            cards = [read_card(model_folder(tower)) for tower in towers(settings)]
-        return (cards[0] if len(cards) == 1 else joined(*cards)).as_json()
+        return {} if settings.encoder else card_in_files(settings).as_json()
 
     def is_trained(self, settings: DenseSettings) -> bool:
         """Test whether the encoder is trained for each dataset."""

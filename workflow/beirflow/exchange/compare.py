@@ -18,9 +18,9 @@ from beirflow.exchange.reproducibility import (
     root_mean_square_error,
 )
 from beirflow.exchange.soundness import doubts_about_means, doubts_about_values, per_query
-from beirflow.files import layout
+from beirflow.files import layout, patterns
 from beirflow.files.errors import DataError
-from beirflow.files.layout import Pattern
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 from beirflow.runs.run_file import problem_with_order, problem_with_run
@@ -126,7 +126,7 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             record = read_record(side / path)
             means, values = part(record, "measures", kind=dict), side / layout.PER_QUERY(system=system, dataset=dataset)
             named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
-            missing = [name for name in named if not (layout.is_safe(name) and (side / name).is_file())]
+            missing = [name for name in named if not (patterns.is_safe(name) and (side / name).is_file())]
             about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
             about[path] += doubts_about_means(means, per_query(values, list(means)))
         for system, dataset in runs:

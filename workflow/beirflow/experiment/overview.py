@@ -7,7 +7,9 @@ from pathlib import Path, PurePath
 from beirflow.catalogue.schema import nearest
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.trial import TRIAL
-from beirflow.files.layout import CHOICE, PAPER, PATTERNS, REPORT, SUMMARY, Pattern
+from beirflow.files.kinds import PATTERNS
+from beirflow.files.layout import CHOICE, PAPER, REPORT, SUMMARY
+from beirflow.files.patterns import Pattern
 from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
 
 SHOWN = 5  # names of systems or datasets in the text

@@ -22,6 +22,8 @@ NO_INFLUENCE = {
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
+PATHS = "files.layout"
+"""Nor does an edit to the paths of results: where those of a job's files are others, Snakemake reruns it."""
 
 RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
 FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
@@ -86,7 +88,7 @@ def _digest(modules: Iterable[str], *functions: str) -> str:
 
 
 def reached_modules(path: Path) -> set[str]:
-    """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
+    """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without ``NO_INFLUENCE`` and paths."""
     reached: set[str] = set()
     # Imports inside functions count as if they always ran: a job too many costs less than a stale result.
     waiting = set(module_at(path).imports)
@@ -94,7 +96,7 @@ def reached_modules(path: Path) -> set[str]:
         name = waiting.pop()
         reached.add(name)
         waiting |= module_at(_file_of(name)).imports - reached
-    return reached
+    return reached - {PATHS}
 
 
 @cache

@@ -71,23 +71,25 @@ def joined(documents: Card, queries: Card) -> Card:
     )
 
 
-def with_settings(card: Card, settings: EncoderSettings) -> Card:
+def with_settings(card: Card, settings: EncoderSettings, similarity: str | None = None) -> Card:
     """Override the statements of a model's files by the settings that are not None.
 
     Raises ModelError for a setting that does not apply to such a model.
     """
-    similarity = getattr(settings, "similarity", None)
-    said: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
-    prompts: dict[Kind, str | None] = {"queries": settings.query_prefix, "documents": settings.document_prefix}
-    keys = ("pooling", "normalize", "max_length", "query_prefix", "document_prefix")
-    names = [key for key, value in {**said, **{key: getattr(settings, key) for key in keys}}.items() if value is not None]
+    of_card: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
+    of_steps = {"pooling": settings.pooling, "normalize": settings.normalize, "max_length": settings.max_length}
+    prefixes = {"query_prefix": settings.query_prefix, "document_prefix": settings.document_prefix}
+    stated = {key: value for key, value in {**of_card, **of_steps, **prefixes}.items() if value is not None}
     return replace(
         card,
-        **{key: value for key, value in said.items() if value is not None},
-        prompts={kind: card.prompts[kind] if prompt is None else prompt for kind, prompt in prompts.items()},
+        **{key: stated[key] for key in of_card if key in stated},
+        prompts={
+            "queries": stated.get("query_prefix", card.prompts["queries"]),
+            "documents": stated.get("document_prefix", card.prompts["documents"]),
+        },
         steps={kind: _changed(_pools_prompt(steps, settings), settings) for kind, steps in card.steps.items()},
-        open={key: reason for key, reason in card.open.items() if key not in names},
-        overridden=tuple(sorted(names)),
+        open={key: reason for key, reason in card.open.items() if key not in stated},
+        overridden=tuple(sorted(stated)),
     )
 
 

@@ -35,22 +35,25 @@ def model_files(system: ModelSettings) -> list[Path]:
     return paths
 
 
-def model_card(system: EncoderSettings) -> Card:
+def model_card(system: EncoderSettings, similarity: str | None = None) -> Card:
     """Read the recipe of a model on this machine: the statements of its files, overridden by its settings.
 
     With a query model it is the card of both. Raises ModelError for a model that is not here or not understood, or whose files
     leave open what the settings do not state.
     """
-    folders = [model_folder(tower) for tower in towers(system)]
+    card = card_in_files(system)
     with model_errors_of(f"system {system.name}"):
-        card = with_settings(_card(folders), system)
+        card = with_settings(card, system, similarity)
     _check_open(system, card)
     return card
 
 
-def _card(folders: Sequence[Path]) -> Card:
-    cards = [read_card(folder) for folder in folders]
-    return cards[0] if len(cards) == 1 else joined(*cards)
+def card_in_files(system: ModelSettings) -> Card:
+    """Read the recipe in the files of a model on this machine; with a query model, that of both."""
+    folders = [model_folder(tower) for tower in towers(system)]
+    with model_errors_of(f"system {system.name}"):
+        cards = [read_card(folder) for folder in folders]
+        return cards[0] if len(cards) == 1 else joined(*cards)
 
 
 def _check_open(system: ModelSettings, card: Card) -> None:
@@ -102,7 +105,7 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
     if system.encoder:
         facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
     elif said is not None:
-        card = _card([model_folder(tower) for tower in towers(system)])
+        card = card_in_files(system)
         _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
         facts["card"] = card.as_json()
     write_record(output_path, job, inputs={}, outputs={}, **facts)

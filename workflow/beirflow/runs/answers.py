@@ -14,7 +14,8 @@ import psutil
 import pyarrow as pa
 
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import DOCUMENTS, RUN_RECORD, Pattern
+from beirflow.files.layout import DOCUMENTS, RUN_RECORD
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import Job
 from beirflow.files.verified import check_digest, damaged
 from beirflow.runs.ranking import Hits

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, RUN_RECORD
+from beirflow.files.kinds import CHUNKS_OF_REPRESENTATIONS
+from beirflow.files.layout import RUN_RECORD
 from beirflow.files.records import read_json
 
 

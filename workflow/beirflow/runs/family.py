@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from beirflow.files.layout import MODEL, Pattern
+from beirflow.files.layout import MODEL
+from beirflow.files.patterns import Pattern
 from beirflow.runs.system import Setting, System
 
 TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured

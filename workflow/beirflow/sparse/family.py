@@ -4,6 +4,7 @@ from pathlib import Path
 
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files import layout
+from beirflow.files.patterns import Pattern
 from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Stage
 from beirflow.runs.system import Setting
 from beirflow.sparse.layouts import AROUND
@@ -77,7 +78,7 @@ class SparseFamily(Family):
         """Return the files of the models of documents and queries."""
         return local_files(settings)
 
-    def model_record(self, settings: SparseSettings) -> layout.Pattern:
+    def model_record(self, settings: SparseSettings) -> Pattern:
         """Return the path of the record of the models."""
         return layout.MODEL
 

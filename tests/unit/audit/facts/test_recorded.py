@@ -23,7 +23,9 @@ from beirflow.audit.facts.recorded import (
 from beirflow.audit.facts.relations import Place, compare
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import MANIFEST, METRICS, MODEL, REPRESENTATIONS, RUN, RUN_RECORD, Pattern
+from beirflow.files.kinds import REPRESENTATIONS
+from beirflow.files.layout import MANIFEST, METRICS, MODEL, RUN, RUN_RECORD
+from beirflow.files.patterns import Pattern
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
 

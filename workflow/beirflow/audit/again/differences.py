@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.reading import part, read_columns, read_packed_lines, read_record
-from beirflow.files import layout
+from beirflow.files import kinds, layout
 from beirflow.files.csv_files import NAMES, read_cells
 from beirflow.files.errors import DataError
 from beirflow.files.layout import SCORES
@@ -90,7 +90,7 @@ def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
 
 def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs with their digests, but for files for reading, which are made again, too."""
-    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not layout.is_for_reading(path)}
+    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_for_reading(path)}
 
 
 def _other_line(found: Iterable[bytes], expected: Iterable[bytes]) -> str:

@@ -12,7 +12,7 @@ from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
 from beirflow.audit.chain.reading import columns_of, part, read_record
-from beirflow.files import layout
+from beirflow.files import kinds, layout, patterns
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
@@ -35,7 +35,7 @@ RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PA
 
 def check_files_for_reading(chain: Chain) -> list[Check]:
     """Compare the files for reading with the records of pages, and with what the results give."""
-    paths = [path for path in sorted(chain.listing.files) if layout.is_for_reading(path)]
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path)]
     own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
     paths = [path for path in paths if path not in own]
     recorded, checks = dict[str, Any](), list[Check]()
@@ -78,7 +78,7 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
         return recorded, [chain.unreadable(name, record_path, error, (), repair=again)]
     good = 0
     for path, expected in recorded.items():
-        todo = chain.repair_command(path, goal=page) if layout.is_safe(path) else again
+        todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
         if path not in chain.listing.files:
             problem = f"{path} is not here; no number depends on it"
             checks.append(Check(name, WARNING, problem, f"{record_path} names it", (path,), (), todo))

@@ -14,7 +14,7 @@ from typing import Any
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.audit.chain.reading import part, read_record
-from beirflow.files import layout
+from beirflow.files import kinds, layout, patterns
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import BeirflowError
 from beirflow.files.records import Job
@@ -82,7 +82,7 @@ class Rebuilds:
         if odd := self._chain.listing.oddity(path):
             raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
         here = self._scratch / path
-        if here.exists() or not layout.is_for_reading(path):
+        if here.exists() or not kinds.is_for_reading(path):
             return
         if rebuilt := self.rebuild(path):
             here.symlink_to(rebuilt[0])
@@ -129,7 +129,7 @@ def _shown_files(chain: Chain) -> Iterator[str]:
         named = {str(entity.get("@id")) for entity in graph}
     pages = {layout.REPORT_RECORD, layout.PAPER_RECORD} - named
     for path in chain.listing.files:
-        if layout.is_safe(path) and path not in pages and not path.startswith(("logs/", f"{layout.CRATE_CODE}/")):
+        if patterns.is_safe(path) and path not in pages and not path.startswith(("logs/", f"{layout.CRATE_CODE}/")):
             yield path
 
 

@@ -19,7 +19,8 @@ from beirflow.audit.chain.repairs import Repairs
 from beirflow.audit.chain.setup import Setup
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.errors import DataError
-from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY, is_safe
+from beirflow.files.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY
+from beirflow.files.patterns import is_safe
 from beirflow.files.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer

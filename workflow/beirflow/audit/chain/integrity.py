@@ -3,7 +3,7 @@
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
+from beirflow.files.kinds import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
 REPRESENTED = "representations are as they were recorded"
 

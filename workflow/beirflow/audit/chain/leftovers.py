@@ -4,12 +4,13 @@ from pathlib import PurePosixPath
 
 from beirflow.audit.chain.chain import Chain, is_whole
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
-from beirflow.files import layout
-from beirflow.files.layout import ARCHIVE, MANIFEST, PATTERNS, RUN, TRACES, TREC_RUN, is_for_reading
+from beirflow.files import kinds, layout
+from beirflow.files.kinds import PATTERNS, TRACES, is_for_reading
+from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TREC_RUN
 
 SHOWN = 1000  # most files that one check names
 
-RESULTS = tuple(each for each in PATTERNS if each not in (*layout.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
+RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
 """Every form that a result can have."""
 
 OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
@@ -28,7 +29,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
     traces: list[str] = []
     meaningless: list[str] = []
     for path in sorted(chain.listing.files):
-        if path.startswith(TRACES) and layout.is_trace(path):
+        if path.startswith(TRACES) and kinds.is_trace(path):
             traces.append(path)
         elif path == SIGNATURE or PurePosixPath(path).name in OF_FILE_MANAGERS:
             meaningless.append(path)

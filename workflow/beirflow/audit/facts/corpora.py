@@ -21,7 +21,8 @@ from beirflow.audit.chain.reading import open_parquet, part, read_columns
 from beirflow.audit.facts.relations import AS_NONE, Expected, Place, Relation, Row, computed
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS, FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
 from beirflow.datasets.prepare import excluded_rows_of, length_statistics
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES, Pattern
+from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
+from beirflow.files.patterns import Pattern
 from beirflow.sources.forms import EXCLUDED, SamplesForm
 
 DIGEST = 16  # bytes of the digest of a document

@@ -17,7 +17,7 @@ from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, c
 from beirflow.audit.facts.stated import configured_precision, stated_system
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
-from beirflow.files import layout
+from beirflow.files import kinds, layout
 from beirflow.files.layout import MANIFEST
 from beirflow.files.records import totals
 from beirflow.runs.family import TunedOn
@@ -42,7 +42,7 @@ def searched(place: Place) -> list[Found]:
 def names_of_searched(place: Place) -> list[str]:
     """Return the paths of these records."""
     names = [name for name in part(place.record, "inputs", kind=dict) if name.endswith(".json")]
-    stored = [name for name in names if name.startswith(layout.REPRESENTATIONS) and not layout.EXPANSION_MODEL.names_in(name)]
+    stored = [name for name in names if name.startswith(kinds.REPRESENTATIONS) and not layout.EXPANSION_MODEL.names_in(name)]
     return [*stored, *place.named(layout.TRAINED_MODEL_RECORD)]
 
 

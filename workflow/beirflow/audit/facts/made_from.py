@@ -18,7 +18,8 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files import layout
-from beirflow.files.layout import Pattern, record_of
+from beirflow.files.layout import record_of
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import OF_EVERY_RECORD
 from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Record
 from beirflow.runs.system import System

@@ -29,7 +29,7 @@ from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError
-from beirflow.files.layout import Pattern
+from beirflow.files.patterns import Pattern
 from beirflow.models.card_files import read_card
 from beirflow.runs.family import Family
 from beirflow.runs.searched import EXPANSION_SOURCE

@@ -30,8 +30,9 @@ from beirflow.audit.facts.relations import (
     total,
 )
 from beirflow.datasets.corpus_files import CORPUS_COUNTS
-from beirflow.files import layout
-from beirflow.files.layout import MANIFEST, Pattern
+from beirflow.files import kinds, layout
+from beirflow.files.layout import MANIFEST
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
@@ -224,7 +225,7 @@ def check_record(facts: Comparison, path: str) -> None:
         return
     for kind in of_table:
         compare(place, TABLE[kind])
-    if path.startswith(layout.REPRESENTATIONS):
+    if path.startswith(kinds.REPRESENTATIONS):
         compare(place, (*OF_STORED, *(OF_TEXTS if stored else ())))
     if layout.RUN_RECORD in of_table:
         _check_run(place)

@@ -12,7 +12,8 @@ from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.stated import StatedSystem, stated_system
-from beirflow.files.layout import MANIFEST, Pattern
+from beirflow.files.layout import MANIFEST
+from beirflow.files.patterns import Pattern
 from beirflow.files.records import together, totals
 
 SKIPPED = object()  # what a fact should be where nothing says it

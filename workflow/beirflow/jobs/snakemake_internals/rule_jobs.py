@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from beirflow.files import layout
+from beirflow.files.patterns import ForReading
 from beirflow.jobs.snakemake_internals.workflow_run import check_version
 
 EXPERIMENT = "stated_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
@@ -57,7 +58,7 @@ def _makes_for_reading(rules: Path) -> bool:
     """Test whether a rule file, if it has rules, names a file for reading; results that others only need are not made here."""
     text = rules.read_text(encoding="utf-8")
     named = (vars(layout).get(name) for name in re.findall(r"layout\.(\w+)", text))
-    return not re.search(r"^rule ", text, re.MULTILINE) or any(pattern in layout.FOR_READING for pattern in named)
+    return not re.search(r"^rule ", text, re.MULTILINE) or any(isinstance(pattern, ForReading) for pattern in named)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.datasets.own_candidates import candidates_in
-from beirflow.files.layout import QRELS, RUN, Pattern
+from beirflow.files.layout import QRELS, RUN
+from beirflow.files.patterns import Pattern
 from beirflow.runs.ranking import Ties
 from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject
 from beirflow.sources.forms import EXCLUDED

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.document_text import KINDS, Kind, as_read
-from beirflow.files.layout import RUN, Pattern
+from beirflow.files.layout import RUN
+from beirflow.files.patterns import Pattern
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.spot_checks.compared_ranks import SearchCheck, compare_ranks
 from beirflow.runs.spot_checks.drift import (
