@@ -245,13 +245,8 @@ def _added(chain: Chain, name: str) -> Expansion | None:
     """Return an expansion, by its name in the results, as the person who audits configured it; None if it is unknown."""
     for system in part(chain.manifest, "systems", kind=dict):
         known, stated = chain.setup.systems.get(system), stated_system(chain, system)
-        if (
-            known
-            and stated
-            and stated.added
-            and stated.added.name == name
-            and (own := chain.setup.families[known.family].added(known.settings))
-        ):
+        own = chain.setup.families[known.family].added(known.settings) if known else None
+        if own and stated and stated.added and stated.added.name == name:
             return own
     return None
 
