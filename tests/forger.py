@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -112,12 +113,13 @@ class Forger:
 
     def digest_again(self, but: str = "") -> None:
         """Make every record name the files as they are now, up to the manifest; one may stay as it is, whatever it holds."""
+        digest_of = cache(lambda path: file_digest(self.path(path)))  # a record is written before others name it
         for name in self._records(but):
-            self._digest(name)
+            self._digest(name, digest_of)
         if but != MANIFEST:
             manifest = self.read(MANIFEST)
-            manifest["inputs"] = {path: file_digest(self.path(path)) for path in manifest["inputs"] if self.path(path).exists()}
-            manifest["outputs"] = {path: file_digest(self.path(path)) for path in manifest["outputs"]}
+            manifest["inputs"] = {path: digest_of(path) for path in manifest["inputs"] if self.path(path).exists()}
+            manifest["outputs"] = {path: digest_of(path) for path in manifest["outputs"]}
             write_json(self.path(MANIFEST), manifest)
 
     def digest_summary_again(self) -> None:
@@ -175,16 +177,17 @@ class Forger:
         for name in sorted(names):
             yield from visit(name)
 
-    def _digest(self, name: str) -> None:
+    def _digest(self, name: str, digest_of: Callable[[str], str]) -> None:
         """Make the digests in one record those of the files."""
-        record = before = self.read(name)
+        stored = json.loads(self.path(name).read_bytes())
+        record = before = {key: value for key, value in stored.items() if key != RECORD_DIGEST}
         for key in {"inputs", "outputs"} & record.keys():
-            there = {path: file_digest(self.path(path)) for path in record[key] if self.path(path).is_file()}
+            there = {path: digest_of(path) for path in record[key] if self.path(path).is_file()}
             record = {**record, key: record[key] | there}
         dataset = CORPUS.names_in(name)
         if dataset and FOOTER in record and record["outputs"] != before["outputs"]:
             record[FOOTER] = footer_digest(self.path(DOCUMENTS(**dataset)))
-        if record != before or json.loads(self.path(name).read_bytes()).get(RECORD_DIGEST) is None:
+        if record != before or stored.get(RECORD_DIGEST) is None:
             write_json(self.path(name), record)
 
 

@@ -81,7 +81,7 @@ class Simulated(RepresentationCheck[np.ndarray]):
     def join(self, parts: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(parts)
 
-    def load(self, kind: str) -> Any:
+    def model_settings(self) -> Any:
         raise NotImplementedError
 
     def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:

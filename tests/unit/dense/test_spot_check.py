@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from beirflow.dense import run_check
 from beirflow.dense import spot_check as module
+from beirflow.encoders.load import load_encoder
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import CORPUS, RUN_RECORD
 from beirflow.files.records import read_json
@@ -47,7 +48,6 @@ def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[object] = []
-    load = module._encoder
 
     @contextmanager
     def gpu_job(device: str, jobs_per_gpu: int) -> Iterator[None]:
@@ -56,10 +56,12 @@ def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_
         events.append("done")
 
     monkeypatch.setattr(representation_check, "gpu_job", gpu_job)
-    monkeypatch.setattr(module, "_encoder", lambda *texts, **how: events.append("load") or load(*texts, **how))
+    load = staticmethod(lambda *what, **on: events.append("load") or load_encoder(*what, **on))
+    monkeypatch.setattr(module.VectorCheck, "load", load)
     subject = replace(subject, config=subject.config | {"jobs_per_gpu": 3})
     assert all(finding.passed for finding in findings(subject))
-    assert events == [("cpu", 3), "load", "done"] * 2 + [("cpu", 3), "done"] * 2  # kept for the same bits
+    assert all(finding.passed for finding in findings(subject))
+    assert events == [("cpu", 3), "load", "done"] * 2 + [("cpu", 3), "done"] * 6  # kept for the same bits, and another corpus
 
 
 def test_blocks_of_any_size_find_the_same(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

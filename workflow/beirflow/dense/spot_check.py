@@ -1,13 +1,10 @@
 """Check of the stored vectors of a dense system: sampled texts are encoded again by the model, in other batches."""
 
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from beirflow.datasets.document_text import Kind
 from beirflow.dense.run_check import DenseRunCheck
-from beirflow.encoders.encoder import Encoder
 from beirflow.encoders.load import load_encoder
 from beirflow.encoders.query_lists import windows_of
 from beirflow.expansions.spot_check import expansion_checks
@@ -42,6 +39,7 @@ class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
 
     made = "encoded", "vectors"
     of_queries, of_chunk = QUERY_VECTORS, CHUNK_VECTORS
+    load = staticmethod(load_encoder)
     tolerance = TOLERANCE
     least_drift: ClassVar = {**dict.fromkeys(TOLERANCE, 1e-5), "float32": 2e-6}  # over the lengths of both vectors
     most_others = 2000  # a product of two vectors costs little
@@ -54,7 +52,7 @@ class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
     @property
     def separator(self) -> str | None:
         """Separator of title and text."""
-        return self._encoding().between
+        return self.model_settings().between
 
     def stored_chunk(self, chunk: int, rows: np.ndarray) -> np.ndarray:
         """Read the vectors of some documents of a chunk."""
@@ -68,11 +66,10 @@ class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
         """Encode the texts again."""
         return np.concatenate([vectors for _, vectors in windows_of(self.model(sample.kind), sample.texts, sample.kind)])
 
-    def load(self, kind: Kind) -> Encoder:
-        """Load the encoder."""
-        settings = self._encoding()
-        precision = "auto" if settings.has_own_precision else self.precision
-        return _encoder(settings, kind, precision=precision, **self.subject.computing)
+    @property
+    def model_precision(self) -> str:
+        """Precision in which the encoder is asked to compute."""
+        return "auto" if self.model_settings().has_own_precision else self.precision
 
     def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
         """Return the rows of the texts of a batch. Raises NotHereError if queries are lists, whose texts are other rows."""
@@ -96,14 +93,8 @@ class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
         """Return the products of the lengths of searched vectors."""
         return np.outer(*(np.linalg.norm(self._searched(each), axis=1) for each in (queries, documents)))
 
-    def _encoding(self) -> EncoderSettings:
+    def model_settings(self) -> EncoderSettings:
         """Return the settings of the model that was trained, which is in the results, or of the auditor's model."""
         if self.settings.train:
             return next_to_record(self.settings.trained.encoding, self.subject.results / TRAINED_MODEL_RECORD(**self.names))
         return self.subject.with_model_of_here(self.settings.encoding, ENCODER_PLACE)
-
-
-@lru_cache(maxsize=2)
-def _encoder(settings: EncoderSettings, kind: Kind, *, device: str, precision: str, token_budget: int | str) -> Encoder:
-    """Load the encoder of a system, which serves one corpus after the other."""
-    return load_encoder(settings, kind, device=device, precision=precision, token_budget=token_budget)

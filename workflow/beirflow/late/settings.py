@@ -13,7 +13,7 @@ class LateSettings(ModelSettings):
     # tokens of a query, special tokens and marker included: after as many it is cut, and filled up to as many where the model
     # fills up queries
     query_length: int | None = None
-    query_lengths: Mapping[str, int] = field(default_factory=dict)  # the same by dataset, which goes before it
+    query_lengths: Mapping[str, int] = field(default_factory=dict, hash=False)  # the same by dataset, which goes before it
     document_length: int | None = None  # tokens after which a document is cut, special tokens and marker included
     # how many vectors of like tokens of a document become one, about, which loses something; None for all vectors
     pool_factor: int | None = None

@@ -94,7 +94,9 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         if not ids:
             return ""
         with on_device(self.subject):
-            every = _together(self._encoder("documents", replace(self.settings, pool_factor=None)), texts)
+            unpooled = replace(self.model_settings(), pool_factor=None)
+            encoder = self.load(unpooled, "documents", precision=self.precision, **self.subject.computing)
+            every = _together(encoder, texts)
         _, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", pa.array(ids), self.most_others))
         asked, factor = self.stored_queries(rows).vectors.astype(np.float64), self.settings.pool_factor or 1
         for doc_id, own, means in zip(ids, np.split(every.vectors.astype(np.float64), every.starts[1:-1]), stored, strict=True):
@@ -157,17 +159,18 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
         """Encode the texts again."""
         return _together(self.model(sample.kind), sample.texts)
 
-    def load(self, kind: Kind) -> TokenEncoder:
+    @staticmethod
+    def load(settings: LateSettings, kind: Kind, **on: Any) -> TokenEncoder:
         """Load the encoder."""
-        return self._encoder(kind, self.settings)
+        return TokenEncoder(settings, model_folder(settings), kind, **on)
+
+    def model_settings(self) -> LateSettings:
+        """Return the settings with the auditor's model."""
+        return self.subject.with_model_of_here(self.settings)
 
     def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
         """Return the rows of the texts of a batch."""
         return np.asarray(self.model(texts.kind).batch_of(texts.texts, row))
-
-    def _encoder(self, kind: Kind, settings: LateSettings) -> TokenEncoder:
-        settings = self.subject.with_model_of_here(settings)
-        return TokenEncoder(settings, model_folder(settings), kind, precision=self.precision, **self.subject.computing)
 
 
 def _together(encoder: TokenEncoder, texts: list[str]) -> TokenVectors:

@@ -1,7 +1,7 @@
 """Check of the pair scores of a reranker: sampled pairs are scored again by the model, in other batches."""
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.spot_checks.drift import drift_of, drift_of_measure, unless_moved
 from beirflow.runs.spot_checks.representation_check import on_device
 from beirflow.runs.spot_checks.same_bits import Part, same_bits
-from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, rivals_of
+from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, loaded_model, rivals_of
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """Largest distance of two logits, over the larger of 1 and the stored one, by precision; wider than what was measured."""
@@ -125,7 +125,8 @@ class PairScoreCheck:
         local = partial(self.subject.with_model_of_here, keys=PLACE)
         own = {key: local(found) for key in ("dense", "late") if (found := getattr(self.settings, key))}
         settings = replace(local(self.settings), **own)
-        return _model(settings, precision="auto" if settings.has_own_precision else precision, **self.subject.computing)
+        precision = "auto" if settings.has_own_precision else precision
+        return loaded_model(load_scorer, settings, precision=precision, **self.subject.computing)
 
     def _texts(self, pairs: pa.Table) -> list[tuple[str, str]]:
         queries = self.subject.queries()
@@ -151,9 +152,3 @@ def _above_rivals(queries: np.ndarray, changes: np.ndarray, relevant: np.ndarray
         for those, count in zip((relevant, rivals), counts, strict=True)
     ]
     return np.asarray(means[0] - means[1])
-
-
-@lru_cache(maxsize=1)
-def _model(settings: RerankSettings, *, device: str, precision: str, token_budget: int | str) -> PairScorer | EncodedPairs:
-    """Load the model of a system, which serves one corpus after the other."""
-    return load_scorer(settings, device=device, precision=precision, token_budget=token_budget)

@@ -14,6 +14,7 @@ from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
 from beirflow.sparse.model_folders import model_folders
 from beirflow.sparse.run_check import SparseRunCheck
+from beirflow.sparse.settings import SparseSettings
 from beirflow.sparse.weigher import WINDOW_TEXTS, Weigher
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -45,11 +46,14 @@ class TermWeightCheck(SparseRunCheck, RepresentationCheck[Rows]):
         windows = self.model(sample.kind).windows(sample.texts, sample.kind, self._added(sample))
         return quantized(Rows.together(list(windows)), self.settings.quantize)
 
-    def load(self, kind: Kind) -> Weigher:
+    @staticmethod
+    def load(settings: SparseSettings, kind: Kind, **on: Any) -> Weigher:
         """Load the weigher."""
-        settings = self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
-        part = read_parts(settings, *model_folders(settings)).of(kind)
-        return Weigher(settings.name, part, precision=self.precision, **self.subject.computing)
+        return Weigher(settings.name, read_parts(settings, *model_folders(settings)).of(kind), **on)
+
+    def model_settings(self) -> SparseSettings:
+        """Return the settings with the auditor's model."""
+        return self.subject.with_model_of_here(self.settings, [*MODEL_PLACE, "query_model", "query_revision"])
 
     def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:
         """Return the rows of the texts of a batch."""

@@ -5,7 +5,7 @@ stored, without the code that searched. A family supplies how it reads, makes an
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -28,7 +28,7 @@ from beirflow.runs.spot_checks.drift import (
     unless_moved,
 )
 from beirflow.runs.spot_checks.same_bits import Model, Part, same_bits
-from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, places_in
+from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, loaded_model, places_in
 
 R = TypeVar("R")
 
@@ -54,13 +54,10 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     made: ClassVar[tuple[str, str]]  # participle and noun of the names of the checks, such as "encoded" and "vectors"
     of_queries: ClassVar[Pattern]  # path of the representations of queries
     of_chunk: ClassVar[Pattern]  # the same of a chunk of documents
+    load: ClassVar[Callable[..., Model]]  # loads the model of a kind of text, with settings, precision, device and token budget
     tolerance: ClassVar[Mapping[str, float]]  # by precision, the largest distance of a stored and a recomputed representation
     least_drift: ClassVar[Mapping[str, float]] = LEAST_DRIFT  # by precision, the smallest mean change that is a drift
     most_others: ClassVar[int] = MOST_OTHERS  # counterparts of the sampled texts whose scores are compared
-
-    def __init__(self, *what: Any) -> None:
-        super().__init__(*what)
-        self._models: dict[Kind, Any] = {}
 
     def checks(self) -> list[SpotCheck]:
         """Plan the checks."""
@@ -166,10 +163,8 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         return Part(path, partial(self.model, kind), wanted, partial(self.batch_of, distinct), is_same, distinct.ids)
 
     def model(self, kind: Kind) -> Any:
-        """Return the model of a kind of text, loaded once."""
-        if kind not in self._models:
-            self._models[kind] = self.load(kind)
-        return self._models[kind]
+        """Return the model of a kind of text."""
+        return loaded_model(self.load, self.model_settings(), kind, precision=self.model_precision, **self.subject.computing)
 
     def told_apart_by(self, texts: TextSample[Any]) -> list[str]:
         """Return what tells texts apart, of which equal ones are represented once."""
@@ -245,9 +240,14 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     def join(self, parts: list[R]) -> R:
         """Join the representations of several parts, at least one."""
 
+    @property
+    def model_precision(self) -> str:
+        """Precision in which the model is asked to compute."""
+        return self.precision
+
     @abstractmethod
-    def load(self, kind: Kind) -> Model:
-        """Load the model of a kind of text."""
+    def model_settings(self) -> Any:
+        """Return the settings that the model is loaded with. Raises NotHereError if its place is not known."""
 
     @abstractmethod
     def batch_of(self, texts: TextSample[Any], row: int) -> np.ndarray:

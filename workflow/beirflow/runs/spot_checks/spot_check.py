@@ -5,6 +5,7 @@ A family defines how its representations and scores are recomputed; this module 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.datasets.document_text import Kind
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
 from beirflow.files.records import read_json, together
 from beirflow.runs.system import System
@@ -226,6 +228,12 @@ class Subject:
 
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 """Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
+
+
+@lru_cache(maxsize=2)  # that of documents and that of queries, which one corpus after the other needs
+def loaded_model(load: Callable[..., Any], settings: Any, *kind: Kind, **on: Any) -> Any:
+    """Load a model by a function of its family, or return it if it is one of the last two."""
+    return load(settings, *kind, **on)
 
 
 def places_in(pairs: pa.Table, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
