@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.reading import part, read_columns, read_packed_lines, read_record
+from beirflow.audit.chain.reading import check_statistics, part, read_columns, read_packed_lines, read_record
 from beirflow.files import layout
 from beirflow.files.csv_files import NAMES, read_cells
 from beirflow.files.errors import DataError
@@ -51,6 +51,7 @@ def difference(path: str, here: Path, made: Path) -> str:
         return _other_table(here, made, EXTRA if layout.PAPER_TABLE.names_in(path) else MEASURED)
     if suffix == ".parquet":
         kind = SCORES if path == SCORES else here.name
+        check_statistics(here, kind)
         return "" if read_columns(here, kind).equals(pq.read_table(made)) else "other values"
     if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
         return _other_record(read_record(here), record)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
@@ -90,6 +91,33 @@ def check_unpacked(path: Path, name: str) -> None:
             unpacked += piece.nbytes
             if unpacked > GROWTH * size + SMALL_BYTES:
                 raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+
+
+def check_statistics(path: Path, name: str) -> None:
+    """Compare what a Parquet file states of its rows, by which readers skip some or count them, with its rows.
+
+    Raises RecordError where they differ, or if it states more than beirflow writes. Lists are not compared.
+    """
+    with _as_record_errors(name), open_parquet(path, name) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        if sum(group.num_rows for group in groups) != file.metadata.num_rows:
+            raise RecordError("states another number of rows than its parts", name)
+        for number, group in enumerate(groups):
+            columns = [group.column(place) for place in range(group.num_columns)]
+            if group.sorting_columns or any(each.has_column_index for each in columns):
+                raise RecordError("states an order of its rows, or has an index of them; beirflow writes none", name)
+            stated = {each.path_in_schema: each.statistics for each in columns if each.statistics is not None}
+            stated = {each: stated[each] for each in stated.keys() & {*file.schema_arrow.names}}
+            rows = file.read_row_group(number, [*stated])
+            for column, known in stated.items():
+                values = rows[column].combine_chunks()
+                if isinstance(values, pa.DictionaryArray):
+                    values = values.dictionary_decode()
+                bounds = tuple(pc.min_max(values).as_py().values())
+                if known.has_min_max and (known.min, known.max) != bounds:
+                    raise RecordError(f"states of {column} that it is from {known.min!r} to {known.max!r}, but {bounds}", name)
+                if known.has_null_count and known.null_count != values.null_count:
+                    raise RecordError(f"states {known.null_count} empty cells of {column}, but has {values.null_count}", name)
 
 
 @contextmanager
