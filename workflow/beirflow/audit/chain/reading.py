@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.files.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
@@ -21,6 +22,8 @@ GROWTH = 100  # times that a Parquet file may grow when it is unpacked; texts gr
 PIECE_ROWS = 1 << 10  # rows that are unpacked at once where it is not known how long they are
 SMALL_BYTES = 1 << 26  # bytes to which a file may always unpack, however small it is
 
+METADATA = {b"ARROW:schema", *(name.encode() for name in (RELEVANT_FROM, "documents", "other", "beirflow"))}
+"""Keys of the metadata of Parquet files: of all, of judgements, of texts that corpora share, and of scores."""
 
 GZIP_HEADER = bytes.fromhex("1f8b080000000000 02ff")  # first bytes of every gzip file that beirflow writes: no name, no time
 BLOCK_BYTES = 1 << 20  # bytes that are unpacked at once, and the longest line: a few bytes can unpack to any number
@@ -99,6 +102,8 @@ def check_statistics(path: Path, name: str) -> None:
     Raises RecordError where they differ, or if it states more than beirflow writes. Lists are not compared.
     """
     with _as_record_errors(name), open_parquet(path, name) as file:
+        if others := sorted({*(file.metadata.metadata or ())} - METADATA):
+            raise RecordError(f"has the metadata {others[0].decode(errors='replace')!r}; beirflow writes none such", name)
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         if sum(group.num_rows for group in groups) != file.metadata.num_rows:
             raise RecordError("states another number of rows than its parts", name)
