@@ -115,9 +115,9 @@ def check_statistics(path: Path, name: str) -> None:
             stated = {each: stated[each] for each in stated.keys() & {*file.schema_arrow.names}}
             rows = file.read_row_group(number, [*stated])
             for column, known in stated.items():
-                values = rows[column].combine_chunks()
-                if isinstance(values, pa.DictionaryArray):
-                    values = values.dictionary_decode()
+                values = rows[column]
+                if pa.types.is_dictionary(values.type):
+                    values = values.cast(values.type.value_type)
                 bounds = tuple(pc.min_max(values).as_py().values())
                 if known.has_min_max and (known.min, known.max) != bounds:
                     raise RecordError(f"states of {column} that it is from {known.min!r} to {known.max!r}, but {bounds}", name)
