@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +160,56 @@ def test_parquet_files_that_readers_read_differently_are_found(reported: Forger,
     reported.digest_again()
     checks = reported.checks()
     assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
+
+
+def less_at_most(table: pa.Table, path: Path) -> None:
+    """Write a table whose footer states a smaller largest value of a column; readers that look for larger ones skip its rows."""
+    pq.write_table(table, path)
+    group = pq.read_metadata(path).row_group(0)
+    numbers = [place for place, field in enumerate(table.schema) if pa.types.is_floating(field.type)]
+    largest, column = max((group.column(place).statistics.max, place) for place in numbers)
+    form, content = "<d" if table.schema.field(column).type == pa.float64() else "<f", path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:start] + content[start:].replace(struct.pack(form, largest), struct.pack(form, largest / 2)))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        less_at_most,
+        lambda table, path: pq.write_table(table, path, write_page_index=True),
+        lambda table, path: pq.write_table(table, path, sorting_columns=[pq.SortingColumn(0)]),
+        lambda table, path: pq.write_table(table.replace_schema_metadata({"reviewed": "yes"}), path),
+    ],
+    ids=["statistics", "index", "order", "metadata"],
+)
+def test_parquet_files_that_state_other_than_their_rows_are_found(
+    reported: Forger, write: Callable[[pa.Table, Path], None]
+) -> None:
+    names = ["scores.parquet", "metrics/tiny/more.parquet", "runs/tiny/small.parquet"]
+    for name in names:
+        table = pq.read_table(reported.path(name))
+        reported.path(name).unlink()  # which other results share
+        write(table, reported.path(name))
+    record_again(reported)
+    reported.digest_again()
+    checks = reported.checks()
+    assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
+
+
+def test_scores_that_name_other_files_are_found(reported: Forger) -> None:
+    path = reported.path("scores.parquet")
+    file, table = pq.ParquetFile(path), pq.read_table(path)
+    said = json.loads(table.schema.metadata[b"beirflow"])
+    said["inputs"] = dict.fromkeys(said["inputs"], "0" * 64)
+    path.unlink()  # which other results share
+    schema = table.schema.with_metadata({"beirflow": json.dumps(said)})
+    with pq.ParquetWriter(path, schema) as writer:
+        for group in map(file.read_row_group, range(file.num_row_groups)):
+            writer.write_table(group.replace_schema_metadata(schema.metadata))
+    record_again(reported)
+    found = [check.found for check in named(reported.failed(), "scores.parquet")]
+    assert found == ["scores.parquet: other metadata"]
 
 
 def test_columns_of_tables_for_readers_are_facts_and_costs_that_nothing_measured_are_named(reported: Forger) -> None:

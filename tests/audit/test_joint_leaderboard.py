@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from beirflow.audit.chain.root import Published
 from beirflow.exchange import joint_leaderboard
+from beirflow.exchange.gate import Side
 from beirflow.exchange.joint_leaderboard import collect_folders
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
@@ -13,7 +15,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import LEADERBOARD, LEADERBOARD_TABLE, MANIFEST
 from forger import Forger, put
-from results_maker import Made
+from results_maker import Made, make_results
 
 
 def collect(folder: Path, experiment: Experiment, *folders: object) -> str:
@@ -53,8 +55,8 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     other = tmp_path / "other"
     shutil.copytree(original.results, other)
 
-    def differ(here: Path, there: Path, corpus: str) -> None:  # as tests/unit/exchange/test_gate.py has it with real files
-        if (there, corpus) == (other, "small"):
+    def differ(here: Side, there: Side, corpus: str) -> None:  # as tests/unit/exchange/test_gate.py has it with real files
+        if (there.folder, corpus) == (other, "small"):
             raise DataError("small has other judgements there: corpora/small/qrels.parquet differs")
 
     monkeypatch.setattr(joint_leaderboard, "same_data", differ)
@@ -65,6 +67,43 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     assert words[1] == f"other: marked; tiny on small {left_out}; second on small {left_out}"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
     assert set(table[(table["folder"] == "other") & table["split"].notna()]["dataset"]) == {"more", "stack"}
+
+
+def test_judgements_of_a_folder_that_failed_leave_out_nobody_else(forger: Forger, original: Made, tmp_path: Path) -> None:
+    forger.edit_table("corpora/small/qrels.parquet", lambda qrels: qrels.assign(doc_id=sorted(qrels["doc_id"], reverse=True)))
+    forger.evaluate_again("tiny", "small")
+    forger.evaluate_again("second", "small")
+    honest = {"path": str(original.results), "name": "honest"}
+    words = collect(tmp_path, load_experiment(original.config), {"path": str(forger.results), "name": "forged"}, honest)
+    assert "qrels.parquet is not what the source holds" in words.splitlines()[0]
+    assert words.splitlines()[1] == "honest: verified"
+    table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
+    assert set(table[table["dataset"] == "small"]["folder"]) == {"honest"}
+
+
+def test_a_mean_over_fewer_forums_is_left_out(original: Made, tmp_path: Path) -> None:
+    datasets = original.config["custom"]["datasets"]
+    fewer = datasets | {"stack": datasets["stack"] | {"forums": ["android"]}}
+    config = {**original.config, "datasets": ["stack"], "custom": {**original.config["custom"], "datasets": fewer}}
+    make_results(tmp_path / "fewer", config)
+    honest = {"path": str(original.results), "name": "honest"}
+    words = collect(tmp_path, load_experiment({}), honest, str(tmp_path / "fewer")).splitlines()
+    different = "stack has the corpora stack-android, stack-tex here and stack-android there"
+    assert words[1] == f"fewer: marked; tiny on stack is left out: {different}; second on stack is left out: {different}"
+
+
+def test_nobody_knows_the_sample_beforehand(original: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = []
+    whole = joint_leaderboard.run_checks
+
+    def noted(folder: Path, experiment: Experiment, sample: int, seed: int, *, published: Published) -> object:
+        seeds.append(seed)
+        return whole(folder, experiment, sample, seed, published=published)
+
+    monkeypatch.setattr(joint_leaderboard, "run_checks", noted)
+    for _ in range(2):
+        collect(tmp_path, load_experiment({}), str(original.results))
+    assert len({0, *seeds}) == 3
 
 
 def test_a_folder_whose_numbers_cannot_be_read_is_refused_and_the_others_are_shown(

@@ -106,14 +106,17 @@ def test_strata_can_have_weights_as_a_mean_over_datasets_with_forums_has() -> No
 
 
 def test_differences_without_spread_do_not_tell_what_could_be_detected() -> None:
-    assert all(np.isnan(detectable_difference([np.full(9, value)])) for value in (0.0, 0.1))
+    # The mean of three or seven times 0.1 is rounded, so that numpy's variance of them is not 0.
+    assert all(np.isnan(detectable_difference([np.full(queries, value)])) for queries in (3, 7, 9) for value in (0.0, 0.1))
+    assert np.isnan(effect_size(np.array([0.9 - 0.8, 0.2 - 0.1]), np.full(2, 1 / 2)))
 
 
 def test_p_of_the_t_test_is_that_of_scipy_and_of_welch() -> None:
     a, b = np.random.default_rng(1).normal(0.02, 1, (2, 30))
     assert paired_t_test([a - b]) == pytest.approx(stats.ttest_rel(a, b).pvalue)
     assert paired_t_test([a, b[:12]]) == pytest.approx(stats.ttest_ind(a, -b[:12], equal_var=False).pvalue)
-    assert [paired_t_test([np.full(5, value)]) for value in (0.0, 0.1)] == [1.0, 2 / 2**5]
+    for queries in (3, 5, 7):
+        assert [paired_t_test([np.full(queries, value)]) for value in (0.0, 0.1)] == [1.0, 2 / 2**queries]
     assert paired_t_test([np.array([0.5])]) == 1
 
 

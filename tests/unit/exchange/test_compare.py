@@ -188,9 +188,13 @@ def test_means_that_are_not_those_of_their_queries_are_named_and_not_judged(two:
     there.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=value))
     other = two[1] / "metrics/second/small.json"
     other.write_text(other.read_text().replace('"MRR@10": 0', '"MRR@10": 7.0, "was": 0'))
+    there.edit("metrics/second/more.json", put("measures", value={"NDCG@7": 0.5}))
     compared(two)
     report = read_json(two[0] / "comparison.json")
     found = {(doubt["file"], doubt["found"].partition(", but")[0]) for doubt in report["doubts"]}
+    assert ("metrics/second/more.json", "MRR@10 has no mean") in found
+    assert ("metrics/second/more.json", "NDCG@7 has a mean") in found
+    assert "second on more: no measure in common" in report["disagreements"]
     assert ("metrics/tiny/small.json", f"NDCG@10 is {value!r}") in found
     assert ("metrics/second/small.json", "this is not the record that beirflow wrote") in found
     assert ("metrics/second/small.json", "MRR@10 is 7.0") in found

@@ -6,8 +6,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.evaluation.paired_tests import detectable_difference
 from beirflow.exchange.gate import NOT_COMPARABLE, PASSED, WORSE, GateSettings, check_gate
 from beirflow.exchange.gate_files import write_comment, write_junit
@@ -31,7 +33,8 @@ def make_results(folder: Path) -> Path:
         qrels = {query: {"d0": 1} for query in QUERIES}
         results = RunResults(folder, {"d0": "text", "d1": "other"}, QUERIES, dataset=dataset, qrels=qrels)
         path = Path(results.corpus_path)
-        write_json(path, read_json(path) | {"split": "test", "source_sha256": {"corpus.jsonl": "1" * 64}})
+        said = {"split": "test", "source_sha256": {"corpus.jsonl": "1" * 64}, "characters": {"mean": 4.5}}
+        write_json(path, read_json(path) | said)
         for system in ("tiny", "second"):
             means, _ = write_metrics(folder, system, dataset, {"NDCG@10": [0.5] * 30, "NDCG@1": [0.5] * 30}, IDS)
             inputs[f"metrics/{system}/{dataset}.json"] = file_digest(means)
@@ -122,7 +125,7 @@ def test_a_dataset_that_the_baseline_has_and_this_build_has_not_fails(two: tuple
     assert of(gated(two[::-1]), "more")["status"] == NOT_COMPARABLE
 
 
-CORPUS, QRELS = "corpora/small/corpus.json", "corpora/small/qrels.parquet"
+CORPUS, QRELS, QUESTIONS = "corpora/small/corpus.json", "corpora/small/qrels.parquet", "corpora/small/queries.parquet"
 
 
 def other_documents(there: Forger) -> None:
@@ -130,9 +133,36 @@ def other_documents(there: Forger) -> None:
     there.edit(CORPUS, put("outputs", "corpora/small/documents.parquet", value="0" * 64))
 
 
+def other_field(there: Forger) -> None:
+    there.edit(CORPUS, put("characters", value={"mean": 9.5}))  # as of the same file, of which another field is the text
+    there.edit(CORPUS, put("outputs", "corpora/small/documents.parquet", value="0" * 64))
+
+
+def other_questions(there: Forger) -> None:
+    there.edit_table(QUESTIONS, lambda queries: queries.assign(text="another question"))
+    there.edit(CORPUS, put("outputs", QUESTIONS, value=file_digest(there.path(QUESTIONS))))
+
+
 def other_judgements(there: Forger) -> None:
     there.edit_table(QRELS, lambda qrels: qrels[1:])
     there.edit(CORPUS, put("outputs", QRELS, value=file_digest(there.path(QRELS))))
+
+
+def other_least_grade(there: Forger) -> None:
+    qrels = pq.read_table(there.path(QRELS)).replace_schema_metadata({RELEVANT_FROM: "2"})
+    pq.write_table(qrels, there.path(QRELS))
+    there.edit(CORPUS, put("outputs", QRELS, value=file_digest(there.path(QRELS))))
+
+
+def self_matches(there: Forger) -> None:
+    there.edit("manifest.json", put("datasets", "small", value=[{"name": "small", "drop_self_matches": False}]))
+
+
+def no_number(there: Forger) -> None:
+    means, values = "metrics/tiny/small.json", "metrics/tiny/small.parquet"
+    pq.write_table(pa.table({"query_id": IDS, "NDCG@10": np.append(np.nan, np.full(29, 0.5))}), there.path(values))
+    there.edit(means, put("outputs", values, value=file_digest(there.path(values))))
+    there.edit("manifest.json", put("inputs", means, value=file_digest(there.path(means))))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +174,12 @@ def other_judgements(there: Forger) -> None:
             lambda there: there.edit(CORPUS, note="another corpus, which says the same"),
             "corpora/small/corpus.json has the sha256",
         ),
+        (other_field, "other documents there"),
+        (other_questions, "other queries there"),
         (other_judgements, "other judgements there"),
+        (other_least_grade, "other judgements there"),
+        (self_matches, "drop_self_matches"),
+        (no_number, "no finite number"),
         (lambda there: there.edit_table("metrics/tiny/small.parquet", lambda values: values[1:]), "sha256"),
         (lambda there: there.edit("metrics/tiny/small.json", seconds={}), "sha256"),
     ],

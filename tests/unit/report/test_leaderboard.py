@@ -46,6 +46,13 @@ def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near
     assert heats == [[HEATS] * 3, [HEATS // 2, HEATS // 3, HEATS], [0, 0, 0]]
 
 
+def test_two_means_of_as_many_datasets_are_told_apart() -> None:
+    others = SUMMARY.replace({"dataset": {"scifact": "nfcorpus", DATASETS[2]: "mean of 2 (fever, nfcorpus)"}})
+    of_both = pd.concat([SUMMARY, others.assign(system=others["system"] + " elsewhere")])
+    labels = [column.label for column in boards.leaderboard(of_both, "NDCG@10").columns]
+    assert labels == ["System", DATASETS[2], "mean of 2 (fever, nfcorpus)", "fever", "scifact", "nfcorpus"]
+
+
 def test_a_single_system_is_compared_with_nothing() -> None:
     alone = SUMMARY[SUMMARY["system"] == "toy"]
     table = boards.leaderboard(alone, "NDCG@10")

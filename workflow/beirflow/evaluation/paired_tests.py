@@ -132,7 +132,8 @@ def _estimate(strata: Sequence[np.ndarray], weights: Sequence[float] | None = No
     middle = float(shares @ np.array([part.mean() for part in strata]))
     if min(map(len, strata)) < 2:
         return middle, np.nan, np.nan
-    parts = shares**2 * np.array([part.var(ddof=1) / len(part) for part in strata])
+    # The variance of equal numbers is often not 0, because their mean is rounded.
+    parts = shares**2 * np.array([part.var(ddof=1) / len(part) if np.ptp(part) > ROUNDING else 0.0 for part in strata])
     freedom = parts.sum() ** 2 / (parts**2 / np.array([len(part) - 1 for part in strata])).sum() if parts.any() else np.nan
     return middle, float(np.sqrt(parts.sum())), float(freedom)
 
@@ -143,7 +144,7 @@ def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
     The deviation is that with n - 1 if weights are equal; not-a-number where it is 0 or not defined.
     """
     n, mean = len(differences), float(weights @ differences)
-    if n < 2 or np.ptp(differences) == 0:
+    if n < 2 or np.ptp(differences) <= ROUNDING:
         return np.nan
     return mean / float(np.sqrt(weights @ (differences - mean) ** 2 * n / (n - 1)))
 

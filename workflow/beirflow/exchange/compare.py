@@ -7,7 +7,7 @@ from typing import Any
 from beirflow.audit.chain.chain import is_whole
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
-from beirflow.audit.chain.reading import part, read_columns, read_record
+from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.exchange.compared_results import compare_rankings, compare_scores
 from beirflow.exchange.reproducibility import (
@@ -99,6 +99,8 @@ def disagreements(report: Mapping[str, Any]) -> list[str]:
     for folder, pairs in zip(report["folders"], report["only in one"], strict=True):
         said += [f"only {folder} has {system} on {dataset}" for system, dataset in pairs]
     for score in report["scores"]:
+        if not score["measures"]:
+            said.append(f"{score['system']} on {score['dataset']}: no measure in common")
         said += [
             f"{score['system']} on {score['dataset']}: {measure} differs by {values['difference']:+.6f}"
             for measure, values in score["measures"].items()
@@ -128,7 +130,8 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
             missing = [name for name in named if not (patterns.is_safe(name) and (side / name).is_file())]
             about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
-            about[path] += doubts_about_means(means, per_query(values, list(means)))
+            names = [name for name in columns_of(values) if name != "query_id"] if values.is_file() else []
+            about[path] += doubts_about_means(means, per_query(values, names))
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)
             run = read_columns(side / path, path)

@@ -18,7 +18,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
 from beirflow.audit.chain.root import Published, check_published_digest
-from beirflow.datasets.corpus_files import read_table
+from beirflow.datasets.corpus_files import EXCLUDED_ROWS, read_table, relevant_from
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import LEVEL, confidence_interval, detectable_difference, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
@@ -82,10 +82,10 @@ class Side(NamedTuple):
         """Systems that have a mean."""
         return list(dict(self._means()))
 
-    @property
-    def corpora(self) -> set[str]:
-        """Corpora on which any system has a mean."""
-        return {corpus for system in self.systems for corpora in self.rows(system).values() for corpus in corpora}
+    def drops_self_matches(self, corpus: str) -> bool:
+        """Test whether the document with the id of a query is left out of its ranking, as it is unless the manifest says no."""
+        rows = part(self.manifest, "datasets", kind=dict).values()
+        return all(each.get("drop_self_matches", True) for row in rows for each in row if each["name"] == corpus)
 
     def _means(self) -> list[tuple[str, str]]:
         """Return the systems and datasets that have a mean."""
@@ -104,7 +104,10 @@ class Side(NamedTuple):
         if measure not in table.column_names:
             there = ", ".join(name for name in table.column_names if name.partition("@")[0] == measure.partition("@")[0])
             raise DataError(f"{self.folder} has no {measure}, but {there or 'no such measure'}; add its cutoff to cutoffs")
-        return table.select(["query_id", measure]).rename_columns(["query_id", "value"]).drop_null()
+        values = table.select(["query_id", measure]).rename_columns(["query_id", "value"]).drop_null()
+        if not values.num_rows or not np.isfinite(values["value"].to_numpy()).all():
+            raise DataError(f"{self.folder / per_query}: {measure} has no value, or one that is no finite number")
+        return values
 
     def _verify(self, path: str, expected: Any) -> None:
         if (digest := file_digest(self.folder / path)) != expected:
@@ -201,7 +204,7 @@ def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[
     strata, pairs = [], []
     for corpus in corpora:
         if here is not there:
-            same_data(here.folder, there.folder, corpus)
+            same_data(here, there, corpus)
         one, two = here.values(system, row, corpus, measure), there.values(other, row, corpus, measure)
         if one["query_id"] != two["query_id"]:
             raise DataError(f"{corpus} was evaluated on other queries there")
@@ -228,20 +231,27 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def same_data(here: Path, there: Path, corpus: str) -> None:
-    """Refuse, with a :class:`DataError`, two sides with other documents, another split or other judgements of a corpus."""
+def same_data(here: Side, there: Side, corpus: str) -> None:
+    """Refuse, with a :class:`DataError`, sides with other documents, another split, other queries or judgements of a corpus."""
     path = layout.CORPUS(dataset=corpus)
-    one, two = read_record(here / path), read_record(there / path)
+    one, two = (read_record(side.folder / path) for side in (here, there))
     if part(one, "split") != part(two, "split"):
         raise DataError(f"{corpus} has the split {one['split']} here and {two['split']} there")
-    documents, qrels = (pattern(dataset=corpus) for pattern in (layout.DOCUMENTS, layout.QRELS))
-    same_source = part(one, "source_sha256") == part(two, "source_sha256")
-    if not same_source and part(one, "outputs", documents) != part(two, "outputs", documents):
+    documents = layout.DOCUMENTS(dataset=corpus)
+    # The bytes of equal documents depend on chunks, and the texts of one source on the fields that are read of it.
+    same_texts = all(part(one, key) == part(two, key) for key in ("source_sha256", "characters"))
+    if not same_texts and part(one, "outputs", documents) != part(two, "outputs", documents):
         raise DataError(f"{corpus} has other documents there: {path} names other files")
-    if part(one, "outputs", qrels) != part(two, "outputs", qrels) and not read_table(here / qrels).equals(
-        read_table(there / qrels)
-    ):
-        raise DataError(f"{corpus} has other judgements there: {qrels} differs")
+    for pattern, what in ((layout.QUERIES, "queries"), (layout.QRELS, "judgements")):
+        name = pattern(dataset=corpus)
+        if part(one, "outputs", name) != part(two, "outputs", name):
+            mine, theirs = (read_table(side.folder / name) for side in (here, there))
+            # Rows in the file of documents depend on chunks; the column beside has the ids.
+            mine, theirs = (table.drop_columns({EXCLUDED_ROWS} & {*table.column_names}) for table in (mine, theirs))
+            if not mine.equals(theirs) or relevant_from(mine) != relevant_from(theirs):
+                raise DataError(f"{corpus} has other {what} there: {name} differs")
+    if here.drops_self_matches(corpus) != there.drops_self_matches(corpus):
+        raise DataError(f"{corpus}: a query may find the document of its own id on one side only (drop_self_matches)")
 
 
 def _text(folder: Path, corpus: str, query: str) -> str:

@@ -5,6 +5,7 @@ found; ``leaderboard/leaderboard.csv`` the same numbers. A folder whose manifest
 result that a failed check is about is left out, and so is one on other data than that of the first folder with its dataset.
 """
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.audit.audit import Sections, run_checks
+from beirflow.audit.audit import SEED_BITS, Sections, run_checks
 from beirflow.audit.chain.chain import in_words
 from beirflow.audit.chain.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
 from beirflow.audit.chain.root import Published
@@ -57,6 +58,7 @@ class Verified:
     identity: str = "unknown: neither a published digest nor a signature was given"
     problems: list[str] = field(default_factory=list)  # findings, and why the folder or a result is left out
     side: Side | None = None  # its results; None if it is refused
+    sound: list[tuple[str, str, list[str]]] = field(default_factory=list)  # system, dataset and corpora of those to show
     affected: set[tuple[str, str]] = field(default_factory=set)  # systems and datasets that failed checks are about
 
     @property
@@ -85,6 +87,7 @@ def collect_folders(
         raise DataError("folders is empty; name folders of results: folders: [/results/of-a, /results/of-b]")
     if twice := {each.name for each in named if [other.name for other in named].count(each.name) > 1}:
         raise DataError(f"folders: {', '.join(sorted(twice))} is the name of two folders; give each a name: {{path: …, name: …}}")
+    seed = secrets.randbits(SEED_BITS) if seed is None else seed
     verified = [_verify(each, experiment, sample, seed) for each in named]
     tables = [part for each in verified if (part := _rows(each, verified, main_measure)) is not None]
     words = "\n".join(f"{each.folder.name}: {each.verdict}{''.join(f'; {why}' for why in each.problems)}" for each in verified)
@@ -103,11 +106,11 @@ def collect_folders(
     return f"{words}\nThe leaderboard: {page}"
 
 
-def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int | None) -> Verified:
+def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int) -> Verified:
     """Audit a folder; what cannot be read is refused."""
     verified = Verified(folder)
     try:
-        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed or 0, published=folder.published)
+        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed, published=folder.published)
     except UNREADABLE as error:
         verified.problems.append(f"{folder.path}: {in_words(error)}")
         return verified
@@ -123,7 +126,11 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int | N
     verified.line, verified.affected = verdict_line(grades(sections)), {result for check in failed for result in check.results}
     verified.identity = _identity(sections) or verified.identity
     if manifest and EVERYTHING not in verified.affected:
-        verified.written, verified.side = str(manifest["written"]), Side(folder.path, manifest)
+        side = Side(folder.path, manifest)
+        try:
+            verified.sound, verified.written, verified.side = [*_sound(side, verified.affected)], str(manifest["written"]), side
+        except UNREADABLE as error:  # a manifest that was written by others may lack anything
+            verified.problems.append(f"{folder.path} cannot be shown: {in_words(error)}")
     return verified
 
 
@@ -155,20 +162,27 @@ def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd
 
 
 def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> Iterator[str]:
-    """Yield the means that no failed check is about, on the data of the first folder with their dataset."""
+    """Yield the means that no failed check is about, on the data of the first folder that has such a mean of their dataset."""
+    for system, row, corpora in verified.sound:
+        first, others = next((each.side, names) for each in all_ for _, name, names in each.sound if each.side and name == row)
+        try:
+            # Scores on other documents or judgements would stand in one column as if they could be compared.
+            if corpora != others:
+                raise DataError(f"{row} has the corpora {', '.join(others)} here and {', '.join(corpora)} there")
+            for corpus in corpora:
+                same_data(first, side, corpus)
+        except UNREADABLE as error:
+            verified.problems.append(f"{system} on {row} is left out: {in_words(error)}")
+            continue
+        yield str(side.folder / layout.METRICS(system=system, dataset=row))
+
+
+def _sound(side: Side, affected: set[tuple[str, str]]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield system, dataset and corpora of the results of a folder that no failed check is about."""
     for system in side.systems:
         for row, corpora in side.rows(system).items():
-            if {(system, row), *((system, corpus) for corpus in corpora)} & verified.affected:
-                continue
-            try:
-                for corpus in corpora:
-                    # Scores on other documents or judgements would stand in one column as if they could be compared.
-                    first = next(each.side for each in all_ if each.side and corpus in each.side.corpora)
-                    same_data(first.folder, side.folder, corpus)
-            except UNREADABLE as error:
-                verified.problems.append(f"{system} on {row} is left out: {in_words(error)}")
-                continue
-            yield str(side.folder / layout.METRICS(system=system, dataset=row))
+            if not {(system, row), *((system, corpus) for corpus in corpora)} & affected:
+                yield system, row, corpora
 
 
 def _folders_table(verified: Sequence[Verified]) -> Table:

@@ -25,10 +25,14 @@ def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
 
 
 def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
-    """Return the problems of recorded means: not finite, or not those of the values by query where these are known."""
+    """Return the problems of recorded means: missing, not finite, or not those of the values by query where these are known."""
     doubts = [f"{name} is {value!r}" for name, value in means.items() if not is_finite(value)]
+    # A dataset of forums has no queries of its own.
+    doubts += [f"{name} has a mean, but no values by query" for name in means if queries and name not in queries]
     for name, values in queries.items():
-        if not all(map(is_finite, values.values())):
+        if name not in means:
+            doubts.append(f"{name} has no mean, but values by query")
+        elif not all(map(is_finite, values.values())):
             doubts.append(f"{name} of a query is not a finite number")
         elif is_finite(means.get(name)) and values and abs(fmean(values.values()) - means[name]) > TOLERANCE:
             doubts.append(f"{name} is {means[name]!r}, but the mean of its queries is {fmean(values.values())!r}")

@@ -49,7 +49,9 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None,
     """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
-    labels = {name: name.partition(" (")[0] for name in means} | {name: name for name in datasets}
+    short = [name.partition(" (")[0] for name in means]
+    # Two means of as many datasets would have one name.
+    labels = dict(zip(means, short if len(set(short)) == len(means) else means, strict=True)) | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
     trained, cut = _trained(summary), _cut(summary)
     spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}

@@ -7,13 +7,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.reading import part, read_columns, read_packed_lines, read_record
+from beirflow.audit.chain.reading import check_statistics, part, read_columns, read_packed_lines, read_record
 from beirflow.files import kinds, layout
 from beirflow.files.csv_files import NAMES, read_cells
 from beirflow.files.errors import DataError
 from beirflow.files.layout import SCORES
+from beirflow.files.outside_json import parse_json
 from beirflow.files.records import RECORD_DIGEST
 from beirflow.paper.bias import EXTRA
 
@@ -51,12 +53,23 @@ def difference(path: str, here: Path, made: Path) -> str:
         return _other_table(here, made, EXTRA if layout.PAPER_TABLE.names_in(path) else MEASURED)
     if suffix == ".parquet":
         kind = SCORES if path == SCORES else here.name
-        return "" if read_columns(here, kind).equals(pq.read_table(made)) else "other values"
+        check_statistics(here, kind)
+        found, expected = read_columns(here, kind), pq.read_table(made)
+        if not found.equals(expected):
+            return "other values"
+        return "" if _metadata(found) == _metadata(expected) else "other metadata"
     if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
         return _other_record(read_record(here), record)
     if suffix == ".gz":
         return _other_line(*map(read_packed_lines, (here, made)))
     return _other_line(*(file.read_bytes().split(b"\n") for file in (here, made)))
+
+
+def _metadata(table: pa.Table) -> dict[bytes, Any]:
+    """Return the metadata of a Parquet file, but for the digest of the code that wrote it."""
+    said: dict[bytes, Any] = dict(table.schema.metadata or {})
+    key = b"beirflow"
+    return {**said, key: {**parse_json(said[key]), "code": None}} if key in said else said
 
 
 def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Digests of files, compared with those that records state; missing files, and what is no regular file."""
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
+from beirflow.audit.chain.reading import check_statistics
 from beirflow.files.digests import file_digest
 from beirflow.files.kinds import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
@@ -32,6 +33,11 @@ def check_digests(chain: Chain) -> list[Check]:
         if wrong:
             expected = "; ".join(f"{claim.by} says {claim.sha256}" for claim in wrong)
             checks.append(chain.failed(name, path, f"{path} has the sha256 {digest}", expected))
+        elif path.endswith(".parquet"):
+            try:
+                check_statistics(chain.folder / path, path)
+            except UNREADABLE as error:
+                checks.append(chain.unreadable("files are read alike by all readers", path, error))
     checks += [_absent(chain, path) for path in absent[:SHOWN]]
     if further := absent[SHOWN:]:
         checks.append(Check("no file is missing", FAILED, f"{len(further):,} further files are missing, e.g. {further[0]}"))

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.files.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
@@ -20,6 +22,8 @@ GROWTH = 100  # times that a Parquet file may grow when it is unpacked; texts gr
 PIECE_ROWS = 1 << 10  # rows that are unpacked at once where it is not known how long they are
 SMALL_BYTES = 1 << 26  # bytes to which a file may always unpack, however small it is
 
+METADATA = {b"ARROW:schema", *(name.encode() for name in (RELEVANT_FROM, "documents", "other", "beirflow"))}
+"""Keys of the metadata of Parquet files: of all, of judgements, of texts that corpora share, and of scores."""
 
 GZIP_HEADER = bytes.fromhex("1f8b080000000000 02ff")  # first bytes of every gzip file that beirflow writes: no name, no time
 BLOCK_BYTES = 1 << 20  # bytes that are unpacked at once, and the longest line: a few bytes can unpack to any number
@@ -90,6 +94,35 @@ def check_unpacked(path: Path, name: str) -> None:
             unpacked += piece.nbytes
             if unpacked > GROWTH * size + SMALL_BYTES:
                 raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+
+
+def check_statistics(path: Path, name: str) -> None:
+    """Compare what a Parquet file states of its rows, by which readers skip some or count them, with its rows.
+
+    Raises RecordError where they differ, or if it states more than beirflow writes. Lists are not compared.
+    """
+    with _as_record_errors(name), open_parquet(path, name) as file:
+        if others := sorted({*(file.metadata.metadata or ())} - METADATA):
+            raise RecordError(f"has the metadata {others[0].decode(errors='replace')!r}; beirflow writes none such", name)
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        if sum(group.num_rows for group in groups) != file.metadata.num_rows:
+            raise RecordError("states another number of rows than its parts", name)
+        for number, group in enumerate(groups):
+            columns = [group.column(place) for place in range(group.num_columns)]
+            if group.sorting_columns or any(each.has_column_index for each in columns):
+                raise RecordError("states an order of its rows, or has an index of them; beirflow writes none", name)
+            stated = {each.path_in_schema: each.statistics for each in columns if each.statistics is not None}
+            stated = {each: stated[each] for each in stated.keys() & {*file.schema_arrow.names}}
+            rows = file.read_row_group(number, [*stated])
+            for column, known in stated.items():
+                values = rows[column]
+                if pa.types.is_dictionary(values.type):
+                    values = values.cast(values.type.value_type)
+                bounds = tuple(pc.min_max(values).as_py().values())
+                if known.has_min_max and (known.min, known.max) != bounds:
+                    raise RecordError(f"states of {column} that it is from {known.min!r} to {known.max!r}, but {bounds}", name)
+                if known.has_null_count and known.null_count != values.null_count:
+                    raise RecordError(f"states {known.null_count} empty cells of {column}, but has {values.null_count}", name)
 
 
 @contextmanager
