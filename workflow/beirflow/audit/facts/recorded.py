@@ -36,8 +36,10 @@ from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
-NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "train", "arguments", "card")
-"""Parts of records that repeat no settings; what a model's files say, its card, may be what settings override."""
+NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "arguments", "card")
+"""Parts of records that repeat no settings: ``parts`` are by system, which may have the name of a setting; what a model's files
+say, its card, may be what settings override.
+"""
 
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
 
