@@ -88,6 +88,26 @@ def test_settings_may_differ_from_what_the_files_of_their_model_say(part: str, w
     assert failed == wrong
 
 
+@pytest.mark.parametrize(
+    ("weighed", "wrong"),
+    [
+        ({"kind": "splade", "max_length": 20, "pooling": "sum"}, []),
+        ({"kind": "tokens", "max_length": 20, "pooling": "max"}, []),
+        ({"kind": "splade", "max_length": 8, "pooling": "max"}, ["says max_length 8", "says pooling max"]),
+    ],
+)
+def test_queries_of_sparse_systems_have_their_own_length_and_may_need_no_head(weighed: dict[str, Any], wrong: list[str]) -> None:
+    settings = {"name": "s", "head": "splade", "max_length": 8, "query_max_length": 20, "pooling": "sum"}
+    manifest = {"systems": {"s": {"family": "sparse", "settings": settings}}, "configuration": {}}
+    path = "postings/s/x/queries.json"
+    chain = Chain(
+        Path(), "results", manifest, records={path: {"system": "s", "weighed": weighed}}, audited_with=load_experiment({})
+    )
+    facts = Comparison(chain, "")
+    facts.each([path], check_record)
+    assert [said for check in facts.finished() if (said := check.found.removeprefix(f"{path} ")).startswith("says")] == wrong
+
+
 def test_a_system_may_have_the_name_of_a_setting() -> None:
     """Of a reranker here, whose record has the times of ``dense`` beside its own."""
     settings = {"name": "r", "first": "dense", "depth": 5, "dense": {"name": "dense", "model": "/m"}}
