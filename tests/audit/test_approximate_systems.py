@@ -3,12 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from approximate_results import HNSW, IVF_PQ
+from beir_writer import write_beir
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
 from forger import Forger, named
-from results_maker import Made, run_rules, with_systems
+from results_maker import Made, make_results, run_rules, with_systems
+from tiny_bert import save_tiny_bert
+from workflow_runs import config_of, tiny_system
 
 pytest.importorskip("faiss")
 
@@ -44,6 +48,15 @@ def test_nothing_is_noticed_where_nobody_touched_them(approximate: Forger) -> No
     assert Forger(approximate.results).noticed(ALL) == []
     names = {check.name for check in approximate.checks(ALL)}
     assert {"documents found by an index have their exact scores", "exact hits are those of the two runs"} <= names
+
+
+def test_a_search_that_finds_nothing_but_the_query_itself_passes(tmp_path: Path) -> None:
+    write_beir(tmp_path / "own", {"q1": "w1 w2", "d1": "w9"}, {"q1": "w1 w2"}, {"q1": {"d1": 1}})
+    dense = tiny_system(save_tiny_bert(tmp_path / "model"), similarity="cosine")
+    graph = {"approximate": "dense", "index": "hnsw", "m": 2, "ef_construction": 4, "ef_search": 1}
+    made = make_results(tmp_path / "results", config_of({"dense": dense, "graph": graph}, tmp_path / "own"))
+    assert pq.read_metadata(made.results / "runs/graph/small.parquet").num_rows == 0
+    assert Forger(made.results, load_experiment(made.config)).noticed(ALL) == []
 
 
 @pytest.mark.parametrize("system", ["graph-ef-12", "signs"])

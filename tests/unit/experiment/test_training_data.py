@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beir_writer import write_beir
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
@@ -80,6 +81,19 @@ def test_a_system_has_the_training_data_of_all_that_it_is_made_from(model: dict[
     # The manifest states them, and who audits derives the same.
     manifest = {"systems": experiment.configured["systems"], "datasets": experiment.configured["datasets"]}
     manifest |= {"configuration": experiment.configured["configuration"], "tuned_on": experiment.configured["tuned_on"]}
+    assert experiment.as_stated(manifest, {}).in_domain == experiment.in_domain
+
+
+@pytest.mark.parametrize(("evaluated", "split"), [("own.sample-1", "dev"), ("own.dev", "test"), ("own.dev", "train")])
+def test_the_manifest_of_parts_of_an_own_dataset_says_what_was_tuned_on(evaluated: str, split: str, tmp_path: Path) -> None:
+    for each in ("test", "dev", "train"):
+        write_beir(tmp_path, {"d": "a text"}, {each: f"of {each}" for each in ("test", "dev", "train")}, {each: {"d": 1}}, each)
+    tune = {"tune": {"split": split}}
+    tuned = {"family": "fusion", "of": ["bm25", "bm25-multifield"], "method": "sum", "weights": tune}
+    custom = {"systems": {"tuned": tuned}, "datasets": {"own": {"path": str(tmp_path)}}}
+    experiment = load_experiment({"systems": ["tuned"], "datasets": [evaluated], "custom": custom})
+    assert experiment.in_domain == {"tuned": {evaluated: f"{split} (tuned)"}}
+    manifest = {key: experiment.configured[key] for key in ("systems", "datasets", "configuration", "tuned_on")}
     assert experiment.as_stated(manifest, {}).in_domain == experiment.in_domain
 
 

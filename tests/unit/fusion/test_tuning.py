@@ -147,6 +147,13 @@ def findings(tuning: Tuning, settings: FusionSettings) -> dict[str, Any]:
 AGAIN = "weights tuned again have the recorded score"
 
 
+def test_white_space_at_the_ends_makes_no_other_query(tmp_path: Path) -> None:
+    tuning = Tuning(tmp_path, {"t0": " what is q0\t"})
+    settings = tuning.fuse()
+    assert [tuning.record()["tuned"][key] for key in ("queries", "queries_left_out")] == [9, 1]
+    assert findings(tuning, settings)[AGAIN].passed
+
+
 @pytest.mark.parametrize("more", [{}, {"normalize": "z-score", "depth": 5}, {"normalize": None}], ids=str)
 def test_an_audit_tunes_again(tuning: Tuning, more: dict[str, Any]) -> None:
     found = findings(tuning, tuning.fuse(**more))

@@ -16,7 +16,7 @@ from beirflow.lexical import run_check
 from beirflow.lexical.family import FAMILY
 from beirflow.lexical.postings import read_postings, write_postings
 from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.spot_check import spot_checks
+from beirflow.lexical.spot_check import PostingsCheck, spot_checks
 from beirflow.postings.languages import ENGLISH
 from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
 from beirflow.runs.system import System
@@ -104,6 +104,20 @@ def test_what_was_not_touched_passes(
     assert documents.found == f"{settings.name} on small: 23 documents, every term as often as in the postings"
     assert ranks.passed, ranks
     assert ranks.found == f"{settings.name} on small: 4 queries, every rank as in runs/{settings.name}/small.parquet"
+
+
+@pytest.mark.parametrize("scale", ["sqrt", "none"])
+def test_documents_whose_words_all_count_nothing_pass(scale: str, tmp_path: Path) -> None:
+    """They are without text, though their words have weights above 0."""
+    settings = LexicalSettings("weighted", weights={"path": str(tmp_path / "given.jsonl"), "scale": scale})  # type: ignore[arg-type]
+    made = LexicalResults(tmp_path, CORPUS, QUERIES, size=8, top_k=TOP_K)
+    added = {doc_id: {"cats": 0.00002 * (i % 2), "dogs": i / 1000 * (i % 3), " ": 1} for i, (doc_id, *_) in enumerate(CORPUS)}
+    made.give(settings, added).index_all(settings.index).run(settings)
+    names = {"analyzer": settings.index.name}
+    without = made.record(STATISTICS_RECORD, **names)["statistics"]["without_text"]
+    assert 0 < without < len(CORPUS)
+    finding = PostingsCheck(subject_of(made, settings), settings, EVERYTHING, np.random.default_rng(1)).check_documents()
+    assert finding.passed, finding
 
 
 def test_a_sample_is_as_large_as_it_was_asked_for(made: LexicalResults) -> None:

@@ -105,11 +105,11 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     run = pq.read_table(subject.file(RUN(system=settings.name, dataset=subject.dataset)), columns=["query_id", "doc_id"])
     run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))
     stored = set(zip(*(run[name].to_pylist() for name in ("query_id", "doc_id")), strict=True))
-    same = len(again & stored) / max(1, len(again | stored))
-    compared = f"{subject.name}: {len(again & stored)} of {len(again | stored)} documents of {len(rows)} queries"
-    if SAME <= same < 1:
+    both, either = len(again & stored), len(again | stored)
+    compared = f"{subject.name}: {both} of {either} documents of {len(rows)} queries"
+    if SAME * either <= both < either:
         raise NotHereError(f"{unknown}: an index built again has in common {compared}, as after other rounding")
-    return Finding(same == 1, compared, "all that either finds")
+    return Finding(both == either, compared, "all that either finds")
 
 
 def _check_counts(subject: Subject) -> Finding:

@@ -124,9 +124,9 @@ def tuning_row(how: TunedOn, corpus: Dataset, rows: Rows) -> tuple[Dataset, ...]
     if how.split is None:
         of_forum = next((corpora for corpora in rows.values() if how.dataset in [each.name for each in corpora]), None)
         return of_forum or corpora_named(str(how.dataset), rows)
-    usual = rows[corpus.whole_row]
-    # The usual split has the name of its dataset.
-    return usual if how.split == usual[0].split else corpora_named(f"{corpus.whole_row}.{how.split}", rows)
+    # The usual split has the name of its dataset. A manifest of other splits, or of samples, does not have it.
+    usual = rows.get(corpus.whole_row)
+    return usual if usual and how.split == usual[0].split else corpora_named(f"{corpus.whole_row}.{how.split}", rows)
 
 
 def tuning_corpus(how: TunedOn, corpus: Dataset, rows: Rows) -> Dataset | None:

@@ -68,9 +68,9 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
     points = {tuple(point["weights"]): point["score"] for point in tuned["grid"]}
     if problem := _other_choice(settings, points, tuple(tuned["chosen"])):
         return Finding(False, f"{path}: {problem[0]}", problem[1])
-    texts = set(_column(subject, QUERIES(dataset=subject.dataset), "text"))
+    texts = {text.strip() for text in _column(subject, QUERIES(dataset=subject.dataset), "text")}
     every = _rows(subject, QUERIES(dataset=tuned["on"]))
-    queries = {row["query_id"] for row in every if row["text"] not in texts}
+    queries = {row["query_id"] for row in every if row["text"].strip() not in texts}
     facts = [tuned["queries"], tuned["queries_left_out"], tuned["measure"]]
     right_facts = [len(queries), len(every) - len(queries), subject.main_measure]
     if facts != right_facts:

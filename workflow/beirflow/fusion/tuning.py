@@ -82,9 +82,13 @@ def tune(
 
 
 def others(queries: pa.Table, evaluated: pa.Table) -> pa.Array:
-    """Return the ids of the queries whose text is that of no evaluated query, from two tables with ``query_id`` and ``text``."""
-    same = pc.is_in(queries["text"], value_set=evaluated["text"].combine_chunks())
-    return queries.filter(pc.invert(same))["query_id"].combine_chunks()
+    """Return the ids of the queries whose text is that of no evaluated query, from two tables with ``query_id`` and ``text``.
+
+    White space at the ends of a text is none of it, as for all systems.
+    """
+    known = {text.strip() for text in evaluated["text"].to_pylist()}
+    other = [text.strip() not in known for text in queries["text"].to_pylist()]
+    return queries["query_id"].combine_chunks().filter(pa.array(other, pa.bool_()))
 
 
 def _of_others(

@@ -1,5 +1,6 @@
 """Check of the postings of a lexical system: sampled documents are analysed again, one at a time."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,7 @@ class PostingsCheck(LexicalRunCheck):
             filled = list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True))
             documents = self._documents(chunk, rows)
             for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
-                if counts != self._terms(title, text, more) or has != self._filled(title, text, more, counts):
+                if counts != self._terms(title, text, more) or has != self._filled(title, text, more):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         number = sum(map(len, drawn))
@@ -95,7 +96,7 @@ class PostingsCheck(LexicalRunCheck):
             terms: Counter[str] = Counter()
             for word, weight in added:
                 for term in self._analyze(word):
-                    terms[term] += round(100 * (weight**0.5 if self.settings.weights.scale == "sqrt" else weight))
+                    terms[term] += _times(weight, self.settings.weights.scale)
             return Counter(), +terms
         in_title, in_text = self._texts(title, text, added)
         return Counter(self._analyze(in_title)), Counter(self._analyze(in_text))
@@ -108,12 +109,17 @@ class PostingsCheck(LexicalRunCheck):
             return " ".join(added), f"{title} {text}"
         return title, " ".join([text, *added])
 
-    def _filled(self, title: str, text: str, added: list[Any], counts: tuple[Counter[str], Counter[str]]) -> tuple[bool, bool]:
-        """Test whether the two fields of a document have more than white space; of words with weights, whether any has one."""
+    def _filled(self, title: str, text: str, added: list[Any]) -> tuple[bool, bool]:
+        """Test whether the two fields of a document have more than white space; of words with weights, whether any counts."""
         if self.settings.weights:
-            return False, bool(counts[1]) or any(weight and _is_filled(word) for word, weight in added)
+            return False, any(_times(weight, self.settings.weights.scale) and _is_filled(word) for word, weight in added)
         in_title, in_text = self._texts(title, text, added)
         return _is_filled(in_title), _is_filled(in_text)
+
+
+def _times(weight: float, scale: str) -> int:
+    """Return how often a word of a weight counts."""
+    return round(100 * (math.sqrt(weight) if scale == "sqrt" else weight))
 
 
 def _is_filled(text: str) -> bool:

@@ -1,5 +1,6 @@
 """The table of facts has facts that records state; what they say of tuning is compared with the settings."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,39 @@ def test_settings_may_differ_from_what_the_files_of_their_model_say(part: str, w
     facts.each([path], check_record)
     failed = sorted(check.found.removeprefix(f"{path} ") for check in facts.finished() if check.status == FAILED)
     assert failed == wrong
+
+
+@pytest.mark.parametrize(
+    ("weighed", "wrong"),
+    [
+        ({"kind": "splade", "max_length": 20, "pooling": "sum"}, []),
+        ({"kind": "tokens", "max_length": 20, "pooling": "max"}, []),
+        ({"kind": "splade", "max_length": 8, "pooling": "max"}, ["says max_length 8", "says pooling max"]),
+    ],
+)
+def test_queries_of_sparse_systems_have_their_own_length_and_may_need_no_head(weighed: dict[str, Any], wrong: list[str]) -> None:
+    settings = {"name": "s", "head": "splade", "max_length": 8, "query_max_length": 20, "pooling": "sum"}
+    manifest = {"systems": {"s": {"family": "sparse", "settings": settings}}, "configuration": {}}
+    path = "postings/s/x/queries.json"
+    chain = Chain(
+        Path(), "results", manifest, records={path: {"system": "s", "weighed": weighed}}, audited_with=load_experiment({})
+    )
+    facts = Comparison(chain, "")
+    facts.each([path], check_record)
+    assert [said for check in facts.finished() if (said := check.found.removeprefix(f"{path} ")).startswith("says")] == wrong
+
+
+def test_a_system_may_have_the_name_of_a_setting() -> None:
+    """Of a reranker here, whose record has the times of ``dense`` beside its own."""
+    settings = {"name": "r", "first": "dense", "depth": 5, "dense": {"name": "dense", "model": "/m"}}
+    manifest = {"systems": {"r": {"family": "rerank", "settings": settings}}, "configuration": {}}
+    times = {name: {"seconds": {}, "bytes": {}} for name in ("dense", "first", "depth", "r")}
+    record = {"system": "r", "dataset": "x", "first_stages": ["dense"], "parts": times, "depth": 5, "seconds": {}}
+    path = "runs/r/x.json"
+    chain = Chain(Path(), "results", manifest, records={path: record}, audited_with=load_experiment({}))
+    facts = Comparison(chain, "")
+    facts.each([path], check_record)
+    assert [check.found for check in facts.finished() if re.search(r" (dense|first|depth) ", check.found)] == []
 
 
 def test_tuning_on_another_split_or_dataset_passes() -> None:

@@ -37,8 +37,12 @@ from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
-NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "train", "arguments", "card")
-"""Parts of records that repeat no settings; what a model's files say, its card, may be what settings override."""
+NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "arguments", "card")
+"""Parts of records that repeat no settings: ``parts`` are by system, which may have the name of a setting; what a model's files
+say, its card, may be what settings override.
+"""
+
+OF_A_HEAD = ("pooling", "activation", "most_terms")  # settings of the head of a sparse model
 
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
 
@@ -275,6 +279,11 @@ def _check_settings(place: Place) -> None:
     """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
     # The setting is what an encoder keeps; a record may also say what a variant of it searches.
     searched = {key: value for key, value in place.stated.items() if key != "dimensions"}
+    weighed = place.record.get("weighed")
+    if weighed and place.names.get("queries"):
+        # Queries have a length of their own, and may be weighed by no model, without what it would pool.
+        searched["max_length"] = searched.get("query_max_length") or searched.get("max_length")
+        searched |= {} if weighed["kind"] == searched.get("head") else dict.fromkeys(OF_A_HEAD)
     for key, value in place.record.items():
         if isinstance(value, dict) and key not in NO_SETTINGS:
             place.facts.known(place.path, value, place.stated if key == "encoder" else searched, MANIFEST, key)
