@@ -222,6 +222,10 @@ class Family:
         """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
         return {}
 
+    def recorded(self, stated: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """Return the stated settings of a system as one of its records, by its path, may repeat them."""
+        return stated
+
     # Models.
 
     def model_files(self, settings: Any) -> list[Path]:

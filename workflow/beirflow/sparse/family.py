@@ -1,17 +1,18 @@
 """The family of learned sparse systems, as the experiment sees it."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from beirflow.expansions.models import model_problem as expansion_problem
 from beirflow.files import layout
 from beirflow.files.patterns import Pattern
 from beirflow.runs.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Stage
 from beirflow.runs.system import Setting
-from beirflow.sparse.layouts import AROUND
+from beirflow.sparse.layouts import AROUND, OF_A_HEAD
 from beirflow.sparse.model_folders import digests_of, local_files, model_problem
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
-NOT_OF_UNICOIL = ("pooling", "activation", "most_terms")  # settings that would be ignored
 DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
 
 WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
@@ -47,7 +48,7 @@ class SparseFamily(Family):
     def problem(self, settings: SparseSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
         if settings.head == "unicoil":
-            for key in NOT_OF_UNICOIL:
+            for key in OF_A_HEAD:
                 if (value := getattr(settings, key)) is not None:
                     return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
         added = settings.expansion
@@ -73,6 +74,13 @@ class SparseFamily(Family):
         """Return the given file with additions to the documents of a corpus; none where a model writes them."""
         path = settings.expansion and settings.expansion.file(dataset)
         return {"expansion.path": path} if path else {}
+
+    def recorded(self, stated: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """Return the settings for the texts of a record: queries have their own length, and may be weighed without a head."""
+        if layout.QUERY_WEIGHTS_RECORD.names_in(path) is None:
+            return stated
+        headless = dict.fromkeys(OF_A_HEAD) if stated.get("queries") == "tokens" else {}
+        return {**stated, "max_length": stated.get("query_max_length") or stated.get("max_length"), **headless}
 
     def model_files(self, settings: SparseSettings) -> list[Path]:
         """Return the files of the models of documents and queries."""

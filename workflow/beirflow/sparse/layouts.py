@@ -19,6 +19,8 @@ from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 SPARTA_TERMS = 2000
 
+OF_A_HEAD = ("pooling", "activation", "most_terms")  # settings of the head of a masked language model
+
 AROUND = 3  # special tokens of a document with an expansion: before the text, behind it, and at the end
 
 
@@ -163,7 +165,7 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
         elif settings.queries == "tokens":
             kind = "counts" if settings.head == "sparta" else "tokens"
             queries = replace(documents, kind=kind, weights=(), most_terms=None, prefix=queries.prefix)
-    both = {key: value for key in ("pooling", "activation", "most_terms") if (value := getattr(settings, key)) is not None}
+    both = {key: value for key in OF_A_HEAD if (value := getattr(settings, key)) is not None}
     lengths = settings.max_length, settings.query_max_length or settings.max_length
     prefixes = settings.document_prefix, settings.query_prefix
     documents, queries = (

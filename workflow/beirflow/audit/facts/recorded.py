@@ -42,8 +42,6 @@ NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "argume
 say, its card, may be what settings override.
 """
 
-OF_A_HEAD = ("pooling", "activation", "most_terms")  # settings of the head of a sparse model
-
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
 
 STORED = re.compile(
@@ -277,16 +275,12 @@ def _check_job(place: Place) -> None:
 
 def _check_settings(place: Place) -> None:
     """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
+    stated = place.owner.family.recorded(place.stated, place.path) if place.owner else place.stated
     # The setting is what an encoder keeps; a record may also say what a variant of it searches.
-    searched = {key: value for key, value in place.stated.items() if key != "dimensions"}
-    weighed = place.record.get("weighed")
-    if weighed and place.names.get("queries"):
-        # Queries have a length of their own, and may be weighed by no model, without what it would pool.
-        searched["max_length"] = searched.get("query_max_length") or searched.get("max_length")
-        searched |= {} if weighed["kind"] == searched.get("head") else dict.fromkeys(OF_A_HEAD)
+    searched = {key: value for key, value in stated.items() if key != "dimensions"}
     for key, value in place.record.items():
         if isinstance(value, dict) and key not in NO_SETTINGS:
-            place.facts.known(place.path, value, place.stated if key == "encoder" else searched, MANIFEST, key)
+            place.facts.known(place.path, value, stated if key == "encoder" else searched, MANIFEST, key)
     # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
     others = {"name"} | {key for key in ("encoder",) if isinstance(place.record.get(key), dict)}
     settings = {key: value for key, value in searched.items() if key not in others}
