@@ -377,6 +377,22 @@ def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPa
     assert list(experiment.chosen_rows) == ["my-corpus"]
 
 
+def test_every_test_that_a_page_names_is_there() -> None:
+    """Also each word behind ``-k`` is in the name of one: of two words, pytest does not say that one selects nothing."""
+    rows = re.findall(r"^\|.*\| (.*`.*`.*) \|$", (REPOSITORY / "docs/promises.md").read_text(), re.MULTILINE)
+    named = [f"tests/{each}" for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
+    assert len(named) > 40
+    for page in [REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/*.md")]:
+        commands = re.findall(r"`pytest ([^`]*)`", page.read_text())
+        named += [part for each in commands for part in re.findall(r"tests/\S+(?: -k (?:\w+|\"[^\"]*\"))?", each)]
+    for each in named:
+        path, _, words = each.partition(" -k ")
+        files = [REPOSITORY / path] if path.endswith(".py") else [*(REPOSITORY / path).rglob("test_*.py")]
+        names = " ".join(re.findall(r"^def (test_\w+)", "\n".join(file.read_text() for file in files), re.MULTILINE))
+        assert [word for word in re.findall(r"\w+", words) if word != "or" and word not in names] == [], each
+        assert names, each
+
+
 def test_a_command_of_the_docs_has_no_comment_behind_it() -> None:
     """A zsh at which a person types takes it for arguments, which is how every Mac would read ``make demo   # a demo``."""
     pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("tests/**/*.md")]
