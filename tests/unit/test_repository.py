@@ -20,6 +20,7 @@ from beirflow.evaluation import confusion, sample_agreement, scores, significanc
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
+from beirflow.files.errors import ConfigError
 from beirflow.files.layout import CRATE_CODE, Pattern
 from beirflow.jobs.code_version import reached_modules, rule_modules
 from beirflow.jobs.lifetime import end_with_this_process
@@ -375,6 +376,29 @@ def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPa
     experiment = load_experiment(yaml.safe_load((REPOSITORY / "docs/my.yaml").read_text()))
     assert list(experiment.chosen_systems) == ["bm25", "my-encoder", "fused", "reranked"]
     assert list(experiment.chosen_rows) == ["my-corpus"]
+
+
+ELSEWHERE = r"there is no |nothing is there|expected an existing file|the absolute path of a folder|'my-encoder'; allowed are"
+"""What is wrong with the examples of a page here: it lies on no machine of ours; of gate.md, what the page before it defined."""
+
+
+@pytest.mark.parametrize("page", [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))], ids=lambda page: page.stem)
+def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere(page: Path) -> None:
+    for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        given = yaml.safe_load(re.sub("<commit>|<40 digits>", "a" * 40, block))
+        if given.keys() & {"jobs", "retrieval"}:  # of GitHub and GitLab
+            continue
+        config = (
+            given
+            if given.keys() <= yaml.safe_load((REPOSITORY / "config.yaml").read_text()).keys()
+            else {"custom": {"systems": given}}
+        )
+        own = config.get("custom", {})
+        config = {"systems": [*own.get("systems", ["bm25"])], "datasets": [*own.get("datasets", ["nfcorpus"])], **config}
+        try:
+            load_experiment(config)
+        except ConfigError as error:
+            assert [line for line in str(error).splitlines()[1:] if not re.search(ELSEWHERE, line)] == [], block
 
 
 def test_every_test_that_a_page_names_is_there() -> None:

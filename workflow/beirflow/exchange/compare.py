@@ -42,9 +42,8 @@ def compare(*, folder: str, other: str | None) -> str:
     not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
-        raise DataError(
-            "compare_with is null; name another folder of results: snakemake compare --config compare_with=/other/results"
-        )
+        todo = "name another folder of results: snakemake --cores 1 --config compare_with=/other/results -- compare"
+        raise DataError(f"compare_with is null; {todo}")
     sides = [Path(folder), Path(other)]
     for side in sides:
         _refuse_odd(side)
