@@ -395,10 +395,12 @@ def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere
         )
         own = config.get("custom", {})
         config = {"systems": [*own.get("systems", ["bm25"])], "datasets": [*own.get("datasets", ["nfcorpus"])], **config}
+        lines: list[str] = []
         try:
             load_experiment(config)
         except ConfigError as error:
-            assert [line for line in str(error).splitlines()[1:] if not re.search(ELSEWHERE, line)] == [], block
+            lines = str(error).splitlines()[1:]
+        assert [line for line in lines if not re.search(ELSEWHERE, line)] == [], block
 
 
 def test_every_test_that_a_page_names_is_there() -> None:
