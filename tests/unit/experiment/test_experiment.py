@@ -276,11 +276,25 @@ def test_a_variant_of_what_cannot_be_compressed_is_refused(variant: dict[str, An
     assert [part for part in expected if part not in said] == []
 
 
+def test_numbers_inside_of_values_of_the_command_line_are_numbers() -> None:
+    """Snakemake makes texts of all that stands in braces behind --config."""
+    words = {"prices": {"hour": "2.10", "gigabyte_month": "1"}, "datasets": {"largest": "6000"}, "gate": {"tolerance": "0.01"}}
+    experiment = load_experiment(words)
+    assert experiment.config["prices"] == {"hour": 2.1, "gigabyte_month": 1}
+    assert experiment.config["gate"]["tolerance"] == 0.01
+    assert list(experiment.chosen_rows) == ["nfcorpus", "scifact"]
+    assert words["prices"]["hour"] == "2.10"
+    graph = {"approximate": "all-minilm-l6-v2", "index": "hnsw", "ef_search": ["50", "200"], "m": "16", "ef_construction": "40"}
+    systems = load_experiment({"custom": {"systems": {"graph": graph}}, "systems": "graph", "datasets": "scifact"}).chosen_systems
+    assert list(systems) == ["graph-ef-50", "graph-ef-200"]
+    assert "found 'many'; expected a number" in only_problem({"prices": {"hour": "many"}}, "prices.hour")
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", ".hidden", "a b", "x" * 101, "ü", "x\n", "-x"])
 @pytest.mark.parametrize("kind", ["systems", "datasets"])
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:
     entry = {"model": str(mine)} if kind == "systems" else {"path": str(mine)}
-    problem = only_problem({"custom": {kind: {name: entry}}}, "letters a to z, digits, dots, dashes and underscores")
+    problem = only_problem({"custom": {kind: {name: entry}}}, "1 to 100 letters a to z, digits, dots, dashes and underscores")
     assert problem.startswith(f"custom.{kind}{f'.{name}' if name.isprintable() else ''}: found {name!r}")
 
 
