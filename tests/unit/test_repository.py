@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from beirflow.analysis import near_duplicates, pool
-from beirflow.evaluation import confusion, sample_agreement, scores, significance, systems, uncertainty
+from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
@@ -31,7 +31,21 @@ REPOSITORY = Path(__file__).parents[2]
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 SCHEMAS = sorted((REPOSITORY / "workflow/schemas").glob("*.yaml"))
 
+SUMMARY = (
+    "system",
+    "dataset",
+    "split",
+    "documents",
+    "queries",
+    "assumed",
+    "build_seconds",
+    "approximate_index_bytes",
+    *summary.LAST,
+)
+SOMETIMES = (summary.TRAINED_ON, summary.PRECISION, summary.CHARACTERS, summary.TRUNCATED, summary.SEEDS)
+
 COLUMNS = {
+    "summary.csv": (*SUMMARY, *SOMETIMES, summary.OWN_MEASURE, summary.OWN_SCORE),
     "scores.parquet": scores.SCORES.names,
     "significance.csv": significance.COLUMNS,
     "uncertainty.csv": uncertainty.COLUMNS,
