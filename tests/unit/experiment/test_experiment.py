@@ -750,3 +750,8 @@ def test_a_page_of_a_judge_without_a_judge_is_refused_where_it_is_planned() -> N
     check_planned(experiment, {"summary"})
     with pytest.raises(ConfigError, match="judge is null; name a model and its server"):
         check_planned(experiment, {"judge_pool"})
+
+
+@pytest.mark.parametrize("config", [{"manifest_sha256": "abc"}, {"gate": {"manifest_sha256": "abc"}}])
+def test_a_digest_of_another_form_is_refused_with_its_form(config: dict[str, Any]) -> None:
+    only_problem(config, "manifest_sha256: found 'abc'; expected 64 hexadecimal digits")

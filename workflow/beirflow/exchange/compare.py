@@ -170,7 +170,7 @@ def _manifest(folder: Path) -> Any:
     try:
         return read_record(folder / layout.MANIFEST)
     except (OSError, ValueError) as error:
-        todo = f"make it with: snakemake --cores 2 {folder}/{layout.SUMMARY}"
+        todo = "expected a folder of results with a summary, as -- summary makes it"
         raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 
