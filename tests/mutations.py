@@ -1,4 +1,4 @@
-"""Break the code in thirty places, one at a time, and print which test notices: python tests/mutations.py [TOPIC …].
+"""Break the code in one place after another, and print which test notices: python tests/mutations.py [TOPIC …].
 
 A break is a text that occurs once in ``workflow/`` and its replacement, so that code may move. A text that no longer occurs, or
 occurs twice, is an error, as is a break that no test notices. The tests of a break run until one fails, in a copy of the tree;

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 import yaml
 from beirflow.analysis import near_duplicates, pool
-from beirflow.evaluation import confusion, sample_agreement, scores, significance, systems, uncertainty
+from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
+from beirflow.files.errors import ConfigError
 from beirflow.files.layout import CRATE_CODE
 from beirflow.files.patterns import Pattern
 from beirflow.jobs.code_version import reached_modules, rule_modules
@@ -31,7 +32,21 @@ REPOSITORY = Path(__file__).parents[2]
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 SCHEMAS = sorted((REPOSITORY / "workflow/schemas").glob("*.yaml"))
 
+SUMMARY = (
+    "system",
+    "dataset",
+    "split",
+    "documents",
+    "queries",
+    "assumed",
+    "build_seconds",
+    "approximate_index_bytes",
+    *summary.LAST,
+)
+SOMETIMES = (summary.TRAINED_ON, summary.PRECISION, summary.CHARACTERS, summary.TRUNCATED, summary.SEEDS)
+
 COLUMNS = {
+    "summary.csv": (*SUMMARY, *SOMETIMES, summary.OWN_MEASURE, summary.OWN_SCORE),
     "scores.parquet": scores.SCORES.names,
     "significance.csv": significance.COLUMNS,
     "uncertainty.csv": uncertainty.COLUMNS,
@@ -376,6 +391,47 @@ def test_the_example_of_the_docs_is_a_configuration(monkeypatch: pytest.MonkeyPa
     experiment = load_experiment(yaml.safe_load((REPOSITORY / "docs/my.yaml").read_text()))
     assert list(experiment.chosen_systems) == ["bm25", "my-encoder", "fused", "reranked"]
     assert list(experiment.chosen_rows) == ["my-corpus"]
+
+
+ELSEWHERE = r"there is no |nothing is there|expected an existing file|the absolute path of a folder|'my-encoder'; allowed are"
+"""What is wrong with the examples of a page here: it lies on no machine of ours; of gate.md, what the page before it defined."""
+
+
+@pytest.mark.parametrize("page", [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))], ids=lambda page: page.stem)
+def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere(page: Path) -> None:
+    for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        given = yaml.safe_load(re.sub("<commit>|<40 digits>", "a" * 40, block))
+        if given.keys() & {"jobs", "retrieval"}:  # of GitHub and GitLab
+            continue
+        config = (
+            given
+            if given.keys() <= yaml.safe_load((REPOSITORY / "config.yaml").read_text()).keys()
+            else {"custom": {"systems": given}}
+        )
+        own = config.get("custom", {})
+        config = {"systems": [*own.get("systems", ["bm25"])], "datasets": [*own.get("datasets", ["nfcorpus"])], **config}
+        lines: list[str] = []
+        try:
+            load_experiment(config)
+        except ConfigError as error:
+            lines = str(error).splitlines()[1:]
+        assert [line for line in lines if not re.search(ELSEWHERE, line)] == [], block
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    """Also each word behind ``-k`` is in the name of one: of two words, pytest does not say that one selects nothing."""
+    rows = re.findall(r"^\|.*\| (.*`.*`.*) \|$", (REPOSITORY / "docs/promises.md").read_text(), re.MULTILINE)
+    named = [f"tests/{each}" for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
+    assert len(named) > 40
+    for page in [REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/*.md")]:
+        commands = re.findall(r"`pytest ([^`]*)`", page.read_text())
+        named += [part for each in commands for part in re.findall(r"tests/\S+(?: -k (?:\w+|\"[^\"]*\"))?", each)]
+    for each in named:
+        path, _, words = each.partition(" -k ")
+        files = [REPOSITORY / path] if path.endswith(".py") else [*(REPOSITORY / path).rglob("test_*.py")]
+        names = " ".join(re.findall(r"^def (test_\w+)", "\n".join(file.read_text() for file in files), re.MULTILINE))
+        assert [word for word in re.findall(r"\w+", words) if word != "or" and word not in names] == [], each
+        assert names, each
 
 
 def test_a_command_of_the_docs_has_no_comment_behind_it() -> None:

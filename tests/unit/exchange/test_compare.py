@@ -111,9 +111,9 @@ def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, P
 
 
 def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--config compare_with="):
+    with pytest.raises(DataError, match=r"null; .*: snakemake --cores 1 --config compare_with=/other/results -- compare$"):
         compare(folder=str(two[0]), other=None)
-    with pytest.raises(DataError, match="snakemake --cores 2"):
+    with pytest.raises(DataError, match="expected a folder of results with a summary"):
         compare(folder=str(two[0]), other=str(tmp_path / "nowhere"))
     (two[1] / "metrics/tiny/small.json").write_text("{}")
     with pytest.raises(DataError, match="audit both"):

@@ -63,6 +63,15 @@ def test_words_of_the_configuration_have_names(wrong: str) -> None:
         check_command_line(["-n", "--config", "systems=bm25", wrong, "--", "summary"])
 
 
+@pytest.mark.parametrize("wrong", ["--cores 0", "--cores=0", "-c0", "-j 0", "--jobs -1", "--cores 2 --cores -1"])
+def test_a_run_has_a_core(wrong: str) -> None:
+    """With none, Snakemake waits for ever; with fewer, jobs fail for other reasons."""
+    for right in ("--cores 10", "-c", "-call", "-j 2", "--cores all", "-n"):
+        check_command_line([*right.split(), "--", "-c0"])
+    with pytest.raises(SystemExit, match=r"--cores: found (0|-1); expected a number from 1, or 'all'"):
+        check_command_line([*wrong.split(), "--config", "systems=bm25", "--", "summary"])
+
+
 @pytest.mark.parametrize("option", ["--configfile=", "--configfiles ", "--configfile "])
 def test_configuration_files_of_the_command_line_are_checked_and_targets_are_none(option: str, tmp_path: Path) -> None:
     check_command_line(["--cores", "2", "--", "summary", "none.yaml"])

@@ -12,6 +12,7 @@ import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.catalogue.catalogue import archive_urls
+from beirflow.experiment.checks import check_planned
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
@@ -276,11 +277,25 @@ def test_a_variant_of_what_cannot_be_compressed_is_refused(variant: dict[str, An
     assert [part for part in expected if part not in said] == []
 
 
+def test_numbers_inside_of_values_of_the_command_line_are_numbers() -> None:
+    """Snakemake makes texts of all that stands in braces behind --config."""
+    words = {"prices": {"hour": "2.10", "gigabyte_month": "1"}, "datasets": {"largest": "6000"}, "gate": {"tolerance": "0.01"}}
+    experiment = load_experiment(words)
+    assert experiment.config["prices"] == {"hour": 2.1, "gigabyte_month": 1}
+    assert experiment.config["gate"]["tolerance"] == 0.01
+    assert list(experiment.chosen_rows) == ["nfcorpus", "scifact"]
+    assert words["prices"]["hour"] == "2.10"
+    graph = {"approximate": "all-minilm-l6-v2", "index": "hnsw", "ef_search": ["50", "200"], "m": "16", "ef_construction": "40"}
+    systems = load_experiment({"custom": {"systems": {"graph": graph}}, "systems": "graph", "datasets": "scifact"}).chosen_systems
+    assert list(systems) == ["graph-ef-50", "graph-ef-200"]
+    assert "found 'many'; expected a number" in only_problem({"prices": {"hour": "many"}}, "prices.hour")
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", ".hidden", "a b", "x" * 101, "ü", "x\n", "-x"])
 @pytest.mark.parametrize("kind", ["systems", "datasets"])
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:
     entry = {"model": str(mine)} if kind == "systems" else {"path": str(mine)}
-    problem = only_problem({"custom": {kind: {name: entry}}}, "letters a to z, digits, dots, dashes and underscores")
+    problem = only_problem({"custom": {kind: {name: entry}}}, "1 to 100 letters a to z, digits, dots, dashes and underscores")
     assert problem.startswith(f"custom.{kind}{f'.{name}' if name.isprintable() else ''}: found {name!r}")
 
 
@@ -728,3 +743,15 @@ def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_oth
     only_problem(dataset(**own, labels={"a": 1}), "labels: found {'a': 1}")
     only_problem(dataset(**{**own, "fields": {"id": "x"}}), "are query, positive, negative")
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")
+
+
+def test_a_page_of_a_judge_without_a_judge_is_refused_where_it_is_planned() -> None:
+    experiment = load_experiment({"datasets": "scifact", "systems": "bm25"})
+    check_planned(experiment, {"summary"})
+    with pytest.raises(ConfigError, match="judge is null; name a model and its server"):
+        check_planned(experiment, {"judge_pool"})
+
+
+@pytest.mark.parametrize("config", [{"manifest_sha256": "abc"}, {"gate": {"manifest_sha256": "abc"}}])
+def test_a_digest_of_another_form_is_refused_with_its_form(config: dict[str, Any]) -> None:
+    only_problem(config, "manifest_sha256: found 'abc'; expected 64 hexadecimal digits")

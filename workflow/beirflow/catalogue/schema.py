@@ -4,8 +4,10 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +164,19 @@ def with_types(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
     """Return a configuration in which what ``--config`` said has the types of a file: Snakemake hands on words.
 
     It has booleans and numbers where the schema has such, and a list where it has one: of a single value, or of several with
-    commas between them.
+    commas between them. Below a key, it has numbers and booleans where the schema refuses words.
     """
     properties = _schema(schema)["properties"]
-    return {key: _typed(value, properties.get(key, {})) for key, value in config.items()}
+    typed = deepcopy({key: _typed(value, properties.get(key, {})) for key, value in config.items()})
+    errors = list(_validator(schema).iter_errors(typed))
+    while errors:
+        error = errors.pop()
+        errors += error.context
+        if error.validator == "type" and isinstance(error.instance, str) and len(error.absolute_path) > 1:
+            *above, last = error.absolute_path
+            if isinstance(value := _typed(error.instance, {"type": error.validator_value}), int | float):
+                reduce(getitem, above, typed)[last] = value
+    return typed
 
 
 def _typed(value: Any, entry: Mapping[str, Any]) -> Any:

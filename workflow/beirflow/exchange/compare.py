@@ -42,9 +42,8 @@ def compare(*, folder: str, other: str | None) -> str:
     not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
-        raise DataError(
-            "compare_with is null; name another folder of results: snakemake compare --config compare_with=/other/results"
-        )
+        todo = "name another folder of results: snakemake --cores 1 --config compare_with=/other/results -- compare"
+        raise DataError(f"compare_with is null; {todo}")
     sides = [Path(folder), Path(other)]
     for side in sides:
         _refuse_odd(side)
@@ -174,7 +173,7 @@ def _manifest(folder: Path) -> Any:
     try:
         return read_record(folder / layout.MANIFEST)
     except (OSError, ValueError) as error:
-        todo = f"make it with: snakemake --cores 2 {folder}/{layout.SUMMARY}"
+        todo = "expected a folder of results with a summary, as -- summary makes it"
         raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 

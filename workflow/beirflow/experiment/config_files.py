@@ -22,12 +22,17 @@ HINT = "indent with spaces, one key a line, and quote a value with one of : # , 
 
 
 def check_command_line(arguments: Sequence[str]) -> None:
-    """Exit with a message if the configuration on Snakemake's command line cannot be read.
+    """Exit with a message if Snakemake's command line has no core, or a configuration that cannot be read.
 
     ``profiles/default`` calls this before Snakemake reads it, because Snakemake's own messages name no line.
     """
     options, _ = _configured(arguments)
+    cores = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    cores.add_argument("--cores", "-c", "--jobs", "-j", nargs="?", action="append", default=[])
     try:
+        for number in cores.parse_known_args(list(arguments))[0].cores:
+            if re.fullmatch(r"0+|-\d+", number or ""):  # with 0, Snakemake waits for ever
+                raise ConfigError(f"--cores: found {number}; expected a number from 1, or 'all'")
         for each in options.config:
             if not re.match(r"\w+=", each):
                 todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
