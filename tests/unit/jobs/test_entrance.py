@@ -1,6 +1,7 @@
 """The arguments of an entrance: by name, from one source, and nothing left over."""
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -154,6 +155,18 @@ def test_what_an_entrance_returns_is_for_the_terminal(
     room.f = lambda *, folder, job: f"{job.name} in {folder}"
     run_entrance(snakemake())
     assert capsys.readouterr().out == "a in results\n"
+
+
+def test_a_job_has_done_its_work_where_nobody_reads_what_it_returns(
+    room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, written = os.pipe()
+    os.close(read)
+    monkeypatch.chdir(tmp_path)
+    room.f = lambda *, job: job.name
+    with open(written, "w") as stream:  # noqa: PTH123 (a descriptor)
+        monkeypatch.setattr("sys.stdout", stream)
+        run_entrance(snakemake())
 
 
 RULES = "\n".join(path.read_text() for path in sorted((PACKAGE.parent / "rules").glob("*.smk")))

@@ -3,6 +3,9 @@
 import io
 import json
 import logging
+import os
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +123,25 @@ def test_a_run_goes_on_where_its_lines_cannot_be_written(capsys: pytest.CaptureF
         run.terminal.plan(Overall({}))
         run.log(**next(record for record in RECORDS if record.get("event") == "job_info"))
     assert "No space left on device" in capsys.readouterr().err
+
+
+def test_a_run_whose_reader_has_gone_ends_and_waits_for_no_job_whose_end_it_could_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, sent = Run(), list[object]()
+    read, written = os.pipe()
+    os.close(read)
+    run.terminal.before.stream = open(written, "w")  # noqa: PTH123, SIM115 (the handler has it)
+    monkeypatch.setattr(os, "kill", lambda *what: sent.append(what))
+    begun = next(record for record in RECORDS if record.get("event") == "job_info")
+    with pytest.raises(BrokenPipeError):
+        run.log(**begun)
+    job = threading.Thread(target=run.log, kwargs=begun)
+    job.start()
+    job.join()
+    assert sent == [(os.getpid(), signal.SIGTERM)]
+    with pytest.raises(BrokenPipeError):
+        run.terminal.before.stream.close()
 
 
 def test_a_mistake_of_the_configuration_that_a_rule_finds_is_told_without_places_in_rule_files() -> None:

@@ -21,7 +21,9 @@ those that only make a job run again: their names end in ``code``, ``state`` or 
 """
 
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -44,7 +46,10 @@ def run_entrance(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake) as this:
         if (text := call_entrance(snakemake, this)) is not None:
-            print(text)
+            try:
+                print(text, flush=True)
+            except BrokenPipeError:  # nobody reads what a person reads in the results, too
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails once more when it ends
 
 
 def call_entrance(snakemake: Any, this: Job) -> Any:

@@ -7,7 +7,9 @@ log below ``.snakemake/log``, as always; unknown records go to the replaced hand
 """
 
 import logging
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -106,6 +108,15 @@ class Terminal(logging.Handler):
         threading.Thread(target=self._report_often, daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a record; where nobody reads any more, end the run, as Snakemake does."""
+        try:
+            self._emit(record)
+        except BrokenPipeError:
+            if threading.current_thread() is threading.main_thread():
+                raise
+            os.kill(os.getpid(), signal.SIGTERM)  # an error in the thread of a job would let Snakemake wait for the job for ever
+
+    def _emit(self, record: logging.LogRecord) -> None:
         """Put into our words what is known, and hand on what is not."""
         event, facts, message = getattr(record, "event", None), vars(record), str(record.msg or "")
         if self.dry and event != LogEvent.ERROR:
@@ -224,7 +235,7 @@ class Terminal(logging.Handler):
             try:
                 stream.write(f"{words}\n")
                 stream.flush()
-            except BrokenPipeError:  # nobody reads any more, which ends a run of Snakemake
+            except BrokenPipeError:
                 raise
             except OSError:  # e.g. a full disk of the file behind it, but not of the results
                 self.before.handleError(logging.makeLogRecord({"msg": words}))
