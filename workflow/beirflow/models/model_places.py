@@ -72,11 +72,16 @@ def _problem(system: ModelSettings) -> str | None:
     """Return why one model cannot be used; None if it can."""
     folder = local_folder(system)
     if folder is None:
-        unpinned = "there is no such folder, so this is a hub model, which needs 'revision', the 40-digit commit that pins it"
-        return None if system.revision else unpinned
+        return None if system.revision else unpinned(system.model)
     if not folder.is_dir():
         return absent(system.model, example="facebook/contriever")
     return incomplete(folder, system)
+
+
+def unpinned(model: str, key: str = "revision") -> str:
+    """Return why a model that is in no folder cannot be used without a revision, and the remedy."""
+    needed = f"there is no such folder, so this is a hub model, which needs {key!r}, the 40-digit commit that pins it"
+    return f"{needed}; git ls-remote https://huggingface.co/{model} HEAD prints it"
 
 
 def absent(model: str, example: str) -> str:

@@ -222,8 +222,8 @@ class Family:
         """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
         return {}
 
-    def recorded(self, stated: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-        """Return the stated settings of a system as one of its records, by its path, may repeat them."""
+    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the stated settings of a system as one of its records may repeat them."""
         return stated
 
     # Models.

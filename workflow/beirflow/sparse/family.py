@@ -75,11 +75,11 @@ class SparseFamily(Family):
         path = settings.expansion and settings.expansion.file(dataset)
         return {"expansion.path": path} if path else {}
 
-    def recorded(self, stated: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the settings for the texts of a record: queries have their own length, and may be weighed without a head."""
         if layout.QUERY_WEIGHTS_RECORD.names_in(path) is None:
             return stated
-        headless = dict.fromkeys(OF_A_HEAD) if stated.get("queries") == "tokens" else {}
+        headless = {} if record["weighed"]["kind"] == stated.get("head") else dict.fromkeys(OF_A_HEAD)
         return {**stated, "max_length": stated.get("query_max_length") or stated.get("max_length"), **headless}
 
     def model_files(self, settings: SparseSettings) -> list[Path]:

@@ -8,7 +8,7 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import ModelError
 from beirflow.files.records import Job, write_record
 from beirflow.models.model_files import check_digests, check_weights
-from beirflow.models.model_places import absent, hub_folder, local_folder
+from beirflow.models.model_places import absent, hub_folder, local_folder, unpinned
 from beirflow.models.position_table import length_problem
 from beirflow.runs.system import Setting
 from beirflow.sparse.layouts import Parts, files_of, read_parts
@@ -34,9 +34,7 @@ def model_problem(settings: SparseSettings) -> Setting | None:
     for key, model in zip(("model", "query_model"), settings.models, strict=False):
         folder = local_folder(model)
         if folder is None and not model.revision:
-            named = "revision" if key == "model" else "query_revision"
-            missing = f"there is no such folder, so this is a hub model, which needs {named!r}, the 40-digit commit that pins it"
-            return Setting(key, model.model, missing)
+            return Setting(key, model.model, unpinned(model.model, "revision" if key == "model" else "query_revision"))
         if folder is not None and not folder.is_dir():
             return Setting(key, model.model, absent(model.model, example="naver/splade-v3"))
     if folders := _local_folders(settings):

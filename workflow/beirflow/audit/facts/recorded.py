@@ -275,7 +275,7 @@ def _check_job(place: Place) -> None:
 
 def _check_settings(place: Place) -> None:
     """Check that settings of a system that a record repeats, in whatever part of it, are those of the system."""
-    stated = place.owner.family.recorded(place.stated, place.path) if place.owner else place.stated
+    stated = place.owner.family.recorded(place.stated, place.path, place.record) if place.owner else place.stated
     # The setting is what an encoder keeps; a record may also say what a variant of it searches.
     searched = {key: value for key, value in stated.items() if key != "dimensions"}
     for key, value in place.record.items():
