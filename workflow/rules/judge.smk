@@ -34,7 +34,7 @@ rule judge_pool:
     benchmark:
         "<results>/benchmarks/judge_pool/{dataset}.tsv"
     wildcard_constraints:
-        dataset=one_of(experiment.datasets),
+        dataset=one_of(experiment.datasets if config["judge"] else []),
     localrule: True
     conda:
         "../../envs/data.yaml"

@@ -12,7 +12,6 @@ import yaml
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
 from beirflow.catalogue.catalogue import archive_urls
-from beirflow.experiment.checks import check_planned
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError
@@ -743,13 +742,6 @@ def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_oth
     only_problem(dataset(**own, labels={"a": 1}), "labels: found {'a': 1}")
     only_problem(dataset(**{**own, "fields": {"id": "x"}}), "are query, positive, negative")
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")
-
-
-def test_a_page_of_a_judge_without_a_judge_is_refused_where_it_is_planned() -> None:
-    experiment = load_experiment({"datasets": "scifact", "systems": "bm25"})
-    check_planned(experiment, {"summary"})
-    with pytest.raises(ConfigError, match="judge is null; name a model and its server"):
-        check_planned(experiment, {"judge_pool"})
 
 
 @pytest.mark.parametrize("config", [{"manifest_sha256": "abc"}, {"gate": {"manifest_sha256": "abc"}}])

@@ -200,10 +200,6 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
         )
     if "gate" in rules and [baseline] == experiment.chosen_systems:
         raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
-    if "judge_pool" in rules and not experiment.config["judge"]:
-        raise ConfigError(
-            'judge is null; name a model and its server: judge: {url: "http://localhost:8000/v1", model: meta-llama/…}'
-        )
     if "explain" in rules and not experiment.explanations:
         raise ConfigError(
             "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
