@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 
 MOST_HALVINGS = 6  # halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them
 
-OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
-"""Messages of a CPU, of the libraries of CUDA, and of Apple's for too little memory, in other errors than torch's own."""
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "ALLOCATION_FAILED", "out of memory")
+"""Messages of a CPU, of CUDA and its libraries, and of Apple's for too little memory, in other errors than torch's own."""
 
 
 def choose_device(device: str) -> torch.device:
