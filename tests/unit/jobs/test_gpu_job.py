@@ -64,6 +64,21 @@ def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Ex
     assert "CUDA_VISIBLE_DEVICES" in message
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "no kernel image is available for execution on the device",
+        "the provided PTX was compiled with an unsupported toolchain.",
+    ],
+)
+def test_a_torch_that_was_not_built_for_the_gpu_is_no_fault_of_the_gpu(problem: str) -> None:
+    message = explained(torch.AcceleratorError(f"CUDA error: {problem}\nSearch for `cudaErrorNoKernelImageForDevice' in"))
+    assert "install a driver and a torch that suit this GPU" in message
+    assert "Xid" not in message
+    assert "resumes" not in message
+    assert "or set device: cpu" in message
+
+
 def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have_or_be(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

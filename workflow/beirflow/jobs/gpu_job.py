@@ -28,6 +28,9 @@ OF_THE_PROGRAM = (
 )
 """Their messages for impossible commands: not the GPU's fault."""
 
+OF_THE_BUILD = ("no kernel image", "invalid device function", "PTX was compiled")
+"""CUDA's messages for a GPU, or a driver, that torch was not built for."""
+
 
 @contextmanager
 def gpu_job(device: str, jobs_per_gpu: int | str, *, saves_memory: str = "") -> Iterator[None]:
@@ -86,6 +89,8 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
         else:
             problem = f"{which} failed: {_first_line(error)}"
             todo = "look for Xid in the output of `sudo dmesg`; run the same command again, which resumes"
+            if any(words in problem for words in OF_THE_BUILD):
+                todo = "install a driver and a torch that suit this GPU"
         other = "or leave this GPU out by naming others in CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them), or set device: cpu"
         raise DeviceError(f"{problem}. {_state(gpu)}; {todo}; {other}") from error
 
