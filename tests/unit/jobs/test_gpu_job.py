@@ -137,6 +137,31 @@ def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing
     assert "install a matching driver and torch, or set device: cpu" in last
 
 
+@pytest.mark.parametrize(("visible", "found"), [("1,2", 1), ("1,2", 2), (UUIDS[1], 1), ("1,2", None)])
+def test_a_gpu_that_cuda_counts_in_another_order_than_nvidia_smi_is_refused(
+    tmp_path: Path, visible: str, found: int | None
+) -> None:
+    """Another one would be locked, and its energy counted."""
+    uuid = "00000000-0000-0000-0000-000000000000" if found is None else UUIDS[found].removeprefix("GPU-")
+    code = f"""
+import torch
+from types import SimpleNamespace
+torch.version.cuda = "13"
+torch.cuda.init = lambda: None
+torch.cuda.device_count = lambda: 1
+torch.cuda.get_device_properties = lambda _: SimpleNamespace(uuid={uuid!r})
+from beirflow.jobs.gpu_job import gpu_job
+with gpu_job("auto", "auto"): pass
+"""
+    done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
+    if found != 2:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    last = done.stderr.splitlines()[-1]
+    assert f"DeviceError: CUDA_VISIBLE_DEVICES=1,2 is GPU 1 (Fake H100, {UUIDS[1]}) for nvidia-smi, and GPU 2 (Fake H100" in last
+    assert "set CUDA_DEVICE_ORDER=PCI_BUS_ID" in last
+
+
 def test_nothing_that_a_job_imports_starts_cuda_before_its_gpu_is_chosen() -> None:
     code = """
 import torch

@@ -49,7 +49,8 @@ def gpu_job(device: str, jobs_per_gpu: int | str, *, saves_memory: str = "") -> 
 
 @cache  # a process keeps its GPU: CUDA reads CUDA_VISIBLE_DEVICES once
 def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
-    gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    listed, wanted = list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = visible_gpus(listed, wanted)
     if not gpus:
         if torch.cuda.is_available() and torch.cuda.device_count() > 1:
             todo = "put nvidia-smi on PATH, or set CUDA_VISIBLE_DEVICES to one of them"
@@ -66,6 +67,11 @@ def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
         raise DeviceError(f"{gpu} is there, but torch cannot use it: {_first_line(error)}. {_state(gpu)}; {todo}") from error
     if torch.cuda.device_count() != 1:
         raise DeviceError(f"CUDA started before {gpu} was chosen, and sees others too; please report it with this log")
+    card = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    other = next((each for each in listed if each.card == card != gpu.card), None)
+    if other and gpu.visible != gpu.uuid:  # its lock, memory and energy would be those of another one
+        todo = "set CUDA_DEVICE_ORDER=PCI_BUS_ID to count as nvidia-smi does, or name GPUs by their UUIDs"
+        raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} is {gpu} for nvidia-smi, and {other} for CUDA; {todo}")
     return gpu
 
 
