@@ -11,6 +11,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -36,7 +37,7 @@ counts: Counter[str] = Counter()
 """``synchronisations``, ``copies`` between host and device, and ``kernels`` so far."""
 
 _pinned: dict[int, int] = {}  # bytes of pinned memory, by its first address
-_unfinished: list[Callable[[], None]] = []  # copies that the device makes beside the host, each done when the host waits for it
+_unfinished: list[Callable[[], object]] = []  # copies that the device makes beside the host, each done when the host waits for it
 _copying = threading.RLock()
 _state: dict[str, Any] = {"sync debug": "default", "limit": MEMORY, "used": 0}
 _device_of: Any = torch._C.TensorBase.device
@@ -76,20 +77,21 @@ def _copy_beside_the_host(to: torch.Tensor, source: torch.Tensor, host: torch.Te
     copied = source.clone()
     if host is to:
         to.copy_(torch.full_like(copied, torch.nan) if copied.is_floating_point() else ~copied)
+        finish: Callable[[], object] = partial(to.copy_, copied)
     else:
         to.copy_(copied)
-
-    def finish() -> None:
-        if host is to:
-            to.copy_(copied)
-        elif not torch.equal(*(each.reshape(-1).contiguous().view(torch.uint8) for each in (source, copied))):
-            raise RuntimeError("pinned memory was changed before it was copied to the device")
-
+        finish = partial(_compare, source, copied)
     with _copying:
         _unfinished.append(finish)
 
 
-def _finish(copies: Iterable[Callable[[], None]]) -> None:
+def _compare(source: torch.Tensor, copied: torch.Tensor) -> None:
+    """Refuse pinned memory that is no longer what was copied from it."""
+    if not torch.equal(*(each.reshape(-1).contiguous().view(torch.uint8) for each in (source, copied))):
+        raise RuntimeError("pinned memory was changed before it was copied to the device")
+
+
+def _finish(copies: Iterable[Callable[[], object]]) -> None:
     """Make copies that are not made yet."""
     with _copying, torch.inference_mode():
         for copy in [each for each in copies if each in _unfinished]:
@@ -277,7 +279,7 @@ class _Event:
     """A place in a stream; the CPU has done everything before it but copies beside the host."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self._before: list[Callable[[], None]] = []
+        self._before: list[Callable[[], object]] = []
 
     def synchronize(self) -> None:
         """Wait for one event, not for the device."""
