@@ -54,6 +54,7 @@ def test_a_lack_of_memory_names_the_gpu_who_has_its_memory_and_settings_that_the
         torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
         RuntimeError("No CUDA GPUs are available"),
         RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"),
+        RuntimeError("CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=node"),  # of ONNX Runtime
     ],
     ids=str,
 )

@@ -16,7 +16,10 @@ from beirflow.jobs.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, vis
 
 logger = logging.getLogger(__name__)
 
-OF_THE_DEVICE = ("CUDA error", "CUDA driver error", "CUDA GPUs", "CUDA-capable", "CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS")
+OF_THE_DEVICE = (
+    *("CUDA error", "CUDA driver error", "CUDA failure", "CUDA GPUs", "CUDA-capable"),
+    *("CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS"),
+)
 """Messages of torch and of the libraries of CUDA when a GPU fails."""
 
 OF_THE_PROGRAM = (
