@@ -9,18 +9,12 @@ from functools import cache, partial
 import torch
 
 from beirflow.files.errors import DeviceError, ModelError
-from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.devices import is_of_the_device, is_out_of_memory
 from beirflow.jobs.energy import count_gpu
 from beirflow.jobs.gpu_lease import jobs_on, lease
 from beirflow.jobs.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
-
-OF_THE_DEVICE = (
-    *("CUDA error", "CUDA driver error", "CUDA failure", "CUDA GPUs", "CUDA-capable"),
-    *("CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS"),
-)
-"""Messages of torch and of the libraries of CUDA when a GPU fails."""
 
 OF_THE_PROGRAM = (
     "device-side assert",
@@ -29,7 +23,7 @@ OF_THE_PROGRAM = (
     "invalid argument",
     "invalid configuration",
 )
-"""Their messages for impossible commands: not the GPU's fault."""
+"""Messages of CUDA and its libraries for impossible commands: not the GPU's fault."""
 
 OF_THE_BUILD = ("no kernel image", "invalid device function", "PTX was compiled")
 """CUDA's messages for a GPU, or a driver, that torch was not built for."""
@@ -86,7 +80,7 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
     except (RuntimeError, ModelError) as error:
         # A ModelError wraps what torch raised.
         cause = error.__cause__ if isinstance(error, ModelError) else error
-        failed = any(words in str(cause) for words in OF_THE_DEVICE) and not any(words in str(cause) for words in OF_THE_PROGRAM)
+        failed = is_of_the_device(cause) and not any(words in str(cause) for words in OF_THE_PROGRAM)
         short = isinstance(cause, Exception) and is_out_of_memory(cause) and "CPU" not in str(cause)
         if not (failed or short):
             raise
