@@ -11,6 +11,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -35,7 +36,9 @@ MASKED = {"index", "index_put", "index_put_", "_index_put_impl_"}
 counts: Counter[str] = Counter()
 """``synchronisations``, ``copies`` between host and device, and ``kernels`` so far."""
 
-_pinned: set[int] = set()
+_pinned: dict[int, int] = {}  # bytes of pinned memory, by its first address
+_unfinished: list[Callable[[], object]] = []  # copies that the device makes beside the host, each done when the host waits for it
+_copying = threading.RLock()
 _state: dict[str, Any] = {"sync debug": "default", "limit": MEMORY, "used": 0}
 _device_of: Any = torch._C.TensorBase.device
 
@@ -55,15 +58,45 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def _is_pinned(tensor: torch.Tensor) -> bool:
-    return tensor.untyped_storage().data_ptr() in _pinned
+    address = tensor.untyped_storage().data_ptr()
+    return any(start <= address < start + max(1, size) for start, size in [*_pinned.items()])
 
 
 def _remember_pinned(tensor: torch.Tensor) -> torch.Tensor:
     """Let the memory of a tensor be pinned, also for arrays that share it."""
     storage = tensor.untyped_storage()
-    _pinned.add(storage.data_ptr())
-    weakref.finalize(storage, _pinned.discard, storage.data_ptr())
+    _pinned[storage.data_ptr()] = storage.nbytes()
+    weakref.finalize(storage, _pinned.pop, storage.data_ptr(), None)
     return tensor
+
+
+def _copy_beside_the_host(to: torch.Tensor, source: torch.Tensor, host: torch.Tensor) -> None:
+    """Copy between the device and pinned memory; the memory has other numbers before the host waits, and must not change."""
+    if host.untyped_storage().data_ptr() not in _pinned:
+        raise RuntimeError("torch does not find the middle of pinned memory, and would reuse it before the copy is made")
+    copied = source.clone()
+    if host is to:
+        to.copy_(torch.full_like(copied, torch.nan) if copied.is_floating_point() else ~copied)
+        finish: Callable[[], object] = partial(to.copy_, copied)
+    else:
+        to.copy_(copied)
+        finish = partial(_compare, source, copied)
+    with _copying:
+        _unfinished.append(finish)
+
+
+def _compare(source: torch.Tensor, copied: torch.Tensor) -> None:
+    """Refuse pinned memory that is no longer what was copied from it."""
+    if not torch.equal(*(each.reshape(-1).contiguous().view(torch.uint8) for each in (source, copied))):
+        raise RuntimeError("pinned memory was changed before it was copied to the device")
+
+
+def _finish(copies: Iterable[Callable[[], object]]) -> None:
+    """Make copies that are not made yet."""
+    with _copying, torch.inference_mode():
+        for copy in [each for each in copies if each in _unfinished]:
+            _unfinished.remove(copy)
+            copy()
 
 
 def _mark(value: Any) -> Any:
@@ -85,6 +118,7 @@ def _free(size: int) -> None:
 def _wait(what: str) -> None:
     """Count a synchronisation, as torch's debug mode reports it."""
     counts["synchronisations"] += 1
+    _finish([*_unfinished])
     if _state["sync debug"] == "error":
         raise RuntimeError(f"called a synchronizing CUDA operation: {what}")
     if _state["sync debug"] == "warn":
@@ -129,8 +163,11 @@ class _Device(TorchDispatchMode):  # type: ignore[no-untyped-call]
         counts["kernels"] += held[0]
         if held[0] != held[1]:
             counts["copies"] += 1
-            if not (non_blocking and _is_pinned(source if held[0] else to)):
-                _wait("copy between host and device")
+            host = source if held[0] else to
+            if non_blocking and _is_pinned(host):
+                _copy_beside_the_host(to, source, host)
+                return to
+            _wait("copy between host and device")
         return func(to, source, non_blocking)
 
     def _check(self, func: Any, name: str, tensors: list[torch.Tensor], held: list[bool]) -> None:
@@ -239,28 +276,33 @@ def _pin(self: torch.Tensor, *_: Any) -> torch.Tensor:
 
 
 class _Event:
-    """A place in a stream; the CPU has done everything before it."""
+    """A place in a stream; the CPU has done everything before it but copies beside the host."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        pass
+        self._before: list[Callable[[], object]] = []
 
     def synchronize(self) -> None:
         """Wait for one event, not for the device."""
+        _finish(self._before)
 
     def record(self, *_: Any) -> None:
-        """Take note of nothing."""
+        """Take note of the copies so far."""
+        self._before = [*_unfinished]
 
-    wait = record
+    def wait(self, *_: Any) -> None:
+        """Let a stream wait, and not the host."""
 
 
 class _Stream(_Event):
     """A queue of operations."""
 
-    wait_stream = wait_event = _Event.record
+    wait_stream = wait_event = _Event.wait
 
     def record_event(self, event: _Event | None = None) -> _Event:
-        """Return an event that has happened."""
-        return event or _Event()
+        """Return an event behind the copies so far."""
+        event = event or _Event()
+        event.record()
+        return event
 
 
 def _tensor(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -333,5 +375,7 @@ def pretended_cuda() -> Iterator[None]:
         stack.enter_context(patch.object(threading.Thread, "run", _in_thread(threading.Thread.run)))
         stack.enter_context(patch.object(torch.autocast, "__init__", _autocast(torch.autocast.__init__)))
         counts.clear()
+        _unfinished.clear()
         stack.enter_context(_Device())  # type: ignore[no-untyped-call]
         yield
+        _finish([*_unfinished])

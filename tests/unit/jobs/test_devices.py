@@ -34,6 +34,21 @@ def test_mps_has_float32_unless_another_is_asked_for_a_name_in_records_and_a_mem
     assert devices.is_out_of_memory(RuntimeError("MPS backend out of memory (MPS allocated: 9.0 GB)"))
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
+        "CUDA driver error: out of memory",  # of expandable segments
+        "CUDA failure 2: out of memory ; GPU=0 ; hostname=node ; expr=cudaMalloc((void**)&p, size);",  # of ONNX Runtime
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",  # since cuDNN 9
+    ],
+)
+def test_a_lack_of_memory_is_known_in_the_words_of_every_library_of_cuda(message: str) -> None:
+    assert devices.is_out_of_memory(RuntimeError(message))
+    assert not devices.is_out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
+
+
 def test_every_device_has_a_size_of_batches() -> None:
     assert {"mps", "cuda", "cpu"} == set(AUTO)
 

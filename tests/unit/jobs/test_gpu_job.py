@@ -54,6 +54,7 @@ def test_a_lack_of_memory_names_the_gpu_who_has_its_memory_and_settings_that_the
         torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
         RuntimeError("No CUDA GPUs are available"),
         RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"),
+        RuntimeError("CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=node"),  # of ONNX Runtime
     ],
     ids=str,
 )
@@ -62,6 +63,21 @@ def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Ex
     assert message.startswith(f"{GPU} failed: {str(error).splitlines()[0]}. 70000 MiB")
     assert "run the same command again" in message
     assert "CUDA_VISIBLE_DEVICES" in message
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "no kernel image is available for execution on the device",
+        "the provided PTX was compiled with an unsupported toolchain.",
+    ],
+)
+def test_a_torch_that_was_not_built_for_the_gpu_is_no_fault_of_the_gpu(problem: str) -> None:
+    message = explained(torch.AcceleratorError(f"CUDA error: {problem}\nSearch for `cudaErrorNoKernelImageForDevice' in"))
+    assert "install a driver and a torch that suit this GPU" in message
+    assert "Xid" not in message
+    assert "resumes" not in message
+    assert "or set device: cpu" in message
 
 
 def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have_or_be(
@@ -120,6 +136,31 @@ def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing
     last = done.stderr.splitlines()[-1]
     assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last
     assert "install a matching driver and torch, or set device: cpu" in last
+
+
+@pytest.mark.parametrize(("visible", "found"), [("1,2", 1), ("1,2", 2), (UUIDS[1], 1), ("1,2", None)])
+def test_a_gpu_that_cuda_counts_in_another_order_than_nvidia_smi_is_refused(
+    tmp_path: Path, visible: str, found: int | None
+) -> None:
+    """Another one would be locked, and its energy counted."""
+    uuid = "00000000-0000-0000-0000-000000000000" if found is None else UUIDS[found].removeprefix("GPU-")
+    code = f"""
+import torch
+from types import SimpleNamespace
+torch.version.cuda = "13"
+torch.cuda.init = lambda: None
+torch.cuda.device_count = lambda: 1
+torch.cuda.get_device_properties = lambda _: SimpleNamespace(uuid={uuid!r})
+from beirflow.jobs.gpu_job import gpu_job
+with gpu_job("auto", "auto"): pass
+"""
+    done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
+    if found != 2:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    last = done.stderr.splitlines()[-1]
+    assert f"DeviceError: CUDA_VISIBLE_DEVICES=1,2 is GPU 1 (Fake H100, {UUIDS[1]}) for nvidia-smi, and GPU 2 (Fake H100" in last
+    assert "set CUDA_DEVICE_ORDER=PCI_BUS_ID" in last
 
 
 def test_nothing_that_a_job_imports_starts_cuda_before_its_gpu_is_chosen() -> None:

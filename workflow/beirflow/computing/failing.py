@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
 from beirflow.files.errors import ModelError
-from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.devices import is_of_the_device, is_out_of_memory
 
 
 @contextmanager
-def in_words(device: torch.device, tokens: int, system: str | None = None) -> Iterator[None]:
+def in_words(tokens: int, system: str | None = None) -> Iterator[None]:
     """Convert errors of a model's code to ModelError; let device errors pass to the GPU guard.
 
     ``tokens`` is the length of the longest text; ``system`` begins the message, None if the caller adds it.
@@ -20,7 +18,7 @@ def in_words(device: torch.device, tokens: int, system: str | None = None) -> It
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
         raise _failed(tokens, system, error) from error
     except RuntimeError as error:
-        if device.type == "cuda" or is_out_of_memory(error):
+        if is_of_the_device(error) or is_out_of_memory(error):
             raise
         raise _failed(tokens, system, error) from error
 

@@ -172,7 +172,7 @@ class Tower:
 
     def _pooled(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:
         """Return the pooled tokens of one batch, float32 of shape (rows, pooled dim)."""
-        with in_words(self._device, int(texts.lengths[rows].max())):
+        with in_words(int(texts.lengths[rows].max())):
             return (self._compute_packed if self.packed else self._compute_padded)(texts, rows, left_out)
 
     def _compute_padded(self, texts: Tokens, rows: np.ndarray, left_out: int) -> torch.Tensor:

@@ -16,8 +16,15 @@ Result = TypeVar("Result")
 
 MOST_HALVINGS = 6  # halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them
 
-OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "CUDA error: out of memory", "MPS backend out of memory")
-"""Messages of a CPU, of the libraries of CUDA, and of Apple's for too little memory, in other errors than torch's own."""
+OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "ALLOCATION_FAILED", "out of memory")
+"""Messages of a CPU, of CUDA and its libraries, and of Apple's for too little memory, in other errors than torch's own."""
+
+
+OF_THE_DEVICE = (
+    *("CUDA error", "CUDA driver error", "CUDA failure", "CUDA GPUs", "CUDA-capable", "HIP error"),
+    *("CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS"),
+)
+"""Messages of torch and of the libraries of CUDA when a GPU, or a command to it, fails."""
 
 
 def choose_device(device: str) -> torch.device:
@@ -63,6 +70,11 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
 def is_out_of_memory(error: Exception) -> bool:
     """Test whether an error means that memory ran out, on whatever device, so that less at once may succeed."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def is_of_the_device(error: BaseException | None) -> bool:
+    """Test whether an error is that of a GPU or of a command to it, and not of the code that called torch."""
+    return any(words in str(error) for words in OF_THE_DEVICE)
 
 
 def within_memory(search: Callable[[int], Result], device: torch.device) -> Result:

@@ -9,15 +9,12 @@ from functools import cache, partial
 import torch
 
 from beirflow.files.errors import DeviceError, ModelError
-from beirflow.jobs.devices import is_out_of_memory
+from beirflow.jobs.devices import is_of_the_device, is_out_of_memory
 from beirflow.jobs.energy import count_gpu
 from beirflow.jobs.gpu_lease import jobs_on, lease
 from beirflow.jobs.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
-
-OF_THE_DEVICE = ("CUDA error", "CUDA driver error", "CUDA GPUs", "CUDA-capable", "CUDNN_STATUS", "CUBLAS_STATUS", "NVML_SUCCESS")
-"""Messages of torch and of the libraries of CUDA when a GPU fails."""
 
 OF_THE_PROGRAM = (
     "device-side assert",
@@ -26,7 +23,10 @@ OF_THE_PROGRAM = (
     "invalid argument",
     "invalid configuration",
 )
-"""Their messages for impossible commands: not the GPU's fault."""
+"""Messages of CUDA and its libraries for impossible commands: not the GPU's fault."""
+
+OF_THE_BUILD = ("no kernel image", "invalid device function", "PTX was compiled")
+"""CUDA's messages for a GPU, or a driver, that torch was not built for."""
 
 
 @contextmanager
@@ -46,7 +46,8 @@ def gpu_job(device: str, jobs_per_gpu: int | str, *, saves_memory: str = "") -> 
 
 @cache  # a process keeps its GPU: CUDA reads CUDA_VISIBLE_DEVICES once
 def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
-    gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    listed, wanted = list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = visible_gpus(listed, wanted)
     if not gpus:
         if torch.cuda.is_available() and torch.cuda.device_count() > 1:
             todo = "put nvidia-smi on PATH, or set CUDA_VISIBLE_DEVICES to one of them"
@@ -63,6 +64,11 @@ def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
         raise DeviceError(f"{gpu} is there, but torch cannot use it: {_first_line(error)}. {_state(gpu)}; {todo}") from error
     if torch.cuda.device_count() != 1:
         raise DeviceError(f"CUDA started before {gpu} was chosen, and sees others too; please report it with this log")
+    card = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    other = next((each for each in listed if each.card == card != gpu.card), None)
+    if other and gpu.visible != gpu.uuid:  # its lock, memory and energy would be those of another one
+        todo = "set CUDA_DEVICE_ORDER=PCI_BUS_ID to count as nvidia-smi does, or name GPUs by their UUIDs"
+        raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} is {gpu} for nvidia-smi, and {other} for CUDA; {todo}")
     return gpu
 
 
@@ -74,7 +80,7 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
     except (RuntimeError, ModelError) as error:
         # A ModelError wraps what torch raised.
         cause = error.__cause__ if isinstance(error, ModelError) else error
-        failed = any(words in str(cause) for words in OF_THE_DEVICE) and not any(words in str(cause) for words in OF_THE_PROGRAM)
+        failed = is_of_the_device(cause) and not any(words in str(cause) for words in OF_THE_PROGRAM)
         short = isinstance(cause, Exception) and is_out_of_memory(cause) and "CPU" not in str(cause)
         if not (failed or short):
             raise
@@ -86,6 +92,8 @@ def explained_errors(gpu: Gpu | None, saves_memory: str = "") -> Iterator[None]:
         else:
             problem = f"{which} failed: {_first_line(error)}"
             todo = "look for Xid in the output of `sudo dmesg`; run the same command again, which resumes"
+            if any(words in problem for words in OF_THE_BUILD):
+                todo = "install a driver and a torch that suit this GPU"
         other = "or leave this GPU out by naming others in CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them), or set device: cpu"
         raise DeviceError(f"{problem}. {_state(gpu)}; {todo}; {other}") from error
 

@@ -93,7 +93,7 @@ class TokenEncoder:
         self._marker = self._marker_id(reading.marker, of_colbert)
         self._filler = self._filler_id(reading)
         self._skipped = self._skipped_ids(reading)
-        with in_words(self.device, self.max_length or 0):
+        with in_words(self.max_length or 0):
             self.backbone.check_padding(
                 lambda texts: self._compute(self._window(texts, texts.lengths), np.arange(len(texts.lengths)))
             )
@@ -232,7 +232,7 @@ class TokenEncoder:
         return int(self._head(hidden).shape[1])
 
     def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
-        with in_words(self.device, int(window.tokens.lengths[rows].max()), self.system.name):
+        with in_words(int(window.tokens.lengths[rows].max()), self.system.name):
             return self._compute(window, rows)
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:

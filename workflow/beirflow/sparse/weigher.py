@@ -167,7 +167,7 @@ class Weigher:
         assert self.loaded is not None  # noqa: S101 - for the type checker
         on_host = pad(window, rows, self.tokenizer.pad_token_id or 0)
         ids, mask = (send(array, self.device) for array in on_host)
-        with in_words(self.device, ids.shape[1], self.name):
+        with in_words(ids.shape[1], self.name):
             hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
         if self.loaded.projection is not None:
             weights = self.loaded.projection(hidden)[:, :, 0].float().relu()

@@ -117,7 +117,7 @@ class PairScorer(ABC):
             return compute(send(ids, self.device), send(mask, self.device))
 
         ids = self.tokenizer(PROBE_TEXT)["input_ids"]
-        with in_words(self.device, len(ids)):
+        with in_words(len(ids)):
             check_padding(self.folder, padded, ids, longest=self.max_length, dtype=self.dtype)
 
     @abstractmethod
@@ -188,7 +188,7 @@ class PairScorer(ABC):
 
     @torch.inference_mode()
     def _forward(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
-        with in_words(self.device, int(window.ids.lengths[rows].max()), self.system.name):
+        with in_words(int(window.ids.lengths[rows].max()), self.system.name):
             return self._compute(window, rows)
 
 
