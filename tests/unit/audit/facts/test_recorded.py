@@ -99,7 +99,7 @@ def test_settings_may_differ_from_what_the_files_of_their_model_say(part: str, w
     ],
 )
 def test_queries_of_sparse_systems_have_their_own_length_and_may_need_no_head(weighed: dict[str, Any], wrong: list[str]) -> None:
-    settings = {"name": "s", "max_length": 8, "query_max_length": 20, "pooling": "sum"}
+    settings = {"name": "s", "head": "splade", "max_length": 8, "query_max_length": 20, "pooling": "sum"}
     manifest = {"systems": {"s": {"family": "sparse", "settings": settings}}, "configuration": {}}
     path = "postings/s/x/queries.json"
     chain = Chain(
