@@ -25,4 +25,5 @@ def clean_representations(results: Path) -> str:
         path.unlink()
     kept = len(stored) - len(done)
     left = f"; {kept} that no run was made from are still there" if kept else ""
-    return f"{results}: deleted {len(done)} files of representations, {size / 1e9:,.2f} GB{left}"
+    files = "1 file" if len(done) == 1 else f"{len(done):,} files"
+    return f"{results}: deleted {files} of representations, {size / 1e9:,.2f} GB{left}"
