@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import machine, report
 from bench.machine import REPOSITORY, Settings
-from bench.runner import Outcome, run_stage
+from bench.runner import Outcome, adopt_orphans, run_stage
 from bench.stage import TABLE, read_stage, sizes_of
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stderr)
+    adopt_orphans()
     settings = _settings(options)
     stages = _chosen(options)
     peers = None if options.scale else machine.ask(settings, settings.peer_python, machine.PEERS)

@@ -1,23 +1,28 @@
 """Run a stage: make its input, run the sides in turn, each in a fresh process, check that they agree, judge the targets."""
 
+import ctypes
 import json
 import logging
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
 from statistics import linear_regression, median
 from typing import Any
 
+import psutil
+
 from bench.machine import REPOSITORY, Settings
 from bench.stage import CannotRunError, Clock, Quantity, Side, Stage, Target
 
+PR_SET_CHILD_SUBREAPER = 36
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
 LINEAR, MOST_MEMORY = 1.1, 3e9
 """Largest exponent of growth that counts as linear, and largest peak memory."""
@@ -128,6 +133,23 @@ def _log(stage: Stage, step: str, run: Measurement) -> None:
     logger.info("  %-9s %-48s %8.2f s%s, peak %.2f GB", stage.name, step, run.wall, call, run.peak / 1e9)
 
 
+def adopt_orphans() -> None:
+    """Make this process, on Linux, the parent of processes that outlive a child: of the one that forks Snakemake's jobs."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _wait_for_orphans(known: set[int]) -> Iterator[resource.struct_rusage]:
+    """Wait for all children but the known ones; yield what they and their descendants took."""
+    while adopted := _children() - known:
+        for number in adopted:
+            yield os.wait4(number, 0)[2]
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
 def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Measurement:
     """Run a command to its end, with its output in ``log`` with the suffixes ``.out`` and ``.err``.
 
@@ -139,7 +161,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
     """
     out, err = log.with_suffix(".out"), log.with_suffix(".err")
     with out.open("wb") as to_out, err.open("wb") as to_err:
-        start = time.perf_counter()
+        known, start = _children(), time.perf_counter()
         child = subprocess.Popen(command, cwd=REPOSITORY, env=dict(environment), stdout=to_out, stderr=to_err)
         try:
             _, status, usage = os.wait4(child.pid, 0)
@@ -147,6 +169,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
             child.kill()
             raise
         wall = time.perf_counter() - start
+    usages = [usage, *_wait_for_orphans(known)]
     child.returncode = os.waitstatus_to_exitcode(status)
     text = out.read_text(errors="replace")
     if child.returncode != 0:
@@ -154,7 +177,8 @@ def measure(command: Sequence[str], environment: Mapping[str, str], log: Path) -
         raise ChildFailedError(f"{' '.join(command)} ended with {child.returncode}:\n" + "\n".join(lines[-15:]))
     last = text.rstrip().rpartition("\n")[2]
     report = json.loads(last) if last.startswith("{") else {}
-    return Measurement(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MAXRSS_BYTES, report)
+    cpu, peak = sum(each.ru_utime + each.ru_stime for each in usages), max(each.ru_maxrss for each in usages)
+    return Measurement(wall, cpu, peak * MAXRSS_BYTES, report)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,19 @@ for size in (300_000_000, 1):
     assert large - small == pytest.approx(300e6, rel=0.1)
 
 
+def test_what_outlives_a_child_counts_as_the_process_that_forks_the_jobs_of_snakemake(tmp_path: Path) -> None:
+    code = """
+import os, pathlib, sys, bench.command_line, bench.runner
+bench.runner.adopt_orphans()
+job = "import time; time.sleep(0.3); x = b'x' * 300_000_000"
+command = [sys.executable, "-c", f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {job!r}])"]
+print(bench.runner.measure(command, os.environ, pathlib.Path(sys.argv[1])).peak)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
+    done = subprocess.run([*python(code), str(tmp_path / "log")], env=environment, capture_output=True, check=True)
+    assert int(done.stdout) > 300e6
+
+
 def test_time_is_from_start_to_end_of_a_child_or_what_its_last_line_reports(tmp_path: Path) -> None:
     start = time.monotonic()
     code = "import time; time.sleep(0.3); print('progress'); print('{\"seconds\": 0.5}')"
