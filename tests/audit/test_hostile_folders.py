@@ -1,6 +1,7 @@
 """Folders that are made to hang, crash or misuse the audit: a finding, never a traceback, a wait, or a write elsewhere."""
 
 import gzip
+import hashlib
 import json
 import multiprocessing
 import os
@@ -23,7 +24,8 @@ import pytest
 from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import chain, limits
-from beirflow.audit.chain.reading import RECORD_BYTES, read_record
+from beirflow.audit.chain.checks import RecordError
+from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_record
 from beirflow.audit.facts import corpora
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
@@ -387,3 +389,12 @@ def test_a_manifest_of_a_newer_format_is_said_and_nothing_else(forger: Forger) -
     assert (found.status, found.repair) == (FAILED, "audit it with the beirflow that wrote it")
     assert "has the format 99" in found.found
     assert json.dumps(found.files) == '["manifest.json"]'
+
+
+def test_statistics_of_a_file_that_unpacks_to_more_than_its_size_are_not_compared_to_their_end(tmp_path: Path) -> None:
+    rows = 2000
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * 1_000_000]))
+    ids = pa.array([hashlib.sha256(bytes([row % 256, row // 256])).hexdigest() for row in range(rows)])
+    pq.write_table(pa.table({"text": long, "doc_id": ids}), tmp_path / "a.parquet", compression="zstd", store_schema=False)
+    with pytest.raises(RecordError, match="bytes that unpack to more than"):
+        check_statistics(tmp_path / "a.parquet", "a.parquet")

@@ -3,7 +3,7 @@
 import csv
 import io
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
 
 def check_unpacked(path: Path, name: str) -> None:
     """Unpack a table piece by piece; raise RecordError if it has more than its size can hold, whatever its head promises."""
-    size, unpacked = path.stat().st_size, 0
+    size = path.stat().st_size
     with _as_record_errors(name), ExitStack() as stack:
         pieces: Iterable[Any] = ()
         if name.endswith(".parquet"):
@@ -90,16 +90,25 @@ def check_unpacked(path: Path, name: str) -> None:
         elif size:  # that of a chunk without documents is empty
             file = stack.enter_context(pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path)))))
             pieces = map(file.get_batch, range(file.num_record_batches))
-        for piece in pieces:
-            unpacked += piece.nbytes
-            if unpacked > GROWTH * size + SMALL_BYTES:
-                raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+        for _ in _bounded(pieces, size, name):
+            pass
+
+
+def _bounded(pieces: Iterable[Any], size: int, name: str) -> Iterator[Any]:
+    """Yield the pieces of a table; raise RecordError once they are more than a file of this size can hold."""
+    unpacked = 0
+    for piece in pieces:
+        unpacked += piece.nbytes
+        if unpacked > GROWTH * size + SMALL_BYTES:
+            raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+        yield piece
 
 
 def check_statistics(path: Path, name: str) -> None:
     """Compare what a Parquet file states of its rows, by which readers skip some or count them, with its rows.
 
-    Raises RecordError where they differ, or if it states more than beirflow writes. Lists are not compared.
+    Raises RecordError where they differ, or if it states more than beirflow writes, or unpacks to more than its size can hold.
+    Lists are not compared.
     """
     with _as_record_errors(name), open_parquet(path, name) as file:
         if others := sorted({*(file.metadata.metadata or ())} - METADATA):
@@ -112,17 +121,26 @@ def check_statistics(path: Path, name: str) -> None:
             if group.sorting_columns or any(each.has_column_index for each in columns):
                 raise RecordError("states an order of its rows, or has an index of them; beirflow writes none", name)
             stated = {each.path_in_schema: each.statistics for each in columns if each.statistics is not None}
-            stated = {each: stated[each] for each in stated.keys() & {*file.schema_arrow.names}}
-            rows = file.read_row_group(number, [*stated])
-            for column, known in stated.items():
-                values = rows[column]
-                if pa.types.is_dictionary(values.type):
-                    values = values.cast(values.type.value_type)
-                bounds = tuple(pc.min_max(values).as_py().values())
-                if known.has_min_max and (known.min, known.max) != bounds:
-                    raise RecordError(f"states of {column} that it is from {known.min!r} to {known.max!r}, but {bounds}", name)
-                if known.has_null_count and known.null_count != values.null_count:
-                    raise RecordError(f"states {known.null_count} empty cells of {column}, but has {values.null_count}", name)
+            known = {column: stated[column] for column in stated.keys() & {*file.schema_arrow.names}}
+            _check_group(known, file.iter_batches(PIECE_ROWS, row_groups=[number], columns=[*known]), path.stat().st_size, name)
+
+
+def _check_group(stated: Mapping[str, Any], pieces: Iterable[pa.RecordBatch], size: int, name: str) -> None:
+    """Compare the statistics of some columns of a row group with its pieces."""
+    found: dict[str, list[Any]] = {column: [] for column in stated}  # of each piece its bounds and its empty cells
+    for piece in _bounded(pieces, size, name):
+        for column, parts in found.items():
+            values = piece[column]
+            if pa.types.is_dictionary(values.type):
+                values = values.cast(values.type.value_type)
+            parts.append((*pc.min_max(values).values(), values.null_count))
+    for column, known in stated.items():
+        lows, highs, empty = zip(*found[column], strict=True) if found[column] else ((), (), ())
+        bounds = pc.min(pa.array(lows)).as_py(), pc.max(pa.array(highs)).as_py()
+        if known.has_min_max and (known.min, known.max) != bounds:
+            raise RecordError(f"states of {column} that it is from {known.min!r} to {known.max!r}, but {bounds}", name)
+        if known.has_null_count and known.null_count != sum(empty):
+            raise RecordError(f"states {known.null_count} empty cells of {column}, but has {sum(empty)}", name)
 
 
 @contextmanager
