@@ -34,6 +34,10 @@ def test_terms_are_lucenes(language: str) -> None:
     assert found == [(text, terms) for text, terms in GOLDEN[language]["texts"]]
 
 
+def test_half_a_character_is_written_as_lucene_writes_it_in_its_index() -> None:
+    assert analyze("\U0001d4b3\u09cd\u09ac", "lucene-bengali") == ["\U0001d4b3\ufffd"]
+
+
 @pytest.mark.parametrize("weights", ["counts", "bm25"])
 @pytest.mark.parametrize("language", ["finnish", "chinese", "swahili"])
 def test_scores_are_lucenes_in_every_bit(tmp_path: Path, language: str, weights: str) -> None:

@@ -108,7 +108,7 @@ def _in_units(step: Step) -> Step:
         return (
             "".join(chr(ord(c) - 0x800 if "\ue000" <= c < "\ue800" else ord(c)) for c in done)
             .encode("utf-16-le", "surrogatepass")
-            .decode("utf-16-le")
+            .decode("utf-16-le", "replace")  # half a character is U+FFFD in Lucene's index, too
         )
 
     return apply

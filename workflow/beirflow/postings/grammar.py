@@ -14,11 +14,13 @@ LONGEST_TOKEN = 255
 LOOK_AHEAD = 1024
 """Number of characters that are searched for the next token at a time, so that a text without spaces takes no quadratic time."""
 
-WITH = r"[\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}]*+"  # marks that belong to the character before them
+# Signs before numbers in Arabic and Kaithi: digits since Unicode 15.1, and marks in Lucene's.
+_BEFORE_NUMBERS = r"\u0600-\u0605\u06dd\u08e2\U000110bd\U000110cd"
+WITH = rf"[\p{{WB=Format}}\p{{WB=Extend}}\p{{WB=ZWJ}}{_BEFORE_NUMBERS}]*+"  # marks that belong to the character before them
 
 # The signs became letters after Unicode 12, Lucene's.
 _LETTER = rf"(?![\u00b8\u02e5-\u02eb\u0558\u055a\u058a\ua708-\ua716])[\p{{WB=Hebrew_Letter}}\p{{WB=ALetter}}]{WITH}"
-_DIGIT = rf"[\p{{WB=Numeric}}\uff10-\uff19]{WITH}"
+_DIGIT = rf"(?![{_BEFORE_NUMBERS}])[\p{{WB=Numeric}}\uff10-\uff19]{WITH}"
 _HEBREW = rf"\p{{WB=Hebrew_Letter}}{WITH}"
 _IN_LETTERS = rf"[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{WITH}"
 _IN_DIGITS = rf"[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{WITH}"
