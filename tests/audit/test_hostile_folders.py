@@ -29,6 +29,7 @@ from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_re
 from beirflow.audit.facts import corpora
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
+from beirflow.runs.run_file import run_writer
 from forger import FAILED, Forger, named
 from warm_snakemake import REPOSITORY
 
@@ -398,3 +399,15 @@ def test_statistics_of_a_file_that_unpacks_to_more_than_its_size_are_not_compare
     pq.write_table(pa.table({"text": long, "doc_id": ids}), tmp_path / "a.parquet", compression="zstd", store_schema=False)
     with pytest.raises(RecordError, match="bytes that unpack to more than"):
         check_statistics(tmp_path / "a.parquet", "a.parquet")
+
+
+def test_a_run_that_ranks_all_queries_alike_is_read(tmp_path: Path) -> None:
+    queries, depth = 1000, 100
+    with run_writer(tmp_path / "a.parquet") as write:
+        write(
+            pa.array(np.repeat([f"{query:04}" for query in range(queries)], depth)),
+            pa.array([f"{place:03}" for place in reversed(range(depth))] * queries),
+            np.ones(queries * depth, np.float32),
+            np.tile(np.arange(1, depth + 1, dtype=np.int32), queries),
+        )
+    check_statistics(tmp_path / "a.parquet", "a.parquet")
