@@ -166,6 +166,15 @@ def test_what_cannot_be_measured_says_why(made: LexicalResults, monkeypatch: pyt
     assert record["bytes"]["index"] > 0
 
 
+@pytest.mark.parametrize("message", ["CUDA out of memory. Tried to", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"])
+def test_too_little_memory_of_a_device_is_a_reason(made: LexicalResults, monkeypatch: pytest.MonkeyPatch, message: str) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(module, "time_answers", fail)
+    assert measured(made)["reasons"]["cpu"].endswith(f"besides the model: {message}")
+
+
 def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalResults) -> None:
     record = made.results / RUN_RECORD(system="fused", dataset=DATASET)
     record.parent.mkdir()

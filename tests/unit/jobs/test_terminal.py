@@ -48,7 +48,7 @@ class Run:
 
 
 def _nearest(target: str) -> str:
-    return f"; did you mean '{target.replace('sumary', 'summary')}'?"
+    return f"; did you mean '{target.replace('sumary', 'summary')}'?" if "sumary" in target else ""
 
 
 def write_error(folder: Path) -> None:
@@ -105,6 +105,12 @@ def test_a_target_that_no_rule_makes_is_answered_with_the_nearest(*, dry: bool) 
     assert lines[-1] == "results/demo/sumary.csv: no rule makes this; did you mean 'results/demo/summary.csv'?"
     assert lines[-2].startswith("No rule to produce results/demo/sumary.csv")
     assert ("Building DAG of jobs..." in lines) == dry
+
+
+def test_where_no_target_is_near_the_answer_is_where_they_are_listed() -> None:
+    run = Run()
+    run.log(msg="MissingRuleException:\nNo rule to produce judge (if", levelno=logging.ERROR, event="error")
+    assert run.lines[-1].startswith("judge: no rule makes this with this configuration; docs/targets.md lists every file")
 
 
 def test_other_errors_and_warnings_are_handed_on() -> None:

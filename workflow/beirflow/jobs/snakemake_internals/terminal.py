@@ -60,6 +60,7 @@ SILENTLY = (
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
 UNKNOWN = re.compile(r"No rule to produce (\S+)")
+ELSEWHERE = " with this configuration; docs/targets.md lists every file, and snakemake without a target the usual ones"
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
 
@@ -135,8 +136,7 @@ class Terminal(logging.Handler):
             self.before.handle(record)
         if event == LogEvent.ERROR:
             for target in UNKNOWN.findall(message):
-                if near := self.meant(target):
-                    self._write(f"{target}: no rule makes this{near}")
+                self._write(f"{target}: no rule makes this{self.meant(target) or ELSEWHERE}")
 
     def say(self, words: str) -> None:
         """Print a message that belongs to no job, if there is one."""
