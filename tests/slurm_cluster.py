@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 from slurm_files import NODES, write_files
 
-PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol"]
+PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol"]
 PROGRAMS_OF_ACCOUNTING = ["mariadbd", "my_print_defaults", "slurmdbd", "sacct", "sacctmgr"]
 
 NODE = "BEIRFLOW_NODE_OF_TEST"
@@ -55,7 +55,7 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """Give the environment in which SLURM's commands find this cluster."""
-        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": f"{self.folder}/bin:{os.environ.get('PATH', '')}"}
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def start(self) -> None:
         """Start all daemons, and wait until every node is idle."""

@@ -2,7 +2,6 @@
 
 import random
 import secrets
-import shutil
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -83,12 +82,8 @@ StorageLoc=slurm_accounts
 
 def write_files(folder: Path, host: str, *, accounting: bool) -> Mapping[str, int]:
     """Write the files of the daemons; gives the ports of slurmctld, slurmdbd, MariaDB and every node."""
-    for name in ("state", "bin", *(f"spool-{node}" for node in NODES)):
+    for name in ("state", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir()
-    # The plugin calls srun without SLURM_CONF; on a cluster that is set up for good, /etc/slurm/slurm.conf is there.
-    srun = folder / "bin/srun"
-    srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
-    srun.chmod(0o755)
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)

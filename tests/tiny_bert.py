@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import beir_writer
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -11,11 +12,8 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTraine
 
 Weights = dict[str, torch.Tensor]
 
+WORDS = beir_writer.WORDS
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-WORDS = [f"w{i}" for i in range(200)]
-"""Every word of the vocabulary is one token; any other word is [UNK]."""
-
-
 DIM = 32
 SIZES: dict[str, Any] = {
     "vocab_size": len(SPECIAL) + len(WORDS),

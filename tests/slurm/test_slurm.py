@@ -1,7 +1,7 @@
 """The profile for SLURM on a real cluster of several nodes: same results as a local run, whatever happens to jobs.
 
 Most tests start from a finished local run of BM25, without the files of the step that something happens to, and run that step
-alone: a job of SLURM starts Snakemake two or three times, two seconds each of a core, and one that encodes would start torch too.
+alone: a job of SLURM starts Snakemake, two seconds of a core, and one that encodes would start torch too.
 """
 
 import os

@@ -30,3 +30,4 @@ def test_every_task_runs_its_own_command_and_ends_as_that_ends(task: str | None,
     assert (done.returncode, done.stdout) == (7, f"{printed}\n")
     plain = ["snakemake", "--cores", "2"]  # a job that is no task of an array
     assert own_command(plain, {"SLURM_ARRAY_TASK_ID": "2"}) == plain
+    assert own_command(words({"2": "two"}), {"SLURM_ARRAY_TASK_ID": "1"}) == ["snakemake"]

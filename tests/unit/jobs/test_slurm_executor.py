@@ -137,6 +137,7 @@ def test_errors_of_other_threads_are_logged_meanwhile() -> None:
     assert logged == ["of another thread"]
 
 
-def test_python_starts_through_the_program_for_tasks_of_arrays() -> None:
+def test_a_job_is_one_snakemake_that_starts_through_the_program_for_tasks_of_arrays() -> None:
     slurm, _ = executor(lambda attempt, job: "")
+    assert slurm.additional_general_args() == ""
     assert slurm.get_python_executable() == f"/usr/bin/python -IS {module.array_task.__file__} /usr/bin/python"

@@ -125,7 +125,9 @@ def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pyt
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
     parameters = {"__init__": ["self", "workflow", "logger"], "_report_job_error_threadsafe": ["self", "job_info", "msg"]}
-    parameters |= {name: ["self"] for name in ("get_python_executable", "cancel", "get_status_command")}
+    parameters |= {
+        name: ["self"] for name in ("get_python_executable", "additional_general_args", "cancel", "get_status_command")
+    }
     parameters |= {"run_job": ["self", "job"], "run_array_jobs": ["self", "jobs"], "check_active_jobs": ["self", "active_jobs"]}
     assert {name: list(inspect.signature(getattr(plugin.Executor, name)).parameters) for name in parameters} == parameters
     for submit in (plugin.Executor.run_job, plugin.Executor.run_array_jobs):

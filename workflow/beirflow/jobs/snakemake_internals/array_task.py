@@ -18,11 +18,13 @@ OPTION = "--slurm-jobstep-array-execs="
 def own_command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Return the command of this task of an array, from the command of the first task and the environment of this process.
 
-    The first task, and a job that is no task of an array, keeps the given command.
+    The first task, and a job that is no task of an array, keeps the given command, without those of the others.
     """
     encoded = next((word.removeprefix(OPTION) for word in arguments if word.startswith(OPTION)), None)
     packed = json.loads(base64.b64decode(encoded)).get(environment.get("SLURM_ARRAY_TASK_ID")) if encoded else None
-    return ["/bin/sh", "-c", zlib.decompress(bytes.fromhex(packed)).decode()] if packed else list(arguments)
+    if packed:
+        return ["/bin/sh", "-c", zlib.decompress(bytes.fromhex(packed)).decode()]
+    return [word for word in arguments if not word.startswith(OPTION)]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
-"""An executor for SLURM that repeats submissions while waiting helps, follows its jobs, and starts tasks of arrays apart.
+"""An executor for SLURM that repeats submissions while waiting helps, follows its jobs, and starts each with one Snakemake.
 
 snakemake-executor-plugin-slurm 2.8.0 submits a job once, and reports every failure as one of the job: also that the controller
 is unreachable, or that a user has too many jobs. Here such failures are held back and the jobs submitted again.
+
+The plugin lets a job start two Snakemakes, one inside the other: the first places the second with srun, except in an array. As no
+job here has more than one task, the second alone runs, where SLURM has started the job.
 """
 
 import itertools
@@ -68,6 +71,10 @@ class SlurmExecutor:
         """Return the first words of the command of a job, which start a task of an array as its own job."""
         python: str = super().get_python_executable()  # type: ignore[misc]
         return f"{python} -IS {shlex.quote(array_task.__file__)} {python}"
+
+    def additional_general_args(self) -> str:
+        """Return what the plugin adds to the command of a job: nothing, for a Snakemake that runs the job itself."""
+        return ""
 
     def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Report the jobs that ended, and yield the others."""
