@@ -17,9 +17,7 @@ from beirflow.datasets.corpus_files import RELEVANT_FROM
 from beirflow.files.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
-ROWS_A_BYTE = (
-    16  # most rows that a byte of a Parquet file holds: usually less than one, but 12 where all queries are ranked alike
-)
+ROWS_A_BYTE = 16  # most rows that a byte of a Parquet file holds: usually below one, twelve if all queries are ranked alike
 GROWTH = 100  # times that a Parquet file may grow when it is unpacked; texts grow up to twenty times
 PIECE_ROWS = 1 << 10  # rows that are unpacked at once where it is not known how long they are
 SMALL_BYTES = 1 << 26  # bytes to which a file may always unpack, however small it is
