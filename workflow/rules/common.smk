@@ -12,7 +12,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.wildcards import one_of
+from beirflow.experiment.asked import one_of
 from beirflow.files import layout
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
