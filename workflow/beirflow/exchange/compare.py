@@ -9,7 +9,13 @@ from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
 from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.exchange.compared_results import compare_rankings, compare_scores
+from beirflow.exchange.compared_results import (
+    compare_rankings,
+    compare_scores,
+    doubts_about_means,
+    doubts_about_values,
+    per_query,
+)
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
@@ -17,7 +23,6 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import doubts_about_means, doubts_about_values, per_query
 from beirflow.files import layout, patterns
 from beirflow.files.errors import DataError
 from beirflow.files.patterns import Pattern

@@ -162,7 +162,7 @@ def _baseline(gate: GateSettings, results: Path) -> Side:
     try:
         manifest = read_record(folder / layout.MANIFEST)
         published = Published(gate.manifest_sha256, gate.manifest_signature, gate.allowed_signers)
-        checks = check_published_digest(Chain(folder, str(folder), manifest), published)
+        checks = check_published_digest(Chain(folder, manifest), published)
     except UNREADABLE as error:
         problem = f"gate.baseline is {gate.baseline}, neither a configured system nor a folder of results"
         raise DataError(f"{problem}: {folder / layout.MANIFEST} cannot be read ({error})") from error
