@@ -112,13 +112,7 @@ def audit(
 
 
 def run_checks(
-    folder: Path,
-    experiment: Setup,
-    sample: int,
-    seed: int,
-    *,
-    call: Call | None = None,
-    published: Published | None = None,
+    folder: Path, experiment: Setup, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
 ) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
     """Return the manifest, None where it cannot be used, all checks by section, and the table of facts; write nothing."""
     call = call or Call()
@@ -141,12 +135,7 @@ def run_checks(
     return chain.manifest or None, excused, facts
 
 
-def _plan(
-    chain: Chain,
-    sample: int,
-    seed: int,
-    published: Published,
-) -> list[tuple[str, Callable[[], list[Check]]]]:
+def _plan(chain: Chain, sample: int, seed: int, published: Published) -> list[tuple[str, Callable[[], list[Check]]]]:
     """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
     return [
         ("integrity", partial(check_published_digest, chain, published)),

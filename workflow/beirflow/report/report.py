@@ -15,7 +15,7 @@ from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report import leaderboard as boards
 from beirflow.report import tables
-from beirflow.report.pages import counted, listed, record_files_for_reading, write_page
+from beirflow.report.pages import counted, embedded, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES, TEMPLATES
 from beirflow.report.system_tables import settings_table, systems_table
 
@@ -135,13 +135,12 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:
-    """Return a figure for the template: inside the page as an image, so that nothing in it touches the page."""
+    """Return a figure for the template, with its caption and links to its other files."""
     figure = FIGURES[path.stem]
     caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
     others = [path.with_suffix(".pdf"), *([path.with_name(f"{figure.table}.csv")] if figure.table else [])]
     links = [other.relative_to(folder).as_posix() for other in others if other.is_relative_to(folder)]
-    data = b64encode(path.read_bytes()).decode()
-    return {"title": figure.title, "alt": figure.alt, "caption": caption, "links": links, "data": data}
+    return {**embedded(figure, path), "caption": caption, "links": links}
 
 
 def _packed(path: str) -> str:

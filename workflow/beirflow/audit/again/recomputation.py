@@ -134,11 +134,7 @@ class _Stated:
 
 
 def _check_ranking(
-    chain: Chain,
-    system: str,
-    dataset: str,
-    results: tuple[Result, ...],
-    take: Callable[[str, list[str]], None],
+    chain: Chain, system: str, dataset: str, results: tuple[Result, ...], take: Callable[[str, list[str]], None]
 ) -> Iterator[Check]:
     """Check the ranking of a run, and hand each query with its documents to ``take``, best first."""
     run_path = RUN(system=system, dataset=dataset)
