@@ -17,7 +17,6 @@ from beirflow.report import leaderboard as boards
 from beirflow.report import tables
 from beirflow.report.pages import counted, embedded, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES, TEMPLATES
-from beirflow.report.system_tables import settings_table, systems_table
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -75,7 +74,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "published": list(filter(None, published)),
         "sources": sources.lines(),
         "holes": tables.holes_table(summary),
-        "systems": [systems_table(settings), settings_table(settings)],
+        "systems": [tables.systems_table(settings), tables.settings_table(settings)],
         "datasets": tables.datasets_table(summary),
         "bibtex": tables.bibtex(summary["dataset"]),
         "significance": tables.significance_table(comparison),
