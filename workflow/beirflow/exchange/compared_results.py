@@ -63,14 +63,10 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
 def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> list[str]:
     """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
     names = [name for name in columns_of(values_path) if name != "query_id"]
-    queries, run, qrels = (
-        per_query(values_path, names),
-        read_columns(run_path, str(run_path)),
-        read_columns(qrels_path, str(qrels_path)),
-    )
+    run, qrels = (read_columns(path, str(path)) for path in (run_path, qrels_path))
     again = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})).set_index("query_id")
     doubts = []
-    for name, values in queries.items():
+    for name, values in per_query(values_path, names).items():
         expected = again[name].dropna().to_dict()
         if expected.keys() != values.keys():
             doubts.append(f"{name} has {len(values)} queries, but {len(expected)} are judged")
