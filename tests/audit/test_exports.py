@@ -49,7 +49,7 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 
 def checks_of(exported: Forger) -> list[Check]:
-    chain = Chain(exported.results, "results", read_json(exported.path("manifest.json")), audited_with=exported.experiment)
+    chain = Chain(exported.results, read_json(exported.path("manifest.json")), audited_with=exported.experiment)
     chain.follow()
     return check_files_for_reading(chain)
 

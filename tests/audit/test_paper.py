@@ -17,7 +17,7 @@ RECORD = "paper/index.json"
 
 def walked(papered: Forger) -> Chain:
     """Walk from the manifest, whose findings these checks need."""
-    chain = Chain(papered.results, "results", read_json(papered.path("manifest.json")), audited_with=papered.experiment)
+    chain = Chain(papered.results, read_json(papered.path("manifest.json")), audited_with=papered.experiment)
     chain.follow()
     return chain
 

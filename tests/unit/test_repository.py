@@ -25,7 +25,7 @@ from beirflow.files.layout import CRATE_CODE
 from beirflow.files.patterns import Pattern
 from beirflow.jobs.code_version import reached_modules, rule_modules
 from beirflow.jobs.lifetime import end_with_this_process
-from beirflow.paper import bias, claims, corpus_tables, efficiency, overlap, score_tables, similarities
+from beirflow.paper import bias, corpus_tables, efficiency, findings, overlap, score_tables
 from beirflow.report.registry import FIGURES, TABLES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -57,7 +57,9 @@ COLUMNS = {
     "pool/<dataset>.jsonl": pool.KEYS,
     "paper/table-1.csv": (*corpus_tables.STATISTICS, *corpus_tables.BINS),
     "paper/table-2.csv": score_tables.COUNTS,
-    **{f"paper/{of.__name__.rpartition('.')[2]}.csv": of.COLUMNS for of in (bias, claims, efficiency, overlap, similarities)},
+    "paper/claims.csv": findings.COLUMNS,
+    "paper/similarities.csv": score_tables.SIMILARITIES,
+    **{f"paper/{of.__name__.rpartition('.')[2]}.csv": of.COLUMNS for of in (bias, efficiency, overlap)},
 }
 """Columns of files for reading, by the first path of their section in docs/files.md."""
 

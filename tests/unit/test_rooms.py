@@ -102,7 +102,7 @@ def test_unit_tests_live_in_rooms_of_the_same_names() -> None:
 HOMONYMS = {
     "encoders/head.py": {"dense"},  # a kind of layer
     "evaluation/cost.py": {"rerank"},  # a kind of work, in seconds of records
-    "experiment/measured_rates.py": {"rerank"},
+    "experiment/expected_cost.py": {"rerank"},
     "evaluation/systems.py": {"dense"},  # a key of the settings of a reranker
     "models/card_modules.py": {
         "dense",

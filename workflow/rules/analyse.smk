@@ -167,7 +167,7 @@ rule inspect_dataset:
         entrance="beirflow.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
-        analyzers=lambda wildcards: experiment.analyzers(wildcards.dataset),
+        analyzers=of_dataset(experiment.analyzers),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     script:

@@ -87,11 +87,11 @@ rule search_approximate:
     params:
         entrance="beirflow.approximate.search_approximate:search_approximate",
         code=code_version("search_approximate"),
-        settings=lambda wildcards: experiment.settings(wildcards.system),
+        settings=of_system(experiment.settings),
         similarity=lambda wildcards: experiment.settings(
             *experiment.first_stages(wildcards.system)
         )["similarity"],
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        retrieval=of_dataset(experiment.retrieval),
     message:
         "search {wildcards.dataset} with {wildcards.system}"
     script:

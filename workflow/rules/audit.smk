@@ -148,7 +148,7 @@ rule explain_result:
     params:
         entrance="beirflow.exchange.explanation:explain",
         code=code_version("explain_result"),
-        settings=lambda wildcards: experiment.described(wildcards.system),
+        settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
     script:

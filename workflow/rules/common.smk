@@ -12,7 +12,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.wildcards import one_of
+from beirflow.experiment.asked import one_of
 from beirflow.files import layout
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
@@ -87,13 +87,22 @@ def named_by(pattern):
     return file
 
 
-def model_record(wildcards):
-    return experiment.model_record(wildcards.system, wildcards.dataset)
+def of_both(question, *more):
+    """An input function or a parameter: what a function says of the system and the dataset of a job."""
+    return lambda wildcards: question(wildcards.system, wildcards.dataset, *more)
 
 
-def forum_means(wildcards):
-    forums = experiment.rows_of_forums[wildcards.row]
-    return expand(at(layout.METRICS), system=wildcards.system, dataset=forums)
+def of_system(question, *more):
+    return lambda wildcards: question(wildcards.system, *more)
+
+
+def of_dataset(question):
+    return lambda wildcards: question(wildcards.dataset)
+
+
+model_record = of_both(experiment.model_record)
+first_stages = of_system(experiment.first_stages)
+added = of_system(experiment.expansions.of_system)
 
 
 def files_of(pattern, **values):
@@ -116,14 +125,6 @@ def query_blocks(wildcards):
 
 def added_to_index(wildcards):
     return experiment.expansions.of_index(wildcards.analyzer)
-
-
-def first_stages(wildcards):
-    return experiment.first_stages(wildcards.system)
-
-
-def added(wildcards):
-    return experiment.expansions.of_system(wildcards.system)
 
 
 def shared_files(pattern, of_other=True):

@@ -42,9 +42,9 @@ rule prepare_corpus:
         entrance="beirflow.datasets.prepare:prepare_corpus",
         source_path="beirflow.datasets.prepare:source_of()",
         code=code_version("prepare_corpus"),
-        local_folder=lambda wildcards: experiment.folder(wildcards.dataset),
-        settings=lambda wildcards: experiment.corpus_settings(wildcards.dataset),
-        source_states=lambda wildcards: experiment.source_states(wildcards.dataset),
+        local_folder=of_dataset(experiment.folder),
+        settings=of_dataset(experiment.corpus_settings),
+        source_states=of_dataset(experiment.source_states),
     message:
         "prepare {wildcards.dataset}"
     script:

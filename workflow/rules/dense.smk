@@ -45,9 +45,7 @@ rule encode_queries:
     params:
         entrance="beirflow.dense.encode:encode_queries",
         code=code_version("encode_queries"),
-        settings=lambda wildcards: experiment.encoding(
-            wildcards.system, wildcards.dataset, "document_prefix", "title_separator"
-        ),
+        settings=of_both(experiment.encoding, "document_prefix", "title_separator"),
         precision=config["precision"],
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
@@ -81,9 +79,7 @@ rule encode_chunk:
         entrance="beirflow.dense.encode:encode_chunk",
         shared_paths="beirflow.dense.reuse:shared_files()",
         code=code_version("encode_chunk"),
-        settings=lambda wildcards: experiment.encoding(
-            wildcards.system, wildcards.dataset, "query_prefix"
-        ),
+        settings=of_both(experiment.encoding, "query_prefix"),
         precision=config["precision"],
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
@@ -159,8 +155,8 @@ rule search_chunk:
         entrance="beirflow.dense.search:search_chunk",
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
-        variant=lambda wildcards: experiment.variant(wildcards.system),
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        variant=of_system(experiment.variant),
+        retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

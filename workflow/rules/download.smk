@@ -57,7 +57,7 @@ rule fetch_dataset:
     params:
         entrance="beirflow.sources.fetch_dataset:fetch_dataset",
         code=code_version("fetch_dataset"),
-        settings=lambda wildcards: experiment.on_hub(wildcards.dataset),
+        settings=of_dataset(experiment.on_hub),
     message:
         "fetch {wildcards.dataset} from its hub"
     script:
@@ -83,8 +83,8 @@ rule fetch_model:
     params:
         entrance="beirflow.models.model_files:fetch_model",
         code=code_version("fetch_model"),
-        system=lambda wildcards: experiment.model_settings(wildcards.system),
-        said=lambda wildcards: experiment.said(wildcards.system),
+        system=of_system(experiment.model_settings),
+        said=of_system(experiment.said),
         model_states=lambda wildcards: [
             *map(file_state, experiment.model_files(wildcards.system))
         ],

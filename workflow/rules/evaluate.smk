@@ -42,7 +42,10 @@ rule evaluate_run:
 
 rule average_forums:
     input:
-        forums=forum_means,
+        forums=files_of(
+            layout.METRICS,
+            dataset=lambda wildcards: experiment.rows_of_forums[wildcards.row],
+        ),
     output:
         means=at(layout.ROW_METRICS),
     log:

@@ -20,9 +20,7 @@ rule fuse_runs:
         runs=files_of(layout.RUN, system=first_stages),
         records=files_of(layout.RUN_RECORD, system=first_stages),
         corpus=at(layout.CORPUS),
-        tuning=lambda wildcards: experiment.tuning_files(
-            wildcards.system, wildcards.dataset
-        ),
+        tuning=of_both(experiment.tuning_files),
     output:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
@@ -38,10 +36,8 @@ rule fuse_runs:
         entrance="beirflow.fusion.fuse_runs:fuse_runs",
         measure="beirflow.evaluation.measures:measure",
         code=code_version("fuse_runs"),
-        settings=lambda wildcards: experiment.settings(wildcards.system),
-        tuned_on=lambda wildcards: experiment.tuned_on(
-            wildcards.system, wildcards.dataset
-        ),
+        settings=of_system(experiment.settings),
+        tuned_on=of_both(experiment.tuned_on),
         main_measure=lambda wildcards: (
             experiment.main_measure
             if experiment.tuned_on(wildcards.system, wildcards.dataset)

@@ -37,10 +37,8 @@ rule import_run:
     params:
         entrance="beirflow.imported.import_run:import_run",
         code=code_version("import_run"),
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
-        run_state=lambda wildcards: experiment.run_state(
-            wildcards.system, wildcards.dataset
-        ),
+        retrieval=of_dataset(experiment.retrieval),
+        run_state=of_both(experiment.run_state),
     message:
         "read the run of {wildcards.system} on {wildcards.dataset}"
     script:

@@ -39,9 +39,8 @@ rule encode_query_tokens:
     params:
         entrance="beirflow.late.encode:encode_query_tokens",
         code=code_version("encode_query_tokens"),
-        settings=lambda wildcards: experiment.settings_on(
-            wildcards.system,
-            wildcards.dataset,
+        settings=of_both(
+            experiment.settings_on,
             *("weights_sha256", "document_length", "pool_factor"),
         ),
         precision=config["precision"],
@@ -73,9 +72,7 @@ rule encode_tokens:
     params:
         entrance="beirflow.late.encode:encode_tokens",
         code=code_version("encode_tokens"),
-        settings=lambda wildcards: experiment.settings_on(
-            wildcards.system, wildcards.dataset, "weights_sha256", "query_length"
-        ),
+        settings=of_both(experiment.settings_on, "weights_sha256", "query_length"),
         precision=config["precision"],
     message:
         "encode the tokens of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
@@ -111,7 +108,7 @@ rule search_tokens:
     params:
         entrance="beirflow.late.search:search_tokens",
         code=code_version("search_tokens"),
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

@@ -96,10 +96,8 @@ rule search_index:
     params:
         entrance="beirflow.lexical.search_index:search_index",
         code=code_version("search_index"),
-        settings=lambda wildcards: experiment.settings_on(
-            wildcards.system, wildcards.dataset
-        ),
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        settings=of_both(experiment.settings_on),
+        retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

@@ -127,7 +127,7 @@ rule check_claims:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.claims:write_claims",
+        entrance="beirflow.paper.findings:write_claims",
         code=code_version("check_claims"),
     message:
         "check the findings of the paper"
@@ -220,7 +220,7 @@ rule compare_similarities:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.similarities:compare_similarities",
+        entrance="beirflow.paper.score_tables:compare_similarities",
         code=code_version("compare_similarities"),
         pairs=experiment.similarity_pairs,
     message:

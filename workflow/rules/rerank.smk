@@ -45,11 +45,9 @@ rule score_pairs:
         entrance="beirflow.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
         scorer_code=lambda wildcards: code_by_name(experiment, wildcards.system),
-        settings=lambda wildcards: experiment.settings_on(
-            wildcards.system, wildcards.dataset, "below", "weights_sha256"
-        ),
+        settings=of_both(experiment.settings_on, "below", "weights_sha256"),
         precision=config["precision"],
-        blocks=lambda wildcards: experiment.query_blocks(wildcards.dataset),
+        blocks=of_dataset(experiment.query_blocks),
     message:
         "score block {wildcards.block} of {wildcards.dataset} with {wildcards.system}"
     script:
@@ -77,9 +75,7 @@ rule rerank_run:
     params:
         entrance="beirflow.rerank.rerank_run:rerank_run",
         code=code_version("rerank_run"),
-        settings=lambda wildcards: experiment.settings_on(
-            wildcards.system, wildcards.dataset, "weights_sha256"
-        ),
+        settings=of_both(experiment.settings_on, "weights_sha256"),
         top_k=config["top_k"],
     message:
         "rerank the documents of {wildcards.dataset} with {wildcards.system}"

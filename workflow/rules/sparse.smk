@@ -39,8 +39,8 @@ rule fetch_sparse_model:
     params:
         entrance="beirflow.sparse.model_folders:fetch_sparse_model",
         code=code_version("fetch_sparse_model"),
-        settings=lambda wildcards: experiment.settings(
-            wildcards.system,
+        settings=of_system(
+            experiment.settings,
             *("pooling", "activation", "max_length", "query_max_length", "most_terms"),
             *("query_prefix", "document_prefix", "quantize", "ties"),
             *("expansion", "text_length", "expansion_length"),
@@ -77,8 +77,8 @@ rule weigh_queries:
     params:
         entrance="beirflow.sparse.weigh:weigh_queries",
         code=code_version("weigh_queries"),
-        settings=lambda wildcards: experiment.settings(
-            wildcards.system,
+        settings=of_system(
+            experiment.settings,
             *("ties", "weights_sha256", "document_prefix"),
             *("expansion", "text_length", "expansion_length"),
         ),
@@ -114,11 +114,9 @@ rule weigh_chunk:
         entrance="beirflow.sparse.weigh:weigh_chunk",
         code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
-        expansion_state=lambda wildcards: experiment.expansions.of_system(
-            wildcards.system
-        ),
-        settings=lambda wildcards: experiment.settings(
-            wildcards.system,
+        expansion_state=of_system(experiment.expansions.of_system),
+        settings=of_system(
+            experiment.settings,
             *("ties", "weights_sha256", "query_prefix", "query_max_length"),
             "expansion",
         ),
@@ -157,8 +155,8 @@ rule search_weights:
     params:
         entrance="beirflow.sparse.search:search_weights",
         code=code_version("search_weights"),
-        settings=lambda wildcards: experiment.settings(wildcards.system),
-        retrieval=lambda wildcards: experiment.retrieval(wildcards.dataset),
+        settings=of_system(experiment.settings),
+        retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     script:

@@ -130,7 +130,7 @@ def test_a_path_in_any_record_that_leaves_the_folder_is_refused_and_not_followed
         write_json(audited.results.parent / "secret.json", {"path": name, "inputs": {}, "outputs": {}})
         named = {name: file_digest(audited.results.parent / "secret.json"), **original[key]}
         write_json(audited.path("runs/tiny/small.json"), {**original, key: named})
-        chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+        chain = Chain(audited.results, read_record(audited.path("manifest.json")))
         chain.follow()
         assert name not in {**chain.claims, **chain.records}
         found = next(check for check in chain.problems if repr(name) in check.found)
@@ -143,7 +143,7 @@ def test_what_is_no_digest_is_refused_and_named(audited: Forger) -> None:
     name = "corpora/small/queries.parquet"
     for digest in (3, None, ["0" * 64], "0" * 63, "G" * 64):
         audited.edit("runs/tiny/small.json", put("inputs", name, value=digest))
-        chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+        chain = Chain(audited.results, read_record(audited.path("manifest.json")))
         chain.follow()
         assert f"the sha256 of {name} is {digest!r}" in " ".join(check.found for check in chain.problems)
 
@@ -165,7 +165,7 @@ def test_records_that_name_each_other_or_the_same_ones_again_and_again_are_follo
     run = read_json(audited.path("runs/tiny/small.json"))
     run["inputs"]["postings/0.json"] = "0" * 64
     write_json(audited.path("runs/tiny/small.json"), run)
-    chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+    chain = Chain(audited.results, read_record(audited.path("manifest.json")))
     chain.follow()
     assert chain.problems == []
     assert chain.results[f"postings/{last}.json"] == {("tiny", "small")}
@@ -177,7 +177,7 @@ def test_a_family_that_no_code_knows_is_followed_by_its_records_alone(audited: F
     assert [check for check in checks if check.status == FAILED] == []
     sampled = "words on small: there is no way to make systems of the family invented again"
     assert sampled in [check.found for check in checks if check.status == NOT_CHECKED]
-    chain = Chain(audited.results, "results", read_record(audited.path("manifest.json")))
+    chain = Chain(audited.results, read_record(audited.path("manifest.json")))
     chain.follow()
     names = ("postings/words/small/chunk-0.npz", "postings/words/small/chunk-0.json")
     assert [chain.results[name] for name in names] == [{("words", "small")}] * 2

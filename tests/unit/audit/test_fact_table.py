@@ -14,7 +14,7 @@ RECORD = {"inputs": {"x": "1"}, "jobs": ["a", "b"], "made": {"torch": "2"}, "sec
 
 @pytest.fixture
 def facts() -> list[Fact]:
-    chain = Chain(Path("results"), "results", {})
+    chain = Chain(Path("results"), {})
     chain.records = (
         {"manifest.json": {"written": "today", "inputs": {}}}
         | {f"runs/{system}/x.json": RECORD for system in "ab"}
@@ -53,7 +53,7 @@ def test_a_record_of_any_depth_and_length_is_read_in_bounds(monkeypatch: pytest.
     for _ in range(5000):
         deep = {"a": deep}
     record = {"written": deep, "seconds": {str(number): 1 for number in range(20)}}
-    chain = Chain(Path("results"), "results", {}, records={"manifest.json": record})
+    chain = Chain(Path("results"), {}, records={"manifest.json": record})
     monkeypatch.setattr("beirflow.audit.fact_table.MOST", 10)
     facts = fact_table(chain)
     assert len(facts) == 11

@@ -152,7 +152,7 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
 
 
 def test_every_file_of_the_chain_is_in_it_with_its_digest(exported_once: Path) -> None:
-    chain = Chain(exported_once, str(exported_once), read_record(exported_once / "manifest.json"))
+    chain = Chain(exported_once, read_record(exported_once / "manifest.json"))
     chain.follow()
     crate = entities(exported_once)
     for path in chain.claims:

@@ -1,11 +1,12 @@
-"""Needs of systems that are asked: their own and those of the systems that they are made from."""
+"""Needs of systems that are asked, with those of the systems that they are made from; wildcards match names of a list alone."""
 
+import re
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 from beirflow.catalogue.choice import asked_corpus
-from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems, corpus_of
+from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems, corpus_of, one_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.runs.system import system_of
@@ -55,3 +56,21 @@ def test_the_corpus_is_that_of_the_paper_or_the_largest_and_cores_are_all_that_a
     assert asked_corpus({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
     assert asked_corpus({"dbpedia-entity": 9, "dbpedia-entity.documents-3": 3}) == "dbpedia-entity.documents-3"
     assert (all_cores({"_cores": 6}), all_cores({})) == (6, 8)
+
+
+NAMES = ["nq", "nfcorpus", "nfcorpus.dev", "scifact", "scidocs", "fever", "climate-fever", "a", "ab", "abc", "x^y", "x]y", "x-y"]
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:1], [f"small-{number:03}" for number in range(0, 1000, 7)]])
+def test_names_match_and_others_do_not(names: list[str]) -> None:
+    expression = one_of(names)
+    near = {changed for name in names for changed in (name[:-1], name + "x", "x" + name, name.upper(), name[1:])}
+    assert [name for name in sorted({*names, *near}) if re.fullmatch(expression, name)] == sorted(names)
+
+
+def test_nothing_matches_no_names() -> None:
+    assert not any(re.fullmatch(one_of([]), name) for name in ("", "a"))
+
+
+def test_names_that_differ_in_numbers_have_a_short_expression() -> None:
+    assert len(one_of(f"small-{number:04}" for number in range(1000))) < 60

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from beirflow.experiment.datasets import corpus_size
-from beirflow.experiment.estimate import estimate
-from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
+from beirflow.experiment.estimate import estimate, highest_disk
+from beirflow.experiment.expected_cost import STAGES, Part, measured_rates, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.guess import TWO_CORES, Device, device_of, guessed_seconds, job_work, start_warning
 from beirflow.experiment.load import load_experiment
-from beirflow.experiment.measured_rates import STAGES, measured_rates
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.code_version import entrances

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from beirflow.files.csv_files import read_named_csv
-from beirflow.paper.claims import _printed, claims, write_claims
 from beirflow.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Conclusion, Evidence, Scores
 from beirflow.paper.facts import BM25, load_facts
-from beirflow.paper.findings import TESTS, all_findings
+from beirflow.paper.findings import TESTS, all_findings, claims, printed_evidence, write_claims
 from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_metrics
 from scipy import stats
 
 FACTS = load_facts()
 PRINTED = replace(
-    _printed(FACTS),
+    printed_evidence(FACTS),
     overlap={("fever", "climate-fever"): 0.6, ("nq", "hotpotqa"): 0.4}
     | {(name, "scifact"): 0.2 for name in FACTS.zero_shot if name != "scifact"},
     grades={
@@ -241,7 +240,7 @@ def test_systems_are_seen_under_the_names_that_they_stand_for() -> None:
 
 def test_every_finding_of_the_catalogue_has_a_test_and_a_verdict_here_and_on_the_printed_values() -> None:
     assert list(TESTS) == list(FACTS.findings)
-    table = claims(_printed(FACTS), FACTS)
+    table = claims(printed_evidence(FACTS), FACTS)
     assert list(table["finding"]) == [number for number in BY_NUMBER for _ in range(2)]
     verdicts = table.pivot_table(index="finding", columns="source", values="verdict", aggfunc="first")
     assert (verdicts["here"] == verdicts["printed"]).all()

@@ -10,14 +10,13 @@ from beirflow.analysis.lengths import histogram
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, read_json, write_json
 from beirflow.paper.bias import COLUMNS as BIAS_COLUMNS
-from beirflow.paper.claims import claims
 from beirflow.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, bins, medians, table_1
 from beirflow.paper.efficiency import COLUMNS, QUOTED, efficiency, tabulate_efficiency
 from beirflow.paper.evidence import Evidence, Scores
 from beirflow.paper.facts import load_facts
+from beirflow.paper.findings import claims
 from beirflow.paper.page import efficiency_table, write_paper
-from beirflow.paper.score_tables import against_baseline, table_2
-from beirflow.paper.similarities import COLUMNS as SIMILARITIES
+from beirflow.paper.score_tables import SIMILARITIES, against_baseline, table_2
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 from latencies import latency, write_latency
 

@@ -8,7 +8,7 @@ import pytest
 from beirflow.files.csv_files import read_named_csv
 from beirflow.paper.evidence import NDCG, Scores, printed_scores
 from beirflow.paper.facts import BM25, load_facts
-from beirflow.paper.score_tables import against_baseline, table_2, write_against_baseline, write_tables
+from beirflow.paper.score_tables import against_baseline, compare_similarities, table_2, write_against_baseline, write_tables
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.registry import SCORE_TABLES
 from results_writer import write_comparison, write_metrics
@@ -137,3 +137,25 @@ def test_what_is_sure_is_what_the_comparison_says(tmp_path: Path) -> None:
     write_against_baseline(means_paths=means, comparison_path=comparison, baseline="base", table_path=table_path)
     row = read_named_csv(table_path).query("source == 'here'").iloc[0]
     assert row[["better", "worse", "surely_better", "surely_worse"]].tolist() == [2, 0, 1, 0]
+
+
+def test_both_similarities_of_a_dataset_are_in_one_row(tmp_path: Path) -> None:
+    scores = {
+        ("by-cosine", "nq"): 0.25,
+        ("by-dot", "nq"): 0.5,
+        ("other", "nq"): 0.75,
+        ("by-cosine", "trec-covid"): 0.5,
+        ("by-dot", "trec-covid"): 0.25,
+    }
+    paths = [write_metrics(tmp_path, system, name, {"NDCG@10": [value]})[0] for (system, name), value in scores.items()]
+    of = [(name, system, 10.0 if system == "by-cosine" else 99.0) for system, name in scores]
+    pd.DataFrame(of, columns=["dataset", "of", "median"]).to_csv(tmp_path / "medians.csv", index=False)
+    table_path = str(tmp_path / "similarities.csv")
+    arguments = {"means_paths": paths, "medians_path": str(tmp_path / "medians.csv"), "table_path": table_path}
+    compare_similarities(**arguments, pairs=[["by-cosine", "by-dot"]])
+    assert read_named_csv(table_path).fillna(0).values.tolist() == [
+        ["nq", "by-cosine", "by-dot", 0.25, 0.5, 0.25, 0, 10, 99],
+        ["trec-covid", "by-cosine", "by-dot", 0.5, 0.25, -0.25, 0.153, 10, 99],  # the text of the paper has this difference alone
+    ]
+    compare_similarities(**arguments, pairs=[])
+    assert read_named_csv(table_path).empty

@@ -1,18 +1,22 @@
-"""Results in the forms of MTEB: what was measured and nothing else, under MTEB's names."""
+"""Results in the forms of MTEB: what was measured and nothing else, under its names; those of others as they are, or refused."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.measures import TREC_NAMES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
-from beirflow.files.errors import DataError
+from beirflow.files.csv_files import read_named_csv
+from beirflow.files.digests import file_digest
+from beirflow.files.errors import ConfigError, DataError
 from beirflow.files.records import Job, write_record
-from beirflow.report.mteb import LANGUAGES, MEASURES, export_mteb, revision, write_model_index
+from beirflow.report.leaderboard import leaderboard
+from beirflow.report.mteb import LANGUAGES, MEASURES, collect_references, export_mteb, revision, write_model_index
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from results_writer import write_metrics
@@ -110,3 +114,70 @@ def test_mteb_reads_a_result_and_takes_it_for_its_task(tmp_path: Path) -> None:
         found = mteb.get_task(task.name).metadata
         assert found.dataset["path"] == task.dataset or found.name == "CQADupstackRetrieval"
         assert set(found.eval_langs) == {LANGUAGES[task.language]}
+
+
+SUMMARY = pd.DataFrame(
+    [
+        {"system": system, "dataset": dataset, "split": split, "NDCG@10": value}
+        for system, values in {"mine": (0.5, 0.25, 0.375), "other": (0.25, 0.5, 0.375)}.items()
+        for (dataset, split), value in zip(
+            [("nq", "test"), ("fiqa", "test"), ("mean of 2 (nq, fiqa)", None)], values, strict=True
+        )
+    ]
+)
+
+
+def write(folder: Path, model: str, task: str, split: str = "test", **scores: Any) -> Path:
+    path = folder / f"{model}/0123456789abcdef/{task}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = {"hf_subset": "default", "main_score": 0.75, **scores}
+    path.write_text(json.dumps({"task_name": task, "mteb_version": "1.18.0", "scores": {split: [entry]}}))
+    return path
+
+
+def collected(folder: Path, references: list[str]) -> pd.DataFrame:
+    config = {"systems": ["bm25"], "datasets": ["nq", "fiqa", "nfcorpus.dev"], "references": references}
+    experiment = load_experiment(config)
+    table_path = str(folder / "references.csv")
+    measures = ["NDCG@10", "Recall@100", "R_cap@100"]
+    paths, tasks = experiment.references, experiment.reference_tasks
+    collect_references(reference_paths=paths, tasks=tasks, measures=measures, table_path=table_path)
+    return read_named_csv(table_path)
+
+
+def test_results_of_others_are_below_the_leaderboard_and_change_nothing_of_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "BAAI__bge", "NQ", ndcg_at_10=0.75, recall_at_100=0.875)
+    write(tmp_path, "BAAI__bge", "FiQA2018", ndcg_at_10=0.25)
+    write(tmp_path, "BAAI__bge", "SciFact", ndcg_at_10=0.9)  # not configured
+    write(tmp_path, "half", "NQ", ndcg_at_10=1)
+    table = collected(tmp_path, [str(tmp_path)])
+    row = table.set_index(["model", "dataset"]).loc["BAAI/bge", "nq"]
+    assert (row["revision"], row["mteb_version"], row["sha256"]) == ("0123456789abcdef", "1.18.0", file_digest(path))
+    assert (row["NDCG@10"], row["Recall@100"], row["R_cap@100"] == row["R_cap@100"]) == (0.75, 0.875, False)
+    alone, shown = leaderboard(SUMMARY, "NDCG@10"), leaderboard(SUMMARY, "NDCG@10", references=table)
+    assert shown.rows[:2] == alone.rows
+    assert [[cell.text for cell in row] for row in shown.rows[2:]] == [
+        ["BAAI/bge at 0123456789 §", "0.5000", "0.7500", "0.2500"],
+        ["half at 0123456789 §", "", "1.0000", ""],
+    ]
+    assert not any(cell.best or cell.heat for row in shown.rows[2:] for cell in row)
+    # The folder of a model or of a revision is one too.
+    for folder in (path.parent, path.parent.parent):
+        assert set(collected(tmp_path, [str(folder)])["model"]) == {"BAAI/bge"}
+
+
+@pytest.mark.parametrize("value", [75.5, -0.1, True, "0.5", None, float("nan")])
+def test_scores_that_are_no_fractions_are_refused(tmp_path: Path, value: Any) -> None:
+    path = write(tmp_path, "m", "NQ", ndcg_at_10=value)
+    with pytest.raises(DataError, match=rf"{path}: ndcg_at_10 is .*, and a fraction was expected"):
+        collected(tmp_path, [str(tmp_path)])
+
+
+def test_what_is_no_result_of_a_task_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "m", "NQ", split="train", ndcg_at_10=0.5)
+    for content in (path.read_text(), "{", "[]", '{"scores": {"test": [{}]}}'):
+        path.write_text(content)
+        with pytest.raises(DataError, match="it is no result of NQ on the split test as MTEB writes it"):
+            collected(tmp_path, [str(tmp_path)])
+    with pytest.raises(ConfigError, match=r"references: found '.*'; there is no <model>/<revision>/<task>.json of a configured"):
+        collected(tmp_path, [str(tmp_path / "none")])

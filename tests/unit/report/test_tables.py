@@ -6,7 +6,6 @@ import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report import tables
 from beirflow.report.pages import Cell, Table, shown_tables
-from beirflow.report.system_tables import settings_table, systems_table
 
 SUMMARY = pd.DataFrame(
     {
@@ -188,13 +187,13 @@ def settings(*systems: list[tuple[str | None, ...]]) -> pd.DataFrame:
 
 
 def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_its_files() -> None:
-    dense, lexical = seen(systems_table(settings(ENCODER, LEXICAL)))
+    dense, lexical = seen(tables.systems_table(settings(ENCODER, LEXICAL)))
     how = "pooling cls (its files say mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
     prompts = ["“query: ” (its files say ask: )", "none"]
     assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
-    every = {row[1]: row[2:] for row in seen(settings_table(settings(ENCODER)))}
+    every = {row[1]: row[2:] for row in seen(tables.settings_table(settings(ENCODER)))}
     assert every["revision"] == ["all", REVISION, "configuration", ""]
     assert every["pooling"] == ["all", "cls", "configuration", "mean"]
     assert every["max_length of queries"][2] == "files of the model"
@@ -207,7 +206,7 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
     late = [("model", None, "m", "configuration", None), ("weights", None, "model.safetensors", "configuration", None)]
     late += [("pool_factor", None, "2", "configuration", None), ("lossy", None, "averaged", "record", None)]
     late += [("assumed", None, "late: a is b", "record", None)]
-    first, second = seen(systems_table(settings(fused, late)))
+    first, second = seen(tables.systems_table(settings(fused, late)))
     assert first[3] == "weights 0.3, 0.7 · tuned_on nfcorpus.dev: …"
     assert second[3] == "pool_factor 2 · lossy averaged · assumed late: a is b"
 
@@ -215,8 +214,8 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
     prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
     table = settings([("family", None, "dense", "configuration", None), *prompts])
-    assert seen(systems_table(table))[0][4] == "2 prompts, by dataset: see all settings"
-    assert seen(settings_table(table))[1:] == [
+    assert seen(tables.systems_table(table))[0][4] == "2 prompts, by dataset: see all settings"
+    assert seen(tables.settings_table(table))[1:] == [
         ["s0", "query_prefix", "arguana", "arguana: ", "configuration", ""],
         ["s0", "query_prefix", "scifact", "scifact: ", "configuration", ""],
     ]

@@ -30,6 +30,13 @@ def document_batches(
                 progress.advance(batch.num_rows)
 
 
+def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[str, str, str]]:
+    """Yield id, title and text of the documents of a batch that are wanted, by their ids."""
+    rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+    parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+    yield from zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True)
+
+
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
@@ -46,11 +53,8 @@ def scan_documents(
         words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
         all_lengths.append(words)
         length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
-        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-        most = SNIPPET, WHOLE
-        titles, bodies = ([beginning(text, end) for text in part.to_pylist()] for part, end in zip(parts, most, strict=True))
-        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(titles, bodies, strict=True), strict=True))
+        for doc_id, title, text in titles_and_texts(batch, wanted):
+            texts[doc_id] = beginning(title), beginning(text, WHOLE)
     lengths = [np.concatenate(all_lengths)]
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from beirflow.analysis.pool import read_pool, texts_of
+from beirflow.analysis.pool import query_texts, read_pool, texts_of
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.datasets.document_text import document_text
 from beirflow.files.addresses import shown
@@ -25,7 +25,6 @@ from beirflow.files.records import Job, write_record
 from beirflow.files.resume import ResumeFile
 from beirflow.files.writing import write_text
 from beirflow.models.chat_server import ChatServer
-from beirflow.sources.query_lists import for_reading
 
 PROMPT = """You judge whether a document is relevant to a query of a search engine.
 The grades are {grades}: {lowest} if the document does not help with the query, {highest} if it answers it.
@@ -134,8 +133,7 @@ def judge_pool(
 
 def _sample(corpus: PreparedCorpus, judgements: Sequence[Mapping[str, Any]], size: int) -> list[Question]:
     """Draw judged pairs whose query and document exist, without regard to their grades."""
-    queries = read_table(corpus.queries_path)
-    texts = dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
+    texts = query_texts(corpus.queries_path)
     order = np.random.default_rng(SEED).permutation(len(judgements))
     drawn = [judgements[place] for place in order.tolist() if judgements[place]["query_id"] in texts][:size]
     documents = texts_of(corpus.documents_path, {each["doc_id"] for each in drawn})

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import document_batches
 from beirflow.analysis.lengths import NO_WORD
+from beirflow.analysis.pool import query_texts
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
-from beirflow.sources.query_lists import for_reading
 
 WORDS = 8  # of an n-gram
 SHARE = 0.5  # of the n-grams of a text that make a near-duplicate
@@ -104,9 +104,8 @@ def _document_frame(batch: pa.RecordBatch) -> pd.DataFrame:
 
 
 def _queries(path: str) -> pd.DataFrame:
-    queries = read_table(path)
-    texts = list(map(for_reading, queries["text"].to_pylist()))
-    return pd.DataFrame({"kind": "query", "id": queries["query_id"].to_pylist(), "text": texts})
+    texts = query_texts(path)
+    return pd.DataFrame({"kind": "query", "id": list(texts), "text": list(texts.values())})
 
 
 def near_duplicates(ours: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.analysis.document_scan import WITH_TITLES, document_batches
+from beirflow.analysis.document_scan import WITH_TITLES, document_batches, titles_and_texts
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
-from beirflow.datasets.document_text import split_title_and_text
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json, write_record
 from beirflow.files.writing import atomic_path
@@ -47,8 +46,7 @@ def pool_unjudged(
         for path, each, source in zip(run_paths, means, means_paths, strict=True)
     ]
     pairs = unjudged(runs, qrels, pool_depth)
-    queries = read_table(corpus.queries_path)
-    texts = dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
+    texts = query_texts(corpus.queries_path)
     documents = texts_of(corpus.documents_path, {doc_id for _, doc_id in pairs})
     before = read_pool(pool_path) if Path(pool_path).exists() else ()
     filled = {(line["query_id"], line["doc_id"]): line for line in before if line["grade"] is not None}
@@ -115,11 +113,15 @@ def read_pool(path: str) -> Iterator[dict[str, Any]]:
         yield line
 
 
+def query_texts(queries_path: str | Path) -> dict[str, str]:
+    """Return the texts of the queries of a corpus, as people read them, by id."""
+    queries = read_table(queries_path)
+    return dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
+
+
 def texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
     """Return title and text of some documents, by id."""
     wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
     for batch in document_batches(documents_path, WITH_TITLES):
-        rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
-        parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-        texts |= dict(zip(rows["doc_id"].to_pylist(), zip(*(part.to_pylist() for part in parts), strict=True), strict=True))
+        texts |= {doc_id: (title, text) for doc_id, title, text in titles_and_texts(batch, wanted)}
     return texts

@@ -18,7 +18,7 @@ from beirflow.audit.chain.folder import printable
 from beirflow.audit.chain.integrity import check_digests
 from beirflow.audit.chain.leftovers import check_leftovers
 from beirflow.audit.chain.limits import LimitError
-from beirflow.audit.chain.repairs import Call, Repairs
+from beirflow.audit.chain.repairs import Call
 from beirflow.audit.chain.root import Published, check_manifest, check_published_digest
 from beirflow.audit.chain.running import excuse, files_being_written
 from beirflow.audit.chain.setup import Setup
@@ -112,17 +112,11 @@ def audit(
 
 
 def run_checks(
-    folder: Path,
-    experiment: Setup,
-    sample: int,
-    seed: int,
-    *,
-    call: Call | None = None,
-    published: Published | None = None,
+    folder: Path, experiment: Setup, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
 ) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
     """Return the manifest, None where it cannot be used, all checks by section, and the table of facts; write nothing."""
     call = call or Call()
-    chain = Chain(folder, str(folder), {}, repairs=Repairs(str(folder), call), audited_with=experiment)
+    chain = Chain(folder, {}, call=call, audited_with=experiment)
     chain.busy = files_being_written(Path(call.directory), folder)
     sections: Sections = {"integrity": []}
     facts: list[Fact] = []
@@ -141,12 +135,7 @@ def run_checks(
     return chain.manifest or None, excused, facts
 
 
-def _plan(
-    chain: Chain,
-    sample: int,
-    seed: int,
-    published: Published,
-) -> list[tuple[str, Callable[[], list[Check]]]]:
+def _plan(chain: Chain, sample: int, seed: int, published: Published) -> list[tuple[str, Callable[[], list[Check]]]]:
     """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
     return [
         ("integrity", partial(check_published_digest, chain, published)),

@@ -55,7 +55,6 @@ class Reference:
 
     value: float
     source: str
-    citation: str
     decimals: int
 
 
@@ -111,7 +110,7 @@ class Catalogue:
             value = scores.get(measure)
             # Sources stand in the order of their precision.
             if value is not None and measure not in barred:
-                return Reference(value, source["source"], source["citation"], source["decimals"])
+                return Reference(value, source["source"], source["decimals"])
         return None
 
     def averages(self, present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:

@@ -124,8 +124,6 @@ def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Col
 
     Raises ConfigError if the file does not follow its schema.
     """
-    if not (folder / "collections.yaml").is_file():
-        return Collections()
     content = read_catalogue(folder / "collections.yaml", "collections")
     collections: dict[str, Collection] = {}
     members: dict[str, tuple[Dataset, ...]] = {}

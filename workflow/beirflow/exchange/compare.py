@@ -9,7 +9,13 @@ from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
 from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.exchange.compared_results import compare_rankings, compare_scores
+from beirflow.exchange.compared_results import (
+    compare_rankings,
+    compare_scores,
+    doubts_about_means,
+    doubts_about_values,
+    per_query,
+)
 from beirflow.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
@@ -17,10 +23,8 @@ from beirflow.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.exchange.soundness import doubts_about_means, doubts_about_values, per_query
 from beirflow.files import layout, patterns
 from beirflow.files.errors import DataError
-from beirflow.files.patterns import Pattern
 from beirflow.files.records import RECORD_DIGEST, write_json
 from beirflow.report.pages import write_page
 from beirflow.runs.run_file import problem_with_order, problem_with_run
@@ -50,32 +54,29 @@ def compare(*, folder: str, other: str | None) -> str:
     manifests = [_manifest(side) for side in sides]
     try:
         means = [layout.METRICS.pairs_in(part(manifest, "inputs", kind=dict)) for manifest in manifests]
-        pairs, runs = (
-            [pair for pair in means[0] if pair in means[1]],
-            layout.RUN.pairs_in(_common(sides, layout.RUN(system="*", dataset="*"))),
-        )
+        pairs = [pair for pair in means[0] if pair in means[1]]
+        runs = layout.RUN.pairs_in(_common(sides, layout.RUN(system="*", dataset="*")))
         # Parts of a fusion and runs for tuning need not be evaluated.
         metrics = {pair: layout.METRICS(system=pair[0], dataset=pair[1]) for pair in runs}
         scored = [pair for pair, path in metrics.items() if all((side / path).is_file() for side in sides)]
         configuration = part(manifests[0], "configuration", kind=dict)
         baseline = configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
         doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
+        doubted = {doubt["file"] for doubt in doubts}
+        sound = [pair for pair in runs if layout.RUN(system=pair[0], dataset=pair[1]) not in doubted]
+        compared = {"configuration": "configuration", "systems": "systems", "code": "repository", "environment": "environment"}
         report = {
             "folders": [str(side) for side in sides],
             "written": [manifest.get("written") for manifest in manifests],
             "differences": {
-                **{key: _differences(*(manifest.get(key, {}) for manifest in manifests)) for key in ("configuration", "systems")},
-                "code": _differences(*(manifest.get("repository", {}) for manifest in manifests)),
-                "environment": _differences(*(manifest.get("environment", {}) for manifest in manifests)),
+                **{name: _differences(*(manifest.get(key, {}) for manifest in manifests)) for name, key in compared.items()},
                 "data": _data_differences(sides),
             },
             "only in one": [sorted(set(each) - set(pairs)) for each in means],
             "doubts": doubts,
             "scores": [compare_scores(sides, *pair) for pair in pairs],
-            "rankings": [compare_rankings(sides, *pair) for pair in runs if not _doubted(doubts, layout.RUN, pair)],
-            "reproduction": _reproduction(
-                sides, baseline, [pair for pair in scored if not _doubted(doubts, layout.METRICS, pair)]
-            ),
+            "rankings": [compare_rankings(sides, *pair) for pair in sound],
+            "reproduction": _reproduction(sides, baseline, [pair for pair in scored if metrics[pair] not in doubted]),
         }
     except UNREADABLE as error:
         problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
@@ -141,11 +142,6 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
                 about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(side / path, qrels, values)
         doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
     return doubts
-
-
-def _doubted(doubts: list[dict[str, str]], pattern: Pattern, pair: tuple[str, str]) -> bool:
-    path = pattern(system=pair[0], dataset=pair[1])
-    return any(doubt["file"] == path for doubt in doubts)
 
 
 def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:

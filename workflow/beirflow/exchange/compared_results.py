@@ -1,6 +1,7 @@
-"""Scores and rankings of a system on a dataset in two folders of results, compared."""
+"""The numbers of two folders of results: doubts about those that do not follow from its files, and their comparison."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -9,11 +10,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.again.recomputation import TOLERANCE
+from beirflow.audit.chain.reading import columns_of, open_parquet, part, read_columns, read_record
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.exchange.rank_agreement import kendall_tau, overlap_at, rank_biased_overlap
-from beirflow.exchange.reproducibility import kendall_tau_union, rank_biased_overlap_to_depth
-from beirflow.exchange.soundness import is_finite, per_query
+from beirflow.evaluation.measures import measure
+from beirflow.exchange.reproducibility import (
+    Scores,
+    kendall_tau,
+    kendall_tau_union,
+    overlap_at,
+    rank_biased_overlap,
+    rank_biased_overlap_to_depth,
+)
 from beirflow.files.layout import METRICS, PER_QUERY, RUN
 
 AGREEMENT = ("tau", "ktu", "rbo0.95")
@@ -23,6 +31,53 @@ CHANGED_MOST = 10  # queries of each system and corpus that are shown
 
 
 Rankings = Iterator[tuple[str, list[str]]]
+
+
+def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
+    """Return the values of some measures by query, of those that a Parquet file has, and where it has one."""
+    if not path.is_file():
+        return {}
+    with open_parquet(path, str(path)) as file:
+        there = [name for name in measures if name in file.schema_arrow.names]
+        table = file.read(["query_id", *there])
+    queries = table["query_id"].to_pylist()
+    values = {name: zip(queries, table[name].to_pylist(), strict=True) for name in there}
+    return {name: {query: value for query, value in pairs if value is not None} for name, pairs in values.items()}
+
+
+def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
+    """Return the problems of recorded means: missing, not finite, or not those of the values by query where these are known."""
+    doubts = [f"{name} is {value!r}" for name, value in means.items() if not is_finite(value)]
+    # A dataset of forums has no queries of its own.
+    doubts += [f"{name} has a mean, but no values by query" for name in means if queries and name not in queries]
+    for name, values in queries.items():
+        if name not in means:
+            doubts.append(f"{name} has no mean, but values by query")
+        elif not all(map(is_finite, values.values())):
+            doubts.append(f"{name} of a query is not a finite number")
+        elif is_finite(means.get(name)) and values and abs(fmean(values.values()) - means[name]) > TOLERANCE:
+            doubts.append(f"{name} is {means[name]!r}, but the mean of its queries is {fmean(values.values())!r}")
+    return doubts
+
+
+def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> list[str]:
+    """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
+    names = [name for name in columns_of(values_path) if name != "query_id"]
+    run, qrels = (read_columns(path, str(path)) for path in (run_path, qrels_path))
+    again = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})).set_index("query_id")
+    doubts = []
+    for name, values in per_query(values_path, names).items():
+        expected = again[name].dropna().to_dict()
+        if expected.keys() != values.keys():
+            doubts.append(f"{name} has {len(values)} queries, but {len(expected)} are judged")
+        elif wrong := next((query for query, value in values.items() if not abs(value - expected[query]) <= TOLERANCE), None):
+            doubts.append(f"{name} of query {wrong!r} is {values[wrong]!r}, but its run gives {expected[wrong]!r}")
+    return doubts
+
+
+def is_finite(value: Any) -> bool:
+    """Test whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def compare_scores(sides: list[Path], system: str, dataset: str) -> dict[str, Any]:

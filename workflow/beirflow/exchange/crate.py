@@ -40,7 +40,7 @@ def export_crate(
     """
     folder = Path(manifest_path).resolve().parent  # of the results, also where an audit links their manifest
     try:
-        chain = Chain(folder, str(folder), read_record(Path(manifest_path)))
+        chain = Chain(folder, read_record(Path(manifest_path)))
         chain.follow()
         if chain.problems:
             raise RecordError(chain.problems[0].found)

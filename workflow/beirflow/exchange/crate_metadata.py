@@ -88,11 +88,9 @@ class _Describer:
             endTime=part(self.manifest, "written"),
             actionStatus="http://schema.org/CompletedActionStatus",
         )
-        whole["agent"] = self.agent
-        whole["instrument"], whole["object"] = (
-            workflow,
-            [*parameters, *self._of(layout.MODEL.folder()), *self._of(layout.CORPUS.folder()), *self._sources()],
-        )
+        whole["agent"], whole["instrument"] = self.agent, workflow
+        made_from = [*self._of(layout.MODEL.folder()), *self._of(layout.CORPUS.folder()), *self._sources()]
+        whole["object"] = [*parameters, *made_from]
         whole["result"] = [self.files[layout.SUMMARY], *self._of(layout.METRICS.folder()), *self._of(layout.RUN.folder())]
         self.crate.root_dataset["mentions"] = [whole, *actions, *(self._page(workflow, record) for record in pages)]
         return self.crate

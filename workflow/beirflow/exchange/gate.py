@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from beirflow.analysis.pool import query_texts
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
@@ -27,7 +28,6 @@ from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.records import read_json, write_json
-from beirflow.sources.query_lists import for_reading
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _baseline(gate: GateSettings, results: Path) -> Side:
     try:
         manifest = read_record(folder / layout.MANIFEST)
         published = Published(gate.manifest_sha256, gate.manifest_signature, gate.allowed_signers)
-        checks = check_published_digest(Chain(folder, str(folder), manifest), published)
+        checks = check_published_digest(Chain(folder, manifest), published)
     except UNREADABLE as error:
         problem = f"gate.baseline is {gate.baseline}, neither a configured system nor a folder of results"
         raise DataError(f"{problem}: {folder / layout.MANIFEST} cannot be read ({error})") from error
@@ -221,8 +221,9 @@ def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[
     comparison.p = float(randomisation_test((weights * np.concatenate(differences))[:, None])[0])
     comparison.detectable = _number(detectable_difference(differences))
     worst = sorted((pair for pair in pairs if pair[2] < pair[3]), key=lambda pair: pair[2] - pair[3])[:LOST]
+    texts = {corpus: query_texts(here.folder / layout.QUERIES(dataset=corpus)) for corpus in {pair[0] for pair in worst}}
     comparison.lost = [
-        {"corpus": corpus, "query": query, "text": _text(here.folder, corpus, query), "here": mine, "there": theirs}
+        {"corpus": corpus, "query": query, "text": texts[corpus].get(query, ""), "here": mine, "there": theirs}
         for corpus, query, mine, theirs in worst
     ]
 
@@ -252,12 +253,6 @@ def same_data(here: Side, there: Side, corpus: str) -> None:
                 raise DataError(f"{corpus} has other {what} there: {name} differs")
     if here.drops_self_matches(corpus) != there.drops_self_matches(corpus):
         raise DataError(f"{corpus}: a query may find the document of its own id on one side only (drop_self_matches)")
-
-
-def _text(folder: Path, corpus: str, query: str) -> str:
-    """Return the text of a query."""
-    queries = read_table(folder / layout.QUERIES(dataset=corpus))
-    return str(for_reading(queries["text"][queries["query_id"].index(pa.scalar(query)).as_py()].as_py()))
 
 
 def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:

@@ -9,13 +9,10 @@ from typing import Any
 
 import yaml
 
-from beirflow.catalogue.schema import Problems
+from beirflow.catalogue.schema import FAST_LOADER, Problems
 from beirflow.files.errors import ConfigError
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
-
-FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""For texts that have been read without an error, whose messages it words differently."""
 
 HINT = "indent with spaces, one key a line, and quote a value with one of : # , { } [ ]"
 """The usual remedies for a syntax error."""
@@ -123,6 +120,7 @@ def repeated_keys(path: Path, text: str) -> list[str]:
 
 def _entries(text: str) -> Iterator[tuple[str, list[tuple[str, Any, Any]]]]:
     """Yield every mapping and list of a YAML text: the path before its entries, and of each its name or place, key and value."""
+    # The texts have been read without an error, whose message this loader words differently.
     nodes, seen = [("", yaml.compose(text, Loader=FAST_LOADER))], set[int]()
     while nodes:
         above, node = nodes.pop()

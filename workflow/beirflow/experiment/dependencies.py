@@ -1,4 +1,4 @@
-"""Systems that read the runs of other systems, or are tuned on queries: which runs they need, and whether these can be made."""
+"""Systems that read runs of other systems, or are tuned on queries: what they need, whether it can be made, what they learnt."""
 
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -22,6 +22,22 @@ def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
             other for other in dict.fromkeys(_reads(systems[name]).systems.values()) if other in systems and other not in wanted
         ]
     return wanted
+
+
+def trained_on(system: str, systems: Mapping[str, System], tuned: Mapping[str, Iterable[Dataset]]) -> dict[str, str] | None:
+    """Return by dataset the split that a system, or one that it reads, was trained or tuned on; None if not stated.
+
+    ``tuned`` has by system the corpora whose queries decide over its settings.
+    """
+    splits: dict[str, str] = {}
+    for name in needed([system], systems):
+        known = systems[name]
+        if known.trained_on.datasets is None and FAMILIES[known.family].learns(known.settings):
+            return None
+        splits |= known.trained_on.datasets or {}
+        for corpus in tuned.get(name, ()):
+            splits.setdefault(corpus.whole_row, f"{corpus.split} (tuned)")
+    return splits
 
 
 def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k: int, problems: Problems) -> None:

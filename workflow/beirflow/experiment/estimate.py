@@ -13,12 +13,16 @@ from pathlib import Path
 import pandas as pd
 
 from beirflow.experiment.datasets import CorpusSize, corpus_size
-from beirflow.experiment.expected_cost import Part, highest_disk, parts_of
-from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.expected_cost import Part, Rates, measured_rates, parts_of, stored_by
+from beirflow.experiment.experiment import MOST_THREADS, Experiment
 from beirflow.experiment.guess import Device, device_of, guessed_seconds
-from beirflow.experiment.measured_rates import Rates, measured_rates
 from beirflow.files.layout import BENCHMARK, METRICS, SUMMARY
 from beirflow.jobs.overall import duration
+
+CORPUS_BYTES = 4.0  # of a prepared corpus for each word: 3.7 on NFCorpus, 3.9 on SciFact
+MODEL_BYTES = 5e8  # of an encoder that is not here yet
+CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0  # of a document of a query, before and after the merge
+SPILL_BYTES = 7.0  # of a text during its preparation, for each word
 
 MOST_ROWS = 30  # most rows of systems on datasets, before they are of systems alone
 
@@ -52,6 +56,62 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> 
         f"To run it: {command} -- {results}/{SUMMARY}",
     ]
     return "\n{}\n".format("\n".join(line for line in lines if line))
+
+
+def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:
+    """Return the peak of bytes written and not yet deleted, by kind, beyond those there now; their sum is an upper bound.
+
+    ``cores`` are those of the machine: if a job takes all, a chunk is searched before another is encoded.
+    """
+    config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
+    archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
+    kept = {name: float(size.queries * min(config["top_k"], size.documents)) for name, size in sizes.items()}
+    unfinished = [part for part in parts if part.done < 1]
+    merged = [part.corpus for part in unfinished if part.system in experiment.merged_systems]
+    return {
+        # An archive is deleted once its corpora are prepared, while the next is downloaded.
+        "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
+        "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
+        + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
+        "models": _model_bytes(experiment, parts),
+        "representations": _representations(experiment, sizes, parts, cores),
+        # Candidates are deleted after the merge, so those of one corpus at a time count.
+        "candidates": max((kept[name] * sizes[name].chunks for name in merged), default=0.0) * CANDIDATE_BYTES,
+        "runs": sum(kept[part.corpus] for part in unfinished) * RUN_BYTES,
+    }
+
+
+def _model_bytes(experiment: Experiment, parts: Sequence[Part]) -> float:
+    """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
+    sizes = [0.0]
+    for part in parts:
+        if part.done < 1 and part.system in experiment.trained_systems:
+            files = experiment.model_files(part.system)
+            sizes.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
+    return sum(sizes) + 3 * max(sizes)
+
+
+def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
+    """Return the bytes of vectors, postings and weights that are on the disk together."""
+    new = [part for part in parts if part.done < 1]
+    if experiment.config["keep_representations"]:
+        return sum(part.index * (1 - part.done) for part in new)
+    # What needs something of the whole corpus, such as its statistics, keeps every chunk until all are searched.
+    together = {
+        stored_by(experiment, name)
+        for name in dict.fromkeys(part.system for part in parts)
+        if any("{chunk}" not in pattern for pattern in experiment.family(name).searched(experiment.systems[name].settings))
+    }
+    shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
+    whole, chunks = 0.0, [0.0]
+    for part in new:
+        reused = experiment.reuses(part.system) and part.corpus in shared
+        if stored_by(experiment, part.system) in together or reused:
+            whole += part.index
+        else:
+            chunks.append(part.index / sizes[part.corpus].chunks)
+    # Chunks of the jobs at work, and the one that is written next.
+    return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
 
 
 def _of_changes(parts: Iterable[Part], command: str) -> str:

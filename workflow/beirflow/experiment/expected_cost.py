@@ -1,20 +1,174 @@
-"""The expected cost of every system on every corpus, and the peak disk use."""
+"""The expected cost of every system on every corpus: its work, and its speed on this machine by earlier records."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from beirflow.experiment.datasets import CorpusSize
-from beirflow.experiment.experiment import MOST_THREADS, Experiment
-from beirflow.experiment.measured_rates import Rates, chunk_records, jobs, work
-from beirflow.files.layout import EXPANSION_RECORD, METRICS
+from beirflow.experiment.datasets import BLOCK_QUERIES, CorpusSize, corpus_size
+from beirflow.experiment.experiment import Experiment
+from beirflow.experiment.families import FAMILIES
+from beirflow.files.errors import DataError
+from beirflow.files.layout import CORPUS, EXPANSION_RECORD, METRICS, RUN_RECORD, record_of
+from beirflow.files.records import read_json
 from beirflow.jobs.overall import START
-from beirflow.runs.family import TOKENS_PER_WORD
+from beirflow.runs.family import TOKENS_PER_WORD, Family, Stage
 
-CORPUS_BYTES = 4.0  # of a prepared corpus for each word: 3.7 on NFCorpus, 3.9 on SciFact
-MODEL_BYTES = 5e8  # of an encoder that is not here yet
-CANDIDATE_BYTES, RUN_BYTES = 12.0, 8.0  # of a document of a query, before and after the merge
-SPILL_BYTES = 7.0  # of a text during its preparation, for each word
+BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other runs, whose records repeat these runs' stages
+
+SHARED = (
+    Stage("prepare_corpus", word=3e-7),
+    Stage("write_queries", chunked=True, word=5e-2),
+    Stage("weigh_words", chunked=True, word=4e-4),
+    Stage("train_encoder", word=4e-3),
+    Stage("merge_chunks", row=2e-6),
+    Stage("evaluate_run", row=2e-6),
+    Stage("measure_latency", job=60.0),
+    Stage("draw_figures", job=6.0),
+    Stage("draw_paper", job=4.0),
+)
+"""Stages of no family, or of several."""
+
+ADDING = {"queries": "write_queries", "weights": "weigh_words"}
+"""The rule of a model that adds something to documents, by what it adds."""
+
+STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}
+"""The stages of all jobs, by rule."""
+
+
+@dataclass
+class Rates:
+    """Measured seconds and bytes of a system for each unit of its work."""
+
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, seconds of a unit of its work, see :func:`work`
+    corpora: list[str] = field(default_factory=list)  # names of the measured corpora
+    tokens_per_word: float | None = None  # tokens that a model read for each word of the texts; None if unknown
+    stored: float = 1.0  # measured bytes of chunks relative to those that the family expects; 1 until a chunk is stored
+
+
+def read_words(settings: Mapping[str, Any], size: CorpusSize) -> float:
+    """Return the words of a document that a system reads, at the mean: no more than its longest text has."""
+    longest = settings.get("max_length")
+    return min(size.words, longest / TOKENS_PER_WORD) if longest else size.words
+
+
+def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str, float]:
+    """Return the amount of a system's work on a corpus, by stage.
+
+    Seconds are proportional to these units: words, pairs of queries and documents, queries that a model writes, rows of the run,
+    jobs.
+    """
+    depth = min(settings.get("depth") or 100, size.documents)
+    rows = size.queries * min(top_k, size.documents)
+    train = settings.get("train") or {}
+    pairs = min(train.get("documents", 0), size.documents) * train.get("queries", 0)
+    words, scored = read_words(settings, size), size.queries * depth
+    # A reranker with the settings of a system inside encodes each document once for a block of queries, and no pairs.
+    apart = any(isinstance(value, Mapping) and "model" in value for value in settings.values())
+    documents = min(scored, size.documents * -(-size.queries // BLOCK_QUERIES))
+    of_pairs = documents * words + size.queries * size.query_words if apart else scored * (words + size.query_words)
+    return {
+        "load": size.chunks + 1,
+        "queries": size.queries * size.query_words,
+        "expand": pairs + added_units(settings, size),
+        "train": pairs * train.get("epochs", 0),
+        "index": size.documents * words,
+        "search": size.queries * size.documents,
+        "merge": rows,
+        "fuse": rows,
+        "rerank": of_pairs,
+        "evaluate": rows,
+    }
+
+
+def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
+    """Return the number of additions to the documents of a corpus: written queries, or weighed words; 0 without any."""
+    written, weighed = settings.get("expansion"), settings.get("weights")
+    if written:
+        return float(size.documents * written["queries"])
+    return size.documents * read_words(weighed, size) if isinstance(weighed, Mapping) else 0.0
+
+
+def jobs(family: Family, size: CorpusSize, *, trained: bool = False) -> int:
+    """Count the jobs of a system on a corpus, from the corpus to the metrics, without what a model adds to documents."""
+    merge, evaluate = not family.direct, 1
+    return sum(jobs_of(stage, size) for stage in family.stages) + merge + trained + evaluate
+
+
+def jobs_of(stage: Stage, size: CorpusSize) -> int:
+    """Count the jobs of a stage on a corpus."""
+    if stage.blocked:
+        return max(1, -(-size.queries // BLOCK_QUERIES))
+    return size.chunks if stage.chunked else 1
+
+
+def measured_rates(experiment: Experiment, results: Path, system: str) -> Rates:
+    """Return the rates of a system in its finished jobs here; without corpora if there are none."""
+    settings, rates = experiment.settings(system), Rates()
+    direct = experiment.family(system).direct
+    seconds: Counter[str] = Counter()
+    units: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    for name, record, size in _finished(experiment, results, system):
+        rates.corpora.append(name)
+        done = work(settings, size, experiment.config["top_k"])
+        for stage, value in record["seconds"].items():
+            if stage in done and (not direct or stage in BESIDES):
+                seconds[stage] += value
+                units[stage] += done[stage]  # type: ignore[assignment]
+        totals.update({"tokens": record["tokens"], "words": done["index"] + done["queries"]})
+    rates.seconds = {stage: value / units[stage] for stage, value in seconds.items() if units[stage]}
+    if totals["tokens"]:
+        rates.tokens_per_word = totals["tokens"] / totals["words"]
+    rates.stored = _stored(experiment, results, system)
+    return rates
+
+
+def chunk_records(experiment: Experiment, results: Path, system: str, size: CorpusSize) -> list[Path]:
+    """Return the existing records of the chunks of a corpus that are encoded or indexed for a system."""
+    searched = experiment.family(system).searched(experiment.systems[system].settings)
+    patterns = [pattern for pattern in searched if "{chunk}" in pattern]
+    if not patterns:
+        return []
+    names = {**experiment.in_paths(system, size.name), "dataset": size.name}
+    paths = (results / record_of(patterns[0](**names, chunk=chunk)) for chunk in range(size.chunks))
+    return [path for path in paths if path.is_file()]
+
+
+def _stored(experiment: Experiment, results: Path, system: str) -> float:
+    """Return the bytes of all stored chunks of a system relative to those that its family expects; 1 without a chunk."""
+    family, settings = experiment.family(system), experiment.systems[system].settings
+    measured = expected = 0.0
+    for name in experiment.datasets:
+        if not (results / CORPUS(dataset=name)).is_file():
+            continue
+        try:
+            size = corpus_size(experiment, results, name)
+            records = [read_json(path) for path in chunk_records(experiment, results, system, size)]
+        except (DataError, OSError):  # of a file that is being written, or was edited
+            continue
+        sized = [record for record in records if "index" in record.get("bytes", {})]
+        measured += sum(record["bytes"]["index"] for record in sized)
+        rows = sum(record["rows"] for record in sized)
+        expected += family.stored_bytes(settings, rows, size.words)
+    return measured / expected if expected else 1.0
+
+
+def _finished(experiment: Experiment, results: Path, system: str) -> Iterable[tuple[str, dict[str, Any], CorpusSize]]:
+    """Yield the corpora on which a system was evaluated here, with seconds and tokens of their records."""
+    for path in sorted(results.glob(RUN_RECORD(system=system, dataset="*"))):
+        means = results / METRICS(system=system, dataset=path.stem)
+        if path.stem not in experiment.datasets or not means.is_file():
+            continue
+        try:
+            run, evaluated = read_json(path), read_json(means)
+            size = corpus_size(experiment, results, path.stem)
+        except (DataError, OSError):  # of a file that is being written, or was edited
+            continue
+        if run.get("counts", {}).get("documents_reused"):
+            continue  # it encoded only some of its documents
+        yield path.stem, {"seconds": evaluated["seconds"], "tokens": run.get("counts", {}).get("tokens", 0)}, size
 
 
 @dataclass(frozen=True)
@@ -39,7 +193,7 @@ def parts_of(experiment: Experiment, results: Path, sizes: Mapping[str, CorpusSi
     for system in experiment.needed_systems:
         for row, names in experiment.needed_rows.items():
             for name in (name for name in names if (system, name) in experiment.needed_runs):
-                place = _stored_by(experiment, system), name
+                place = stored_by(experiment, system), name
                 added = [(each, name) for each in experiment.expansions.of_system(system)]
                 missing = 0 if place in stored else _chunks_to_add(results, sizes[name], set(added) - stored)
                 parts.append(_part(experiment, results, system, row, sizes[name], rates[system], place in stored, missing))
@@ -89,63 +243,7 @@ def _chunks_to_add(results: Path, size: CorpusSize, added: Iterable[tuple[str, s
     )
 
 
-def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> dict[str, float]:
-    """Return the peak of bytes written and not yet deleted, by kind, beyond those there now; their sum is an upper bound.
-
-    ``cores`` are those of the machine: if a job takes all, a chunk is searched before another is encoded.
-    """
-    config, new = experiment.config, [size for size in sizes.values() if not size.prepared]
-    archives = sorted({size.archive: size.download for size in sizes.values()}.values(), reverse=True)
-    kept = {name: float(size.queries * min(config["top_k"], size.documents)) for name, size in sizes.items()}
-    unfinished = [part for part in parts if part.done < 1]
-    merged = [part.corpus for part in unfinished if part.system in experiment.merged_systems]
-    return {
-        # An archive is deleted once its corpora are prepared, while the next is downloaded.
-        "archives": float(sum(archives if config["keep_archives"] else archives[:2])),
-        "corpora": sum(size.documents * size.words for size in new) * CORPUS_BYTES
-        + max((size.documents * size.words for size in new), default=0.0) * SPILL_BYTES,
-        "models": _models(experiment, parts),
-        "representations": _representations(experiment, sizes, parts, cores),
-        # Candidates are deleted after the merge, so those of one corpus at a time count.
-        "candidates": max((kept[name] * sizes[name].chunks for name in merged), default=0.0) * CANDIDATE_BYTES,
-        "runs": sum(kept[part.corpus] for part in unfinished) * RUN_BYTES,
-    }
-
-
-def _models(experiment: Experiment, parts: Sequence[Part]) -> float:
-    """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
-    sizes = [0.0]
-    for part in parts:
-        if part.done < 1 and part.system in experiment.trained_systems:
-            files = experiment.model_files(part.system)
-            sizes.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
-    return sum(sizes) + 3 * max(sizes)
-
-
-def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:
-    """Return the bytes of vectors, postings and weights that are on the disk together."""
-    new = [part for part in parts if part.done < 1]
-    if experiment.config["keep_representations"]:
-        return sum(part.index * (1 - part.done) for part in new)
-    # What needs something of the whole corpus, such as its statistics, keeps every chunk until all are searched.
-    together = {
-        _stored_by(experiment, name)
-        for name in dict.fromkeys(part.system for part in parts)
-        if any("{chunk}" not in pattern for pattern in experiment.family(name).searched(experiment.systems[name].settings))
-    }
-    shared = {other for name in experiment.chosen_datasets if (other := experiment.shared_with(name))}
-    whole, chunks = 0.0, [0.0]
-    for part in new:
-        reused = experiment.reuses(part.system) and part.corpus in shared
-        if _stored_by(experiment, part.system) in together or reused:
-            whole += part.index
-        else:
-            chunks.append(part.index / sizes[part.corpus].chunks)
-    # Chunks of the jobs at work, and the one that is written next.
-    return whole + (1 if cores <= MOST_THREADS else cores // MOST_THREADS + 1) * max(chunks)
-
-
-def _stored_by(experiment: Experiment, system: str) -> str:
+def stored_by(experiment: Experiment, system: str) -> str:
     """Return the folder of the representations of a system; its name if it stores none."""
     family, settings = experiment.family(system), experiment.systems[system].settings
     searched = family.searched(settings)

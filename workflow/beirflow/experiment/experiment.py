@@ -11,9 +11,8 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import defaults
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
-from beirflow.experiment.dependencies import runs_needed, tuning_corpus
+from beirflow.experiment.dependencies import runs_needed, trained_on, tuning_corpus
 from beirflow.experiment.known_systems import Systems
-from beirflow.experiment.training_data import independent, trained_on, trained_rows
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
@@ -81,8 +80,12 @@ class Experiment(Systems):
             name: [self.datasets[on] for corpus in self.chosen_datasets if (on := self.tuned_on(name, corpus))]
             for name in self.needed_systems
         }
-        rows = {row: self.rows[row] for row in self.chosen_rows}
-        return {name: trained_rows(trained_on(name, self.systems, tuned), rows) for name in self.chosen_systems}
+        splits = {name: trained_on(name, self.systems, tuned) for name in self.chosen_systems}
+        wholes = {row: self.rows[row][0].whole_row for row in self.chosen_rows}  # of other splits and samples too
+        return {
+            name: None if of is None else {row: of[whole] for row, whole in wholes.items() if whole in of}
+            for name, of in splits.items()
+        }
 
     @property
     def _seen(self) -> set[str]:
@@ -98,8 +101,12 @@ class Experiment(Systems):
 
     @property
     def blocks(self) -> list[list[str]]:
-        """Return the configured datasets that no configured system was trained on; those that share texts are together."""
-        return independent({row: self.rows[row] for row in self.chosen_rows if row not in self._seen})
+        """Return the configured datasets that no configured system was trained on, those with shared texts together."""
+        by_texts, seen = dict[str, list[str]](), self._seen
+        for row in (row for row in self.chosen_rows if row not in seen):
+            first = self.rows[row][0]
+            by_texts.setdefault(first.shares_texts_with or first.whole_row, []).append(row)
+        return list(by_texts.values())
 
     def tuning_files(self, system: str, dataset: str) -> list[str]:
         """Return the files that settings of a system are tuned with for a corpus, as rules have them; none if they are stated."""

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beirflow.experiment.datasets import CorpusSize, corpus_size
-from beirflow.experiment.expected_cost import Part, parts_of
+from beirflow.experiment.expected_cost import ADDING, STAGES, Part, jobs_of, measured_rates, parts_of
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.measured_rates import ADDING, STAGES, jobs_of, measured_rates
 from beirflow.files.errors import DeviceError
 from beirflow.jobs.gpus import list_gpus
 from beirflow.jobs.overall import LONG, START, Expected, duration

@@ -20,9 +20,9 @@ OF_PAPER = {"source": QUOTED, "dataset": OF_THE_PAPER, "documents": 1_000_000}
 GIGABYTE = 1e9
 
 TIMES = ("gpu_ms", "gpu_p95_ms", "gpu_mean_ms", "cpu_ms", "cpu_p95_ms", "cpu_mean_ms", "cpu_1_thread_ms")
-RATES = ("gpu_batch_queries_per_second", "cpu_batch_queries_per_second")
+RATE = "batch_queries_per_second"  # of each device
 COLUMNS = (
-    *("system", "source", "dataset", "documents", *TIMES, *RATES, "queries", "index_bytes"),
+    *("system", "source", "dataset", "documents", *TIMES, f"gpu_{RATE}", f"cpu_{RATE}", "queries", "index_bytes"),
     *("top_k", "precision", "threads", "processor", "gpu", "note"),
 )
 
@@ -52,9 +52,7 @@ def _measured(record: Mapping[str, Any]) -> dict[str, Any]:
         **{f"{device}_ms": summary["p50_ms"] for device, summary in measured.items()},
         **{f"{device}_{name}_ms": summary[f"{name}_ms"] for device, summary in measured.items() for name in ("p95", "mean")},
         # Absent from records of earlier versions.
-        **{
-            f"{device}_{rate}": summary.get(rate) for device, summary in measured.items() for rate in ["batch_queries_per_second"]
-        },
+        **{f"{device}_{RATE}": summary.get(RATE) for device, summary in measured.items()},
         "cpu_1_thread_ms": record["devices"].get("cpu_1_thread", {}).get("p50_ms"),
         "top_k": record["top_k"],
         "precision": ", ".join(

@@ -1,6 +1,5 @@
 """The page of the BEIR paper: every part, its sources, the missing parts, and the limits of the comparison."""
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,18 @@ from beirflow.files.layout import PAPER_FIGURE_PDF, PAPER_FIGURE_SVG, PAPER_TABL
 from beirflow.files.records import Job, read_json
 from beirflow.paper.corpus_tables import MEDIANS
 from beirflow.paper.facts import PaperFacts, facts_digests, load_facts
-from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, record_files_for_reading, words, write_page
+from beirflow.report.pages import (
+    Cell,
+    Column,
+    Notes,
+    Table,
+    embedded,
+    framed,
+    number,
+    record_files_for_reading,
+    words,
+    write_page,
+)
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES, SCORE_TABLES
 
 PRINTED, HERE = "printed ", "here "  # prefixes of the columns of table 2
@@ -127,10 +137,8 @@ def _missing(facts: PaperFacts, ours: Sequence[str], table: pd.DataFrame) -> lis
 
 
 def _figure(folder: str, name: str) -> Mapping[str, str]:
-    """Return a figure for the template: inside the page as an image, so that nothing in it touches the page."""
-    figure = PAPER_FIGURES[name]
-    data = b64encode(Path(_file(folder, PAPER_FIGURE_SVG(figure=name))).read_bytes()).decode()
-    return {"title": figure.title, "alt": figure.alt, "pdf": f"{name}.pdf", "svg": f"{name}.svg", "data": data}
+    svg = Path(_file(folder, PAPER_FIGURE_SVG(figure=name)))
+    return {**embedded(PAPER_FIGURES[name], svg), "pdf": f"{name}.pdf", "svg": f"{name}.svg"}
 
 
 def counted_files(words_paths: Sequence[str], statistics_paths: Sequence[str], latency_paths: Sequence[str]) -> list[str]:

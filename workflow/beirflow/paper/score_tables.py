@@ -1,12 +1,14 @@
-"""Scores of the BEIR paper as tables: table 2, and figure 3, the counts of datasets on which systems beat the baseline.
+"""Scores of the BEIR paper as tables.
 
-``docs/files.md`` describes ``table-2.csv`` and ``against-baseline.csv``.
+They are table 2, figure 3, the counts of datasets on which systems beat the baseline, and the experiment of appendix D, two
+similarities of the same vectors. ``docs/files.md`` describes ``table-2.csv``, ``against-baseline.csv`` and ``similarities.csv``.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from beirflow.files.csv_files import read_named_csv, write_csv
@@ -16,6 +18,9 @@ from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
 
 COUNTS = ("source", "system", "baseline", "better", "worse", "equal", "surely_better", "surely_worse", "datasets")
 """Columns of ``against-baseline.csv``."""
+
+SIMILARITIES = ("dataset", "cosine", "dot", "cosine_ndcg", "dot_ndcg", "difference", "printed", "cosine_words", "dot_words")
+"""Columns of ``similarities.csv``."""
 
 
 def write_tables(*, means_paths: Sequence[str], folder: str, measures: Mapping[str, str]) -> None:
@@ -112,3 +117,21 @@ def _counts(scores: Scores, system: str, baseline: str) -> dict[str, Any]:
 def _sure(scores: Scores, marks: Mapping[tuple[str, str], str], system: str, baseline: str) -> dict[str, int]:
     differences = [marks.get((system, name)) for name in scores.common(system, baseline)]
     return {"surely_better": differences.count(HIGHER), "surely_worse": differences.count(LOWER)}
+
+
+def compare_similarities(
+    *, means_paths: Sequence[str], medians_path: str, pairs: Sequence[Sequence[str]], table_path: str
+) -> None:
+    """Write the table of ``pairs``, each the system with the cosine and the one with the dot product.
+
+    Raise DataError if a file was changed after it was written, or belongs elsewhere.
+    """
+    facts, medians = load_facts(), read_named_csv(medians_path)
+    scores, printed = read_scores(means_paths, NDCG, facts).values, facts.findings["appendix D, scores"]["numbers"]
+    words = dict(zip(zip(medians["of"], medians["dataset"], strict=True), medians["median"], strict=True))
+    rows = []
+    for pair in pairs:
+        for dataset in dict.fromkeys(name for system, name in scores if system in pair):
+            (cosine, dot), lengths = ([of[system, dataset] for system in pair] for of in (scores, words))
+            rows.append((dataset, *pair, cosine, dot, dot - cosine, printed.get(dataset, np.nan) / 100, *lengths))
+    write_csv(pd.DataFrame(rows, columns=list(SIMILARITIES)), table_path)

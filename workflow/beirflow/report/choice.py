@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.constants import giga, hour, kilo, mega
 
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import LEVEL, confidence_interval, holm, randomisation_test
+from beirflow.evaluation.paired_tests import confidence_interval, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.errors import DataError
@@ -186,11 +186,6 @@ def _add_prices(table: pd.DataFrame, prices: Prices) -> None:
     table["month_price"] = table["bytes_per_million"] / giga * stored
     table["price"] = table["index_price"] + table["month_price"]
     table["query_price"] = table["milliseconds"] / kilo / hour * hourly * mega
-
-
-def not_worse(table: pd.DataFrame) -> pd.Series:
-    """Test by row that a system is the best, or not significantly worse."""
-    return table["p_holm"].isna() | (table["p_holm"] >= LEVEL)
 
 
 def cheapest(table: pd.DataFrame) -> Any:

@@ -11,7 +11,7 @@ from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job
-from beirflow.report.choice import ChoiceFiles, Prices, cheapest, choice_table, not_worse
+from beirflow.report.choice import ChoiceFiles, Prices, cheapest, choice_table
 from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
 from beirflow.report.scatter import Scatter, scatter
 
@@ -79,7 +79,7 @@ def _mean(table: pd.DataFrame, measure: str) -> str:
 
 def answers(table: pd.DataFrame, measure: str, budgets: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """Yield the answer in sentences, their heads apart: the best, and by each budget the cheapest not significantly worse."""
-    best, equals = table.iloc[0], table[not_worse(table)]
+    best, equals = table.iloc[0], table[~(table["p_holm"] < LEVEL)]  # the best has no p
     interval = "" if pd.isna(best["low"]) else f" (95 % interval {best['low']:.4f} to {best['high']:.4f})"
     others = [str(name) for name in equals["system"][1:]]
     same = f"Not significantly worse: {listed(others)}." if others else "All others are significantly worse."

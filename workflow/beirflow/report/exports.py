@@ -14,8 +14,7 @@ from beirflow.files.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.files.writing import write_text
 from beirflow.report import leaderboard as boards
 from beirflow.report.pages import Cell, Table
-from beirflow.report.system_tables import systems_table
-from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table
+from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table, systems_table
 
 ABSENT = "these results have no such table"
 

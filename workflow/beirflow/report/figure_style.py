@@ -228,11 +228,16 @@ def bytes_unit(largest: float) -> tuple[str, float]:
     return f", {name}", size
 
 
+def is_wide(values: pd.Series) -> bool:
+    """Test whether the axis of some values is logarithmic."""
+    return bool(values.max() > WIDE * values.min() > 0)
+
+
 def log_where_wide(panel: Axes, values: pd.Series) -> None:
     """Begin the axis of some values at 0, or make it logarithmic for a wide range; without ticks for no values."""
     if values.empty:
         panel.set_xticks([])
-    elif values.max() > WIDE * values.min() > 0:
+    elif is_wide(values):
         panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(numticks=5))
         panel.xaxis.set_major_formatter(plain)

@@ -21,7 +21,7 @@ from beirflow.catalogue.schema import read_yaml
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import write_text
-from beirflow.report.registry import TEMPLATES
+from beirflow.report.registry import TEMPLATES, Figure
 
 HEATS = 6  # shades of a column by nearness to its best number; the style has one for each
 
@@ -141,6 +141,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in words."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
+
+
+def embedded(figure: Figure, svg: Path) -> dict[str, str]:
+    """Return a figure for a template: inside the page as an image, so that nothing in it touches the page."""
+    return {"title": figure.title, "alt": figure.alt, "data": b64encode(svg.read_bytes()).decode()}
 
 
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:

@@ -15,9 +15,8 @@ from beirflow.files.layout import MANIFEST, record_of
 from beirflow.files.records import Job, read_json
 from beirflow.report import leaderboard as boards
 from beirflow.report import tables
-from beirflow.report.pages import counted, listed, record_files_for_reading, write_page
+from beirflow.report.pages import counted, embedded, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES, TEMPLATES
-from beirflow.report.system_tables import settings_table, systems_table
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -75,7 +74,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "published": list(filter(None, published)),
         "sources": sources.lines(),
         "holes": tables.holes_table(summary),
-        "systems": [systems_table(settings), settings_table(settings)],
+        "systems": [tables.systems_table(settings), tables.settings_table(settings)],
         "datasets": tables.datasets_table(summary),
         "bibtex": tables.bibtex(summary["dataset"]),
         "significance": tables.significance_table(comparison),
@@ -135,13 +134,12 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:
-    """Return a figure for the template: inside the page as an image, so that nothing in it touches the page."""
+    """Return a figure for the template, with its caption and links to its other files."""
     figure = FIGURES[path.stem]
     caption = (TEMPLATES / f"{path.stem}.rst").read_text(encoding="utf-8").replace("``", "")
     others = [path.with_suffix(".pdf"), *([path.with_name(f"{figure.table}.csv")] if figure.table else [])]
     links = [other.relative_to(folder).as_posix() for other in others if other.is_relative_to(folder)]
-    data = b64encode(path.read_bytes()).decode()
-    return {"title": figure.title, "alt": figure.alt, "caption": caption, "links": links, "data": data}
+    return {**embedded(figure, path), "caption": caption, "links": links}
 
 
 def _packed(path: str) -> str:

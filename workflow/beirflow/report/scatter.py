@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator, MaxNLocator
 
+from beirflow.report.figure_style import is_wide
 from beirflow.report.pages import short
 
 WIDTH, HEIGHT = 380.0, 300.0  # of a drawing, in pixels of the text
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 14.0, 44.0  # around the panel
 LETTER, LINE = 6.1, 12.0  # width and height of a label's letters
-WIDE = 30  # an axis is logarithmic from this factor between its largest and smallest value
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def scatter(table: pd.DataFrame, cost: str, measure: str, label: str, *, series:
     if known.empty:
         return None
     low, high = known["low"].fillna(known[measure]), known["high"].fillna(known[measure])
-    log = bool(known[cost].max() > WIDE * known[cost].min() > 0)
+    log = is_wide(known[cost])
     x_bounds = _padded(np.log10(known[cost])) if log else (0.0, 1.08 * float(known[cost].max()) or 1.0)
     y_bounds = _padded(pd.concat([low, high]))
 

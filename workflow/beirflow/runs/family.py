@@ -95,7 +95,7 @@ class Family:
 
     # Kind of its systems.
     has_model: bool = False  # a system has one model, which fetch_model finds
-    read_by_model: tuple[str, ...] = ()  # kinds of work, as in experiment.measured_rates.work, whose words a model reads
+    read_by_model: tuple[str, ...] = ()  # kinds of work, as in experiment.expected_cost.work, whose words a model reads
     direct: bool = False  # its rules write runs, not candidates that are merged
     scores_all: bool = False  # every document scores for every query, so that a run is shorter than top_k only if the corpus is
     own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these

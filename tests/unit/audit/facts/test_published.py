@@ -27,7 +27,7 @@ def checks(
         "systems": {system: recorded},
         "datasets": {dataset: corpora},
     }
-    chain = Chain(Path("results"), "results", manifest, audited_with=experiment)
+    chain = Chain(Path("results"), manifest, audited_with=experiment)
     split = corpora[0]["split"] if corpora else "test"
     chain.records[path] = {"official_data": True, "split": split, "measures": {}, "precisions": [precision]} | record
     chain.evaluated[system, dataset] = dataset

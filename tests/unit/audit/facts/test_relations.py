@@ -40,9 +40,7 @@ def failed(results: Path, settings: SparseSettings, change: Callable[[dict[str, 
     records = {RECORD: record, CORPUS(dataset="small"): read_json(results / CORPUS(dataset="small"))}
     systems = {"u": {"name": "u", "family": "sparse", "settings": as_json(asdict(settings))}}
     manifest = {"systems": systems, "configuration": {"precision": "float32"}}
-    facts = Comparison(
-        Chain(results, "results", manifest, records=records, audited_with=load_experiment({})), "records say the same"
-    )
+    facts = Comparison(Chain(results, manifest, records=records, audited_with=load_experiment({})), "records say the same")
     facts.each([RECORD], check_record)
     return [check for check in facts.finished() if check.status == FAILED]
 

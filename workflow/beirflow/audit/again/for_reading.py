@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.audit.again.differences import OF_THE_JOB, UnsourcedError, difference
 from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check
 from beirflow.audit.chain.reading import columns_of, part, read_record
 from beirflow.files import kinds, layout, patterns
 from beirflow.files.digests import file_digest
@@ -52,7 +52,9 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
         problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
-        checks.append(Check("files for reading", NOT_CHECKED, problem, "", others[:1000], (), chain.aside(*others[:1000])))
+        checks.append(
+            Check("files for reading", NOT_CHECKED, problem, "", others[:SHOWN], (), chain.repairs.aside(others[:SHOWN]))
+        )
     figures = [path for path in paths if path in recorded and path not in compared]
     if figures:
         problem = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
@@ -103,7 +105,7 @@ def _rebuilt(chain: Chain, paths: list[str]) -> Iterator[Check]:
                 yield from _check_file(chain, rules, path)
     except UNREADABLE as error:
         problem = f"files for reading could not be made again: {type(error).__name__}: {str(error)[:200]}"
-        yield Check(NAME, NOT_CHECKED, problem, "", tuple(paths[:1000]))
+        yield Check(NAME, NOT_CHECKED, problem, "", tuple(paths[:SHOWN]))
 
 
 def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from beirflow.audit.again.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, PASSED, Check, RecordError, Result, unique
+from beirflow.audit.chain.checks import FAILED, PASSED, Check, RecordError, Result
 from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines, read_rows
 from beirflow.datasets.corpus_files import relevant_from
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
@@ -40,8 +40,7 @@ def check_recomputation(chain: Chain) -> list[Check]:
             checks += chain.guarded(IN_TREC_FORM, trec, export, chain.affected(RUN(system=system, dataset=dataset)), again)
         if (system, dataset) not in chain.evaluated:  # only other systems need it
             path = RUN(system=system, dataset=dataset)
-            results = unique(chain.results[path])
-            rank = partial(_check_ranking, chain, system, dataset, results, lambda query, ids: None)
+            rank = partial(_check_ranking, chain, system, dataset, chain.affected(path), lambda query, ids: None)
             checks += chain.guarded(RANKED, path, rank)
     for path, result in chain.means.items():
         checks += chain.guarded(MEANS, path, partial(_check_mean, chain, path, result), [result], chain.repair_command(path))
@@ -135,11 +134,7 @@ class _Stated:
 
 
 def _check_ranking(
-    chain: Chain,
-    system: str,
-    dataset: str,
-    results: tuple[Result, ...],
-    take: Callable[[str, list[str]], None],
+    chain: Chain, system: str, dataset: str, results: tuple[Result, ...], take: Callable[[str, list[str]], None]
 ) -> Iterator[Check]:
     """Check the ranking of a run, and hand each query with its documents to ``take``, best first."""
     run_path = RUN(system=system, dataset=dataset)

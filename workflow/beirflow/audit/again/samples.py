@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, Result, unique
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.chain.reading import check_unpacked, part
 from beirflow.audit.facts.stated import configured_precision
 from beirflow.datasets.corpus_files import OWN_CANDIDATES
@@ -50,7 +50,7 @@ def _check_all(chain: Chain, sample: int, seed: int, *, uses_model: bool) -> lis
                 problem = f"{name} on {dataset}: there is no way to make systems of the family {kind} again"
                 checks.append(Check(WHAT, NOT_CHECKED, problem))
         except UNREADABLE as error:
-            checks.append(chain.unreadable(WHAT, MANIFEST, error, _affected(chain, name, dataset)))
+            checks.append(chain.unreadable(WHAT, MANIFEST, error, chain.affected(RUN(system=name, dataset=dataset))))
     return checks
 
 
@@ -111,7 +111,7 @@ def _behind(chain: Chain, record: str, seen: set[str]) -> set[str]:
 
 
 def _run(chain: Chain, check: SpotCheck, name: str, dataset: str, *, uses_model: bool) -> Check:
-    results, repair = _affected(chain, name, dataset), _repair(chain, check.path)
+    results, repair = chain.affected(RUN(system=name, dataset=dataset)), _repair(chain, check.path)
     try:
         with chain.limits.lifted() if uses_model else nullcontext():
             finding = check.run()
@@ -122,11 +122,6 @@ def _run(chain: Chain, check: SpotCheck, name: str, dataset: str, *, uses_model:
     if finding.passed:
         return Check(check.name, PASSED, finding.found, finding.expected, drawn=finding.drawn)
     return Check(check.name, FAILED, finding.found, finding.expected, (check.path,), results, repair)
-
-
-def _affected(chain: Chain, name: str, dataset: str) -> tuple[Result, ...]:
-    """Return the rows of the summary that were computed from a run."""
-    return unique(chain.results[RUN(system=name, dataset=dataset)])
 
 
 def _repair(chain: Chain, path: str) -> str:

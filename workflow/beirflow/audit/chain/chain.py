@@ -15,7 +15,7 @@ from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADA
 from beirflow.audit.chain.folder import Listing, list_folder
 from beirflow.audit.chain.limits import Limits
 from beirflow.audit.chain.reading import part, read_record
-from beirflow.audit.chain.repairs import Repairs
+from beirflow.audit.chain.repairs import Call, Repairs
 from beirflow.audit.chain.setup import Setup
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.errors import DataError
@@ -53,7 +53,6 @@ class Chain:
     """Everything that the manifest leads to."""
 
     folder: Path  # the results
-    shown: str  # the folder as written in commands
     manifest: Mapping[str, Any]  # the root
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # by file, what records say of it
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
@@ -63,7 +62,7 @@ class Chain:
     problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
-    repairs: Repairs | None = None  # makes the commands that repair something; as if the audit had been called here, if None
+    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
     documents: dict[str, Any] = field(default_factory=dict)  # by corpus, its documents: facts.corpora.Prepared
     unpacked: set[str] = field(default_factory=set)  # tables that were read as a whole, within the limits
     busy: frozenset[str] = frozenset()  # files that a run in progress writes
@@ -86,6 +85,11 @@ class Chain:
     def limits(self) -> Limits:
         """Return the limits of reading the folder; holes in its files have no size."""
         return Limits(sum((self.folder / path).lstat().st_blocks << 9 for path in self.listing.files))
+
+    @cached_property
+    def repairs(self) -> Repairs:
+        """Return what makes the commands that repair something."""
+        return Repairs(str(self.folder), self.call)
 
     @cached_property
     def listing(self) -> Listing:
@@ -147,15 +151,7 @@ class Chain:
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
         """Return the command that makes files again, and after them what is made from them."""
         present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
-        return (self.repairs or Repairs(self.shown)).make_again(present, [*paths, goal])
-
-    def again(self, *targets: str) -> str:
-        """Return the command that makes what is missing or older than what it is made from."""
-        return (self.repairs or Repairs(self.shown)).make_again([], targets)
-
-    def aside(self, *paths: str) -> str:
-        """Return the command that moves files away."""
-        return (self.repairs or Repairs(self.shown)).aside(paths)
+        return self.repairs.make_again(present, [*paths, goal])
 
     def affected(self, path: str) -> tuple[Result, ...]:
         """Return the systems and datasets that depend on a file."""

@@ -13,6 +13,8 @@ PASSED, FAILED, WARNING, NOT_CHECKED = "passed", "failed", "warning", "not check
 Result = tuple[str, str]  # a system and a dataset: a row of the summary
 EVERYTHING: Result = ("all systems", "all datasets")
 
+SHOWN = 1000  # most files that one check names
+
 
 @dataclass(frozen=True)
 class Check:

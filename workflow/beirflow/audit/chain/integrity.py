@@ -1,14 +1,12 @@
 """Digests of files, compared with those that records state; missing files, and what is no regular file."""
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, unique
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, unique
 from beirflow.audit.chain.reading import check_statistics
 from beirflow.files.digests import file_digest
 from beirflow.files.kinds import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
 
 REPRESENTED = "representations are as they were recorded"
-
-SHOWN = 1000  # most files that one check names
 
 
 def check_digests(chain: Chain) -> list[Check]:
@@ -55,7 +53,7 @@ def _deleted_on_purpose(chain: Chain, path: str) -> bool:
 
 
 def _absent(chain: Chain, path: str) -> Check:
-    results, by = unique(chain.results[path]), chain.claims[path][0].by
+    results, by = chain.affected(path), chain.claims[path][0].by
     if odd := chain.listing.oddity(path):
         problem = f"{odd[0]} is {odd[1]}, which is not followed or opened"
         repair = chain.repair_command(odd[0], path)

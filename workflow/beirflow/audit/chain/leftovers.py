@@ -3,12 +3,10 @@
 from pathlib import PurePosixPath
 
 from beirflow.audit.chain.chain import Chain, is_whole
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.files import kinds, layout
 from beirflow.files.kinds import PATTERNS, TRACES, is_for_reading
 from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TREC_RUN
-
-SHOWN = 1000  # most files that one check names
 
 RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
 """Every form that a result can have."""
@@ -56,7 +54,7 @@ def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
     if not stray:
         return []
     problem = f"{_listed([f'{path} is {odd[path]}' for path in stray])}; nothing was followed or opened"
-    return [Check(name, FAILED, problem, "only files and folders", tuple(stray[:SHOWN]), (), chain.aside(*stray))]
+    return [Check(name, FAILED, problem, "only files and folders", tuple(stray[:SHOWN]), (), chain.repairs.aside(stray))]
 
 
 def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[Check]:
@@ -69,13 +67,13 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
     checks = []
     if unknown:
         problem = f"beirflow writes no such file: {_listed(unknown)}; no number of the summary depends on it"
-        checks.append(Check(name, FAILED, problem, "only results", tuple(unknown[:SHOWN]), (), chain.aside(*unknown)))
+        checks.append(Check(name, FAILED, problem, "only results", tuple(unknown[:SHOWN]), (), chain.repairs.aside(unknown)))
     if earlier:
         problem = (
             f"nothing that {MANIFEST} names needs {_listed(earlier)}, perhaps of an earlier configuration or an unfinished run"
         )
         checks.append(
-            Check(name, WARNING, problem, "only files of these results", tuple(earlier[:SHOWN]), (), chain.aside(*earlier))
+            Check(name, WARNING, problem, "only files of these results", tuple(earlier[:SHOWN]), (), chain.repairs.aside(earlier))
         )
     return checks or [Check(name, PASSED, "every file belongs to these results")]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
@@ -37,14 +38,13 @@ def check_configured(chain: Chain) -> list[Check]:
     facts = Comparison(chain, "the manifest is what its configuration asks for")
     facts.each([MANIFEST], _check_precision)
     for name in part(chain.manifest, "systems", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, name=name: _check_system(facts, name))  # type: ignore[misc]
-    for row in part(chain.manifest, "datasets", kind=dict):
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, row, "datasets"))  # type: ignore[misc]
-    for row in chain.tuning_rows:
-        facts.each([MANIFEST], lambda facts, path, row=row: _check_dataset(facts, row, TUNED_ON))  # type: ignore[misc]
+        facts.each([MANIFEST], partial(_check_system, name=name))
+    for key, rows in (("datasets", part(chain.manifest, "datasets", kind=dict)), (TUNED_ON, chain.tuning_rows)):
+        for row in rows:
+            facts.each([MANIFEST], partial(_check_dataset, row=row, key=key))
     archives = {corpus["archive"]: corpus["md5"] for corpus in chain.corpora.values() if corpus["archive"]}
     for archive, md5 in archives.items():
-        facts.each([ARCHIVE(archive=archive)], lambda facts, path, md5=md5: _check_archive(facts, path, md5))  # type: ignore[misc]
+        facts.each([ARCHIVE(archive=archive)], partial(_check_archive, md5=md5))
     return facts.finished()
 
 
@@ -105,7 +105,7 @@ def _check_precision(facts: Comparison, path: str) -> None:
         )
 
 
-def _check_system(facts: Comparison, name: str) -> None:
+def _check_system(facts: Comparison, _path: str, name: str) -> None:
     """Check that a system has the settings of its configuration or the catalogue and, but for places, of the auditor."""
     found = part(facts.chain.manifest, "systems", name, kind=dict)
     setup = facts.chain.setup
@@ -150,7 +150,7 @@ def _without_places(value: Any) -> Any:
     return {key: _without_places(each) for key, each in value.items() if key not in places}
 
 
-def _check_dataset(facts: Comparison, row: str, key: str) -> None:
+def _check_dataset(facts: Comparison, _path: str, row: str, key: str) -> None:
     """Check that a dataset has the corpora of its configuration or the catalogue: all of them, where it is evaluated."""
     setup = facts.chain.setup
     found = part(facts.chain.manifest, key, row, kind=list)

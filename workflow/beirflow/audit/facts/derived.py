@@ -14,7 +14,7 @@ from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged
-from beirflow.audit.facts.stated import configured_precision, stated_system
+from beirflow.audit.facts.stated import ADDED, configured_precision, stated_system
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.expansions.settings import Expansion
 from beirflow.files import kinds, layout
@@ -25,7 +25,6 @@ from beirflow.runs.family import TunedOn
 SELF_MATCHES = "self_matches_dropped"
 MERGE = "merge"  # the stage of a reranker that its pairs do not know
 OF_A_PART = ("seconds", "bytes")
-ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)
 
 
 Found = Mapping[str, Any]

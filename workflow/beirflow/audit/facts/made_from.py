@@ -13,7 +13,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.chain.reading import part
-from beirflow.audit.facts.stated import StatedSystem, stated_system
+from beirflow.audit.facts.stated import ADDED, StatedSystem, stated_system
 from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import FOOTER, OWN_CANDIDATES, RELEVANT_FROM
 from beirflow.evaluation.manifest import TUNED_ON
@@ -25,7 +25,6 @@ from beirflow.runs.family import FIRST_STAGES, ITS_MODEL, Record
 from beirflow.runs.system import System
 
 OF_ALL = (layout.CORPUS, layout.RUN_RECORD, layout.METRICS)  # records that are the same whatever made a run
-ADDED = (layout.EXPANSION, layout.EXPANSION_RECORD)  # of systems that add something to documents
 EXPANDED = ("seconds", "bytes", "counts", "rows", "expansion", "kind")
 OF_A_CORPUS = ("counts", "split", "chunks", "official", "characters", "source_sha256")
 OF_SOME_CORPORA = (FOOTER, OWN_CANDIDATES, RELEVANT_FROM, "assumed", "part_of", "sample", "document_sample")

@@ -81,7 +81,7 @@ def check_outside(chain: Chain) -> list[Check]:
 
 def _check(chain: Chain, kind: Outside, path: str, names: Names) -> Check:
     """Compare facts of the files, then content."""
-    results, repair = chain.affected(path), REPAIR.format(again=chain.again(layout.SUMMARY))
+    results, repair = chain.affected(path), REPAIR.format(again=chain.repairs.make_again([], [layout.SUMMARY]))
     try:
         recorded, here = chain.record(path)[kind.key], kind.here(chain, names)
         if isinstance(here, str):
@@ -174,16 +174,6 @@ def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
     return ""
 
 
-def _model(chain: Chain, names: Names) -> Here | str:
-    """Find the model of a system."""
-    return _of_model(chain, names, lambda family, settings: family.model_digests(settings))
-
-
-def _card(chain: Chain, names: Names) -> Here | str:
-    """Find the model of a system, and read its recipe: where no setting names the similarity, a run follows from this."""
-    return _of_model(chain, names, lambda family, settings: family.model_card(settings))
-
-
 def _trained_card(chain: Chain, names: Names) -> Here | str:
     """Read the recipe of a trained model, whose files are among the results."""
     folder = layout.TRAINED_MODEL(**names)
@@ -195,7 +185,8 @@ def _trained_card(chain: Chain, names: Names) -> Here | str:
     return _files(names["system"], folder, lambda: read_card(chain.folder / folder).as_json())
 
 
-def _of_model(chain: Chain, names: Names, facts: Callable[[Family, Any], Mapping[str, Any]]) -> Here | str:
+def _model(facts: Callable[[Family, Any], Mapping[str, Any]], chain: Chain, names: Names) -> Here | str:
+    """Find the model of a system, and read some facts of its files."""
     name, known = names["system"], chain.setup.systems.get(names["system"])
     family = chain.setup.families[known.family] if known else None
     if known is None or family is None or family.model_record(known.settings) is None:
@@ -216,11 +207,6 @@ def _files(name: str, where: str, facts: Callable[[], Mapping[str, Any]]) -> Her
         return Here(where, facts())
     except BeirflowError as error:
         return f"the model of {name} is not here: {error}"
-
-
-def _training(chain: Chain, names: Names) -> str:
-    """Say that the weights of a trained model were not made again, which would take as long as the training."""
-    return f"the training of {names['system']} on {names['dataset']} was not made again"
 
 
 def _run(chain: Chain, names: Names) -> Here | str:
@@ -276,11 +262,19 @@ def _digest(values: list[Any]) -> bytes:
 
 KINDS = (
     Outside(SOURCES, layout.CORPUS, "source_sha256", _dataset, "name it under data_dir or custom.datasets to have it compared"),
-    Outside(MODELS, layout.MODEL, "files", _model),
-    Outside(CARDS, layout.MODEL, "card", _card),
+    Outside(MODELS, layout.MODEL, "files", partial(_model, lambda family, settings: family.model_digests(settings))),
+    # Where no setting names the similarity, a run follows from the recipe of the model.
+    Outside(CARDS, layout.MODEL, "card", partial(_model, lambda family, settings: family.model_card(settings))),
     Outside(CARDS, layout.TRAINED_MODEL_RECORD, "card", _trained_card),
     Outside(MODELS, layout.EXPANSION_MODEL, "files", _model_of_expansion),
-    Outside("trained models are what their training gives", layout.TRAINED_MODEL_RECORD, "outputs", _training, ""),
+    # To make the weights again would take as long as the training.
+    Outside(
+        "trained models are what their training gives",
+        layout.TRAINED_MODEL_RECORD,
+        "outputs",
+        lambda chain, names: f"the training of {names['system']} on {names['dataset']} was not made again",
+        "",
+    ),
     Outside("runs of elsewhere are those that were read", layout.RUN_RECORD, "source_sha256", _run),
     Outside("expansions are those of their files", layout.EXPANSION_RECORD, EXPANSION_SOURCE, _expansion),
 )

@@ -25,15 +25,11 @@ def check_published(chain: Chain) -> list[Check]:
     return checks
 
 
-def _is_of_catalogue(chain: Chain, system: str) -> bool:
-    known = chain.setup.published_systems.get(system)
-    return known is not None and asdict(known) == part(chain.manifest, "systems", system)
-
-
 def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
     """Compare a result with every published score of its system on its dataset, or say why there is none."""
     (system, dataset), record = result, chain.record(path)
-    is_certain = _is_of_catalogue(chain, system) and part(record, "official_data") is True
+    known = chain.setup.published_systems.get(system)
+    is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
     sources = [each for each in chain.setup.catalogue.published.get(system, []) if dataset in each["scores"]]
     measures = part(record, "measures", kind=dict)
     if not sources:

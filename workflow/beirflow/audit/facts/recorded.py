@@ -29,6 +29,7 @@ from beirflow.audit.facts.relations import (
     setting,
     total,
 )
+from beirflow.audit.facts.stated import ADDED
 from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import kinds, layout
 from beirflow.files.layout import MANIFEST
@@ -132,7 +133,7 @@ OF_TEXTS = (
     Row("weighed/added", computed(derived.name_added), IF_THERE),
     Row(
         "inputs",
-        computed(derived.files_added, said=lambda place, found: sorted(place.named(*derived.ADDED))),
+        computed(derived.files_added, said=lambda place, found: sorted(place.named(*ADDED))),
         what="expansions among its",
     ),
 )

@@ -7,8 +7,11 @@ from typing import Any
 
 from beirflow.audit.chain.chain import Chain
 from beirflow.expansions.settings import Expansion
+from beirflow.files.layout import EXPANSION, EXPANSION_RECORD
 from beirflow.models.settings import ONNX
 from beirflow.runs.family import Family
+
+ADDED = (EXPANSION, EXPANSION_RECORD)  # files of what some systems add to documents
 
 
 @dataclass(frozen=True)
