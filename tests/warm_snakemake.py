@@ -4,6 +4,7 @@ Run as a program, it answers each request with the number of a process and its e
 forked from this one, which has imported what Snakemake imports and has done nothing else. On Linux alone.
 """
 
+import atexit
 import importlib
 import os
 import re
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -26,6 +28,9 @@ from warm_jobs import PROCESS, forget_beirflow, forget_power_losses, import_libr
 REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """Modules that Snakemake and the rules import while they run."""
+
+SECONDS = "BEIRFLOW_SECONDS_OF_TEST"
+"""Variable of the environment with a file to which a run writes the processor seconds that it took."""
 
 
 def run_warm(
@@ -94,6 +99,8 @@ def run_snakemake(
     sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *arguments]
     if str(REPOSITORY / "Snakefile") not in arguments:
         forget_beirflow()
+    if SECONDS in environment:
+        atexit.register(lambda: Path(environment[SECONDS]).write_text(str(time.process_time())))
     if warm_jobs and "--dry-run" not in arguments:
         fork_the_server_of_jobs()
     fork_server.run_to_the_end(sys.modules["snakemake.cli"].main)

@@ -36,7 +36,6 @@ class Workflow:
     repository: Path = REPOSITORY
     environment: dict[str, str] = field(default_factory=dict)
     program: Sequence[str] = SNAKEMAKE
-    warm: bool = True
 
     def command(self, *arguments: str, cores: int | None = 2) -> list[str]:
         """The command line of a run; without `cores` where a profile says what runs at a time."""
@@ -56,7 +55,7 @@ class Workflow:
     def ended(self, *arguments: str, cores: int | None = 2) -> tuple[int, str]:
         """Run Snakemake to its end, and give back its exit status and what it printed."""
         command, environment = self.command(*arguments, cores=cores), {**os.environ, **self.environment}
-        if self.warm and self.program == SNAKEMAKE and sys.platform == "linux":
+        if self.program == SNAKEMAKE and sys.platform == "linux":
             return run_warm(command[len(SNAKEMAKE) :], self.repository, environment, warm_jobs=not self.environment)
         streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         done = subprocess.run(command, cwd=self.repository, env=environment, **streams, check=False)
