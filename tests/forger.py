@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from beirflow.audit.audit import run_checks
+from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED as FAILED
 from beirflow.audit.chain.checks import NOT_CHECKED as NOT_CHECKED
 from beirflow.audit.chain.checks import PASSED as PASSED
@@ -26,7 +27,7 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
-from beirflow.files.records import RECORD_DIGEST, write_json
+from beirflow.files.records import RECORD_DIGEST, read_json, write_json
 from results_maker import Made, average, evaluate
 from warm_snakemake import parse_each_rule_file_once
 
@@ -143,6 +144,12 @@ class Forger:
         for file in self.results.rglob("*.trec.gz"):
             file.unlink()
         self.digest_summary_again()
+
+    def followed(self) -> Chain:
+        """Walk from the manifest to every file, for single checks."""
+        chain = Chain(self.results, "results", read_json(self.path(MANIFEST)), audited_with=self.experiment)
+        chain.follow()
+        return chain
 
     def checks(self, sample: int = 0, **published: Any) -> list[Check]:
         """Everything that an audit says; rule files are parsed once."""

@@ -59,40 +59,41 @@ def test_a_search_that_finds_nothing_but_the_query_itself_passes(tmp_path: Path)
     assert Forger(made.results, load_experiment(made.config)).noticed(ALL) == []
 
 
-@pytest.mark.parametrize("system", ["graph-ef-12", "signs"])
-def test_a_score_that_is_not_the_product_is_noticed(approximate: Forger, system: str) -> None:
+def test_scores_that_are_not_the_products_are_noticed_and_exact_hits_counted_again(approximate: Forger) -> None:
     def lifted(run: Any) -> Any:
         run.loc[0, "score"] += 0.01
         return run
 
-    run = layout.RUN(system=system, dataset="small")
-    approximate.edit_table(run, lifted)
-    approximate.evaluate_again(system, "small")
-    (check,) = named(approximate.failed(ALL), run)
-    assert check.name == "documents found by an index have their exact scores"
-    assert "has the score" in check.found
-
-
-def test_counts_of_exact_hits_are_counted_again(approximate: Forger) -> None:
     approximate.edit(RECORD, counts__exact_10_found=33)
-    approximate.evaluate_again("graph-ef-12", "small")
-    found = [check for check in approximate.failed() if check.name == "exact hits are those of the two runs"]
-    assert [check.files for check in found] == [(RECORD,)]
+    runs = [layout.RUN(system=system, dataset="small") for system in ("graph-ef-12", "signs")]
+    for system, run in zip(("graph-ef-12", "signs"), runs, strict=True):
+        approximate.edit_table(run, lifted)
+        approximate.evaluate_again(system, "small")
+    failed = approximate.failed(ALL)
+    for run in runs:
+        (check,) = named(failed, run)
+        assert check.name == "documents found by an index have their exact scores"
+        assert "has the score" in check.found
+    found = [check for check in failed if check.name == "exact hits are those of the two runs"]
+    assert RECORD in [name for check in found for name in check.files]
 
 
 INDEX = "indexes/second/small/hnsw-m4-ef20-seed0.json"
+FACTS = [
+    (INDEX, "built__m", 5, "'m': 5"),
+    (INDEX, "rows", 31, "rows 31"),
+    (INDEX, "made__faiss", "9.9", "says made"),
+    (INDEX, "dim", 33, "dim 33"),
+    (INDEX, "seconds__build", 900.0, "says seconds"),
+    (INDEX, "reproducible", False, "reproducible False"),
+    (INDEX, "counts__approximate_index_bytes", 3, "says counts"),
+    (INDEX, "similarity", "dot", "says similarity dot"),
+    (RECORD, "counts__incomplete_queries", 1, "incomplete_queries 1"),
+    (RECORD, "reproducible", False, "reproducible run False"),
+]
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        [(INDEX, "built__m", 5, "'m': 5"), (RECORD, "counts__incomplete_queries", 1, "incomplete_queries 1")],
-        [(INDEX, "rows", 31, "rows 31"), (INDEX, "made__faiss", "9.9", "says made")],
-        [(INDEX, "dim", 33, "dim 33"), (INDEX, "seconds__build", 900.0, "says seconds")],
-        [(INDEX, "reproducible", False, "reproducible False"), (INDEX, "counts__approximate_index_bytes", 3, "says counts")],
-        [(RECORD, "reproducible", False, "reproducible run False"), (INDEX, "similarity", "dot", "says similarity dot")],
-    ],
-)
+@pytest.mark.parametrize("facts", [FACTS[:5], FACTS[5:]])
 def test_facts_of_an_index_that_are_changed_are_noticed(approximate: Forger, facts: list[tuple[str, str, Any, str]]) -> None:
     for name, fact, value, _ in facts:
         approximate.edit(name, **{fact: value})

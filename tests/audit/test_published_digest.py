@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.audit.chain.root import Published
+from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.root import Published, check_published_digest
 from beirflow.files.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
@@ -27,11 +28,12 @@ def signed(forger: Forger, tmp_path: Path) -> Published:
 
 
 def test_the_published_digest_passes_and_every_other_fails(forger: Forger) -> None:
-    digest = file_digest(forger.path("manifest.json"))
+    digest, chain = file_digest(forger.path("manifest.json")), forger.followed()
     for given, status in ((digest, PASSED), (digest.upper(), PASSED), ("0" * 64, FAILED)):
-        assert [check.status for check in forger.checks(manifest_sha256=given) if check.name == NAME] == [status]
-    assert [check.status for check in forger.checks() if check.name == NAME] == [NOT_CHECKED]
-    assert any(f"has the sha256 {digest}, which is the one to publish" in check.found for check in forger.checks())
+        assert [(check.name, check.status) for check in check_published_digest(chain, Published(given))] == [(NAME, status)]
+    checks = forger.checks()
+    assert [check.status for check in checks if check.name == NAME] == [NOT_CHECKED]
+    assert any(f"has the sha256 {digest}, which is the one to publish" in check.found for check in checks)
 
 
 def test_whoever_rewrites_everything_fails_with_the_published_digest(elsewhere: Forger) -> None:
@@ -42,21 +44,23 @@ def test_whoever_rewrites_everything_fails_with_the_published_digest(elsewhere: 
 
 
 def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(forger: Forger, signed: Published) -> None:
-    name = "the manifest is signed"
+    def checked(**given: str | None) -> Check:
+        (found,) = check_published_digest(forger.followed(), Published(**given))
+        assert found.name == "the manifest is signed"
+        return found
+
     given = {"manifest_signature": signed.manifest_signature, "allowed_signers": signed.allowed_signers}
-    (found,) = [check for check in forger.checks(**given) if check.name == name]
+    found = checked(**given)
     assert (found.status, found.found.startswith("author@example.org signed manifest.json")) == (PASSED, True)
     signers = Path(str(signed.allowed_signers))
     before = signers.read_text()
     signers.write_text("other@example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0000000000000000000000000000000000000000000\n")
-    assert [check.status for check in forger.checks(**given) if check.name == name] == [FAILED]
+    assert checked(**given).status == FAILED
     signers.write_text(before)
     forger.edit("manifest.json", written="2020-01-01T00:00:00+00:00")
-    assert [check.status for check in forger.checks(**given) if check.name == name] == [FAILED]
-    missing = {"manifest_signature": "/nowhere.sig", "allowed_signers": "/nowhere"}
-    assert [check.status for check in forger.checks(**missing) if check.name == name] == [FAILED]
-    unknown = {"manifest_signature": signed.manifest_signature}
-    (found,) = [check for check in forger.checks(**unknown) if check.name == name]
+    assert checked(**given).status == FAILED
+    assert checked(manifest_signature="/nowhere.sig", allowed_signers="/nowhere").status == FAILED
+    found = checked(manifest_signature=signed.manifest_signature)
     assert (found.status, "allowed_signers is null" in found.found) == (FAILED, True)
 
 

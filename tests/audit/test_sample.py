@@ -3,17 +3,21 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from beirflow.audit.again.samples import check_runs_that_follow, check_samples
 from beirflow.audit.chain.checks import Check
+from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.verdict import SHARES, grades, seen
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 from forgeries import in_order, relevant, relevant_first
+from results_maker import Made
 
 LABEL = "bfloat16"
 PUSH = 0.022
@@ -70,23 +74,27 @@ def automatic(forger: Forger) -> Experiment:
 def of_documents(forger: Forger) -> list[str]:
     """List the faults that the sample finds in the documents of the forged corpus."""
     name = "documents encoded again have the stored vectors"
-    found = [check for check in forger.checks(sample=30) if check.name == name and ("tiny", "small") in check.results]
+    found = [check for check in sampled(forger) if check.name == name and ("tiny", "small") in check.results]
     return [check.found for check in found if check.status == FAILED]
 
 
-@pytest.mark.parametrize("push_some", [push_relevant, push_rivals])
-def test_vectors_that_were_moved_in_favour_of_what_is_relevant_are_found(
-    forger: Forger, push_some: Callable[[Forger], None]
-) -> None:
-    forger.experiment = automatic(forger)
-    label(forger)
-    forger.digest_summary_again()
-    assert of_documents(forger) == []
-    push_some(forger)
-    forger.digest_summary_again()
-    (found,) = of_documents(forger)
-    assert "relevant pairs" in found
-    assert "all in one direction" in found
+def sampled(forger: Forger, sample: int = 30) -> list[Check]:
+    """The checks of a sample, and of what is made again without one."""
+    chain = forger.followed()
+    with chain.limits:
+        return [*check_runs_that_follow(chain, sample, 1), *check_samples(chain, sample, 1)]
+
+
+def test_vectors_that_were_moved_in_favour_of_what_is_relevant_are_found(original: Made, tmp_path: Path) -> None:
+    for push_some, faults in ((lambda forger: None, 0), (push_relevant, 1), (push_rivals, 1)):
+        forger = Forger.of(original, tmp_path / push_some.__name__)
+        forger.experiment = automatic(forger)
+        label(forger)
+        push_some(forger)
+        forger.digest_summary_again()
+        found = of_documents(forger)
+        assert len(found) == faults, push_some
+        assert all("relevant pairs" in each and "all in one direction" in each for each in found)
 
 
 @pytest.mark.parametrize("drawn", [100, 101])
@@ -119,14 +127,15 @@ def test_the_precision_that_the_auditor_configured_decides_the_tolerance(forger:
     asked = Forger(forger.results, load_experiment({**forger.experiment.config, "precision": "float32"}))
     (found,) = of_documents(asked)
     assert "relevant pairs" not in found
-    bits = [check.found for check in asked.checks(100) if "bit for bit" in check.name and check.found.startswith("tiny on small")]
+    bits = [check.found for check in sampled(asked) if "bit for bit" in check.name and check.found.startswith("tiny on small")]
     assert [re.findall(r"was computed with precision '(\w+)', here it is 'float32'", found) for found in bits] == [
         ["bfloat16"]
     ] * 2
-    (check,) = [check for check in asked.checks() if "precision:" in check.found]
+    (check,) = [check for check in check_configured(asked.followed()) if "precision:" in check.found]
     assert check.status == NOT_CHECKED
     assert "configured with auto, the audit with float32" in check.found
-    assert not any("precision:" in check.found for check in Forger(forger.results, automatic(forger)).checks())
+    automatically = check_configured(Forger(forger.results, automatic(forger)).followed())
+    assert not any("precision:" in check.found for check in automatically)
 
 
 def cut(forger: Forger, system: str) -> None:
@@ -187,7 +196,7 @@ def test_hits_are_scored_again_from_their_texts_where_representations_were_delet
     for system, (_, (forge, _)) in systems.items():
         forge(forger, system)
     forger.digest_summary_again()
-    checks = forger.checks(sample=30)
+    checks = sampled(forger)
     for system, (_, (_, found)) in systems.items():
         own = [check for check in checks if re.match(rf"({system} on |runs/{system}/)small\b", check.found)]
         (check,) = [check for check in own if check.name.startswith("hits ")]
