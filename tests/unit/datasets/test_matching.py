@@ -13,7 +13,7 @@ from beir_writer import Chunks, match_corpora, write_corpus_record, write_docume
 from beirflow.datasets import matching as shared_texts
 from beirflow.datasets.corpus_files import Documents
 from beirflow.files.digests import file_digest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -35,7 +35,6 @@ TEXT = st.one_of(st.text("ab\0 é𝄞", max_size=3), st.text(max_size=5))
 CHUNKS = st.lists(st.lists(TEXT, max_size=6), min_size=1, max_size=4)
 
 
-@settings(max_examples=60)
 @given(mine=CHUNKS, other=CHUNKS)
 def test_every_text_is_found_at_its_first_place(tmp_path_factory: pytest.TempPathFactory, mine: Chunks, other: Chunks) -> None:
     assert match(tmp_path_factory.mktemp("pair"), mine, other) == brute_force(mine, other)

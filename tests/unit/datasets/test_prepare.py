@@ -21,7 +21,6 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
 from beirflow.sources import source as source_module
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]
@@ -99,7 +98,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
     monkeypatch.setattr(dealing, "OPEN_FILES", open_files)
     monkeypatch.setattr(dealing, "MAPPED_BYTES", 0)
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
-    chunks, count = (300, 1000) if open_files == 128 else (20, 50)
+    chunks, count = (150, 500) if open_files == 128 else (20, 50)
     documents = {f"d{n}": f"{n} " * (n % 17) for n in range(count)}
     prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=chunks)
     assert chunks_in(tmp_path / "out") == dealt(documents, chunks)
@@ -109,7 +108,7 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
 def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int) -> None:
     monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
     letters = random.Random(0)
-    rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(400)]
+    rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(150)]
     written = []
     for order, mapped in ((rows, dealing.MAPPED_BYTES), (rows[::-1], 0), (letters.sample(rows, len(rows)), 0)):
         monkeypatch.setattr(dealing, "MAPPED_BYTES", mapped)
@@ -130,11 +129,11 @@ def test_the_file_is_the_same_however_many_texts_are_taken_at_once(tmp_path: Pat
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+OFTEN_EQUAL = TEXTS | st.sampled_from(["", "a", "é", "ab"])
 
 
-@examples(max_examples=60)
 @given(
-    documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | TEXTS, TEXTS), min_size=1, max_size=30),
+    documents=st.dictionaries(TEXTS.filter(bool), st.tuples(st.none() | OFTEN_EQUAL, OFTEN_EQUAL), min_size=1, max_size=30),
     chunks=st.integers(1, 5),
 )
 def test_every_document_is_in_the_one_place_that_the_rules_say_and_says_how_much_of_it_is_the_title(

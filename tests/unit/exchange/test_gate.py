@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.datasets.corpus_files import RELEVANT_FROM
-from beirflow.evaluation.paired_tests import detectable_difference
 from beirflow.exchange.gate import NOT_COMPARABLE, PASSED, WORSE, GateSettings, check_gate
 from beirflow.exchange.gate_files import write_comment, write_junit
 from beirflow.files.digests import file_digest
@@ -261,12 +260,3 @@ def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
         assert f"]({address or 'report.html'}#query=a%2Fb/q%231%7C)" in row
         assert "\\<b\\>" in row
         assert any("links need report.html beside this file" in line for line in lines) == (address is None)
-
-
-def test_the_detectable_difference_is_found_in_four_of_five_experiments() -> None:
-    generator = np.random.default_rng(0)
-    differences = generator.normal(0, 0.2, 50)
-    shift = detectable_difference([differences])
-    samples = generator.normal(shift, differences.std(ddof=1), (4000, 50))
-    found = np.mean(stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05)
-    assert found == pytest.approx(0.8, abs=0.03)

@@ -17,6 +17,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
 from beirflow.jobs.code_version import NO_INFLUENCE, PATHS, code_of, code_version, entrances, rule_modules
 from beirflow.rerank.settings import ENCODERS
+from forked import run_forked
 from needed_code import needed_modules
 
 WORKFLOW = module.PACKAGE.parent
@@ -228,6 +229,8 @@ OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runp
 
 def other_imports(source: str) -> set[str]:
     """Find the other ways of importing that a source names; ``model.eval()`` is none."""
+    if not any(way in source for way in OTHER_WAYS):  # to parse every module takes a second
+        return set()
     nodes = list(ast.walk(ast.parse(source)))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
@@ -264,9 +267,6 @@ def run(program: str) -> str:
 
 LOADED_BY_EACH_RULE = """
 import builtins, importlib, json, sys
-for name in LEAN:
-    importlib.import_module(f"beirflow.{name}")
-print(json.dumps(sorted({"torch", "transformers"} & set(sys.modules))))
 for name in [name for name in sys.modules if name.split(".")[0] == "beirflow"]:
     del sys.modules[name]
 direct, plain = {}, builtins.__import__
@@ -293,15 +293,6 @@ print(json.dumps(loaded))
 """A module is imported once for all rules; Python's own function for it notes which module asked for which."""
 
 
-@pytest.fixture(scope="module")
-def loaded() -> tuple[list[str], dict[str, list[str]]]:
-    """What modules of environments without torch load of it, and the modules that each rule loads, in a fresh process."""
-    modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
-    skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
-    lean, of_rules = run(f"RULES, SKIPPED, LEAN = {modules}, {skipped}, {lean_modules()}\n{LOADED_BY_EACH_RULE}").splitlines()
-    return json.loads(lean), json.loads(of_rules)
-
-
 def lean_modules() -> list[str]:
     """List the modules of the rules whose environment has no torch."""
     text = "\n".join(path.read_text() for path in (WORKFLOW / "rules").glob("*.smk"))
@@ -310,14 +301,20 @@ def lean_modules() -> list[str]:
     return sorted({name for rule in lean for name in rule_modules(rule)})
 
 
-def test_what_python_loads_for_a_job_is_in_its_digest(loaded: tuple[list[str], dict[str, list[str]]]) -> None:
-    for rule, names in loaded[1].items():
+def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
+    modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
+    skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
+    done = run_forked(f"RULES, SKIPPED = {modules}, {skipped}\n{LOADED_BY_EACH_RULE}")
+    assert done.returncode == 0, done.stderr
+    for rule, names in json.loads(done.stdout).items():
         assert set(names) - NO_INFLUENCE - {PATHS} == rule_modules(rule), rule
 
 
-def test_rules_in_an_environment_without_torch_do_not_import_it(loaded: tuple[list[str], dict[str, list[str]]]) -> None:
-    assert len(lean_modules()) >= 100
-    assert loaded[0] == []
+def test_rules_in_an_environment_without_torch_do_not_import_it() -> None:
+    lean = [f"beirflow.{name}" for name in lean_modules()]
+    assert len(lean) >= 100
+    program = f"import importlib, sys; [importlib.import_module(name) for name in {lean}]"
+    assert run(f"{program}; print(*({{'torch', 'transformers'}} & set(sys.modules)))") == "\n"
 
 
 def test_a_job_that_reads_results_knows_no_family_and_no_model() -> None:

@@ -1,8 +1,5 @@
 """A job's GPU: it is the only one that CUDA sees, and errors name it. What needs CUDA is in tests/gpu."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +8,8 @@ from beirflow.files.errors import BeirflowError, DeviceError, ModelError
 from beirflow.jobs.gpu_job import explained_errors, gpu_job
 from beirflow.jobs.gpus import Gpu
 from fake_gpus import LISTED, UUIDS, install_nvidia_smi
+from forked import run_forked
 
-PACKAGE = str(Path(__file__).parents[3] / "workflow")
 GPU = Gpu(2, "Fake H100", UUIDS[2], UUIDS[2], "2")
 OUT_OF_MEMORY = (
     "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 3.00 MiB is free. See"
@@ -118,60 +115,48 @@ def test_a_torch_without_cuda_is_not_made_to_wait_for_a_gpu(machine: Path, devic
     assert not (machine / "locks").exists()
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A process of its own: what is done to CUDA in one lasts."""
-    environment = {**os.environ, "PYTHONPATH": PACKAGE, **environment}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+WITH_CUDA = """
+import os, torch
+from beirflow.jobs.gpu_job import _own_gpu, gpu_job
+torch.version.cuda = "13"
+_own_gpu.cache_clear()
+"""
+"""What precedes the code of a job; it lasts, so that the job has a process of its own."""
 
 
 def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing_is_made(tmp_path: Path) -> None:
-    code = (
-        "import torch; torch.version.cuda = '13'; from beirflow.jobs.gpu_job import gpu_job\nwith gpu_job('auto', 'auto'): pass"
-    )
+    code = f"{WITH_CUDA}with gpu_job('auto', 'auto'): pass"
     (tmp_path / "empty").mkdir()
-    done = run(code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES="")
+    done = run_forked(code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES="")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (tmp_path / "no-locks").exists()
-    done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
+    done = run_forked(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
     last = done.stderr.splitlines()[-1]
     assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last
     assert "install a matching driver and torch, or set device: cpu" in last
 
 
-@pytest.mark.parametrize(("visible", "found"), [("1,2", 1), ("1,2", 2), (UUIDS[1], 1), ("1,2", None)])
+@pytest.mark.parametrize(
+    ("visible", "found", "refused"),
+    [("1,2", 1, False), ("1,2", 2, True), (UUIDS[1], 1, False), (UUIDS[1], 2, False), ("1,2", None, False)],
+)
 def test_a_gpu_that_cuda_counts_in_another_order_than_nvidia_smi_is_refused(
-    tmp_path: Path, visible: str, found: int | None
+    tmp_path: Path, visible: str, found: int | None, refused: bool
 ) -> None:
     """Another one would be locked, and its energy counted."""
     uuid = "00000000-0000-0000-0000-000000000000" if found is None else UUIDS[found].removeprefix("GPU-")
-    code = f"""
-import torch
+    code = f"""{WITH_CUDA}
 from types import SimpleNamespace
-torch.version.cuda = "13"
 torch.cuda.init = lambda: None
 torch.cuda.device_count = lambda: 1
 torch.cuda.get_device_properties = lambda _: SimpleNamespace(uuid={uuid!r})
-from beirflow.jobs.gpu_job import gpu_job
-with gpu_job("auto", "auto"): pass
+with gpu_job("auto", "auto"): print(os.environ["CUDA_VISIBLE_DEVICES"])
 """
-    done = run(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
-    if found != 2:
-        assert (done.returncode, done.stderr) == (0, "")
+    done = run_forked(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
+    if not refused:
+        first = visible.partition(",")[0]
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{first}\n", "")
         return
     last = done.stderr.splitlines()[-1]
     assert f"DeviceError: CUDA_VISIBLE_DEVICES=1,2 is GPU 1 (Fake H100, {UUIDS[1]}) for nvidia-smi, and GPU 2 (Fake H100" in last
     assert "set CUDA_DEVICE_ORDER=PCI_BUS_ID" in last
-
-
-def test_nothing_that_a_job_imports_starts_cuda_before_its_gpu_is_chosen() -> None:
-    code = """
-import torch
-def started(*_, **__):
-    raise AssertionError("CUDA is started")
-for name in ("is_available", "device_count", "init", "_lazy_init", "current_device", "get_device_properties"):
-    setattr(torch.cuda, name, started)
-torch._C._cuda_getDeviceCount = started
-import beirflow.dense.encode, beirflow.dense.search
-"""
-    done = run(code)
-    assert (done.returncode, done.stderr) == (0, "")

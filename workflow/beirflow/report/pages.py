@@ -153,14 +153,19 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
 
     Template and scripts are files in ``workflow/report``; a template that extends ``page.html.j2`` needs ``title``.
     """
+    code = {name: _own(files) for name, files in (("style", ["report.css"]), ("script", scripts)) if files}
+    page = _templates().get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
+    write_text(path, page)
+
+
+@cache  # a template is compiled once, which takes longer than to fill it
+def _templates() -> Environment:
     # A name that the values lack is an error, and not a gap on the page.
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-    code = {name: _own(files) for name, files in (("style", ["report.css"]), ("script", scripts)) if files}
-    page = environment.get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
-    write_text(path, page)
+    return environment
 
 
 def _own(files: Sequence[str]) -> Markup:
