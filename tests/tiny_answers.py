@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_bert import WORDS
+from tiny_bert import WORDS, saved_once
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AutoConfig,
@@ -20,6 +20,7 @@ QWEN_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</thi
 LETTERS = [chr(code) for code in range(33, 127)]
 
 
+@saved_once
 def save_tiny_monot5(folder: Path, seed: int = 0, words: tuple[str, ...] = ("▁true", "▁false"), **config: Any) -> Path:
     """A T5 and a tokenizer of pieces, as sentencepiece has them: words, letters, and the space before a word."""
     pieces = ["▁", *(f"▁{word}" for word in WORDS), *LETTERS, "▁Query", "▁Document", "▁Re", "levant", *words]
@@ -35,6 +36,7 @@ def save_tiny_monot5(folder: Path, seed: int = 0, words: tuple[str, ...] = ("▁
     return _save(AutoModelForSeq2SeqLM, folder, seed, "t5", **size | config)
 
 
+@saved_once
 def save_tiny_qwen3(folder: Path, seed: int = 0, words: tuple[str, ...] = ("yes", "no"), **config: Any) -> Path:
     """A Qwen3 and a tokenizer that merges bytes."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -1,8 +1,10 @@
 """A BERT with random weights, small enough to run anywhere, saved as transformers saves models."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Concatenate, ParamSpec
 
 import beir_writer
 import torch
@@ -40,6 +42,31 @@ ARCHITECTURES: list[tuple[str, dict[str, Any], str]] = [
 """Encoders whose texts can be packed: type, sizes and pooling."""
 
 
+Arguments = ParamSpec("Arguments")
+SavesModel = Callable[Concatenate[Path, Arguments], Path]
+
+
+def saved_once(save: SavesModel[Arguments]) -> SavesModel[Arguments]:
+    """Let a function that saves a model compute it once in this process; the same arguments then give copies of its files."""
+    kept: dict[str, dict[Path, bytes]] = {}
+
+    @wraps(save)
+    def save_copies(folder: Path, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Path:
+        arguments = repr((args, kwargs))
+        if arguments not in kept:
+            with TemporaryDirectory() as made:
+                save(Path(made), *args, **kwargs)
+                files = [path for path in Path(made).rglob("*") if path.is_file()]
+                kept[arguments] = {path.relative_to(made): path.read_bytes() for path in files}
+        for place, content in kept[arguments].items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_bytes(content)
+        torch.manual_seed(0)  # what a test draws next does not depend on the tests before it
+        return folder
+
+    return save_copies
+
+
 def change_weights(folder: Path, change: Callable[[Weights], Weights]) -> None:
     """Change the weights of a saved model."""
     path = folder / "model.safetensors"
@@ -61,6 +88,7 @@ def having_row(name: str, row: int, value: float) -> Callable[[Weights], Weights
     return lambda weights: weights | {name: weights[name].index_fill(0, torch.tensor(row), value)}
 
 
+@saved_once
 def save_tiny_bert(
     folder: Path, seed: int = 0, layers: int = 2, dim: int = 32, positions: int = 64, words: Sequence[str] = WORDS
 ) -> Path:
@@ -108,6 +136,11 @@ def save_tokenizer(folder: Path, tokenizer: Tokenizer, positions: int) -> None:
 
 def save_model(model_type: str, folder: Path, positions: int = 70, **sizes: Any) -> Path:
     """Save a model of another type, its sizes, but for those that are given, and its tokenizer those of the tiny BERT."""
+    return _save_model(folder, model_type, positions, **sizes)
+
+
+@saved_once
+def _save_model(folder: Path, model_type: str, positions: int, **sizes: Any) -> Path:
     save_tiny_bert(folder)
     torch.manual_seed(1)
     config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": positions, **sizes})

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_bert import save_tiny_bert
+from tiny_bert import save_tiny_bert, saved_once
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from zoo import LLAMA, SIZES, change_json
 
@@ -18,6 +18,7 @@ OTHER_TOKENS = {"w194": "[MASK]", "w195": "[unused0]", "w196": "[unused1]", "w19
 METADATA = {"query_maxlen": 12, "doc_maxlen": 20, "dim": DIM, "mask_punctuation": True, "attend_to_mask_tokens": False}
 
 
+@saved_once
 def save_backbone(folder: Path, seed: int = 0, positions: int = 64) -> Path:
     """The tiny BERT, with a mask, markers and punctuation in its vocabulary."""
     save_tiny_bert(folder, seed, positions=positions)

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import torch
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert, saved_once
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 KINDS = ("bert", "electra", "modernbert", "xlm-roberta", "distilbert")
 
 
+@saved_once
 def save_cross_encoder(folder: Path, kind: str = "bert", labels: int = 1, seed: int = 0, positions: int = 64) -> Path:
     """Save configuration, weights and the tokenizer of the tiny BERT."""
     save_tiny_bert(folder, positions=positions)

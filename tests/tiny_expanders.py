@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert, save_word_pieces
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert, save_word_pieces, saved_once
 from transformers import AutoConfig, BertForTokenClassification, MT5ForConditionalGeneration, T5ForConditionalGeneration
 
 PAD, END = SPECIAL.index("[PAD]"), SPECIAL.index("[SEP]")
 
 
+@saved_once
 def save_tiny_t5(
     folder: Path, seed: int = 0, model_type: str = "t5", words: Sequence[str] = WORDS, positions: int = 64, **sizes: Any
 ) -> Path:
@@ -42,6 +43,7 @@ def save_tiny_t5(
     return folder
 
 
+@saved_once
 def save_deepct(folder: Path, seed: int = 0) -> Path:
     """A BERT with a layer that gives each token one weight, and pieces of words, as macavaney/deepct has them."""
     save_tiny_bert(folder, seed)

@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from beirflow.sparse.files import Rows
 from safetensors.torch import load_file, save_file
-from tiny_bert import save_tiny_bert
+from tiny_bert import save_tiny_bert, saved_once
 from transformers import AutoConfig, BertForMaskedLM, BertModel, DistilBertConfig, DistilBertModel
 
 TERMS = 204
 """Of the vocabulary of the tiny BERT."""
 
 
+@saved_once
 def save_masked_lm(folder: Path, seed: int = 0, positions: int = 64) -> Path:
     """A BERT with the head of a masked language model, whose weights are spread so that many terms weigh something."""
     save_tiny_bert(folder, positions=positions)
@@ -26,6 +27,7 @@ def save_masked_lm(folder: Path, seed: int = 0, positions: int = 64) -> Path:
     return folder
 
 
+@saved_once
 def save_unicoil(folder: Path, seed: int = 0, prefix: str = "coil_encoder.") -> Path:
     """A BERT with the layer tok_proj, as castorini/unicoil-… has them."""
     save_tiny_bert(folder, seed)
@@ -36,6 +38,7 @@ def save_unicoil(folder: Path, seed: int = 0, prefix: str = "coil_encoder.") -> 
     return folder
 
 
+@saved_once
 def save_sparta(folder: Path, seed: int = 0) -> Path:
     """A DistilBERT without a head, as BeIR/sparta-… is."""
     save_tiny_bert(folder)

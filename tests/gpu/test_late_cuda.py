@@ -47,10 +47,10 @@ def test_the_search_is_that_of_the_cpu(
     if sizes:
         monkeypatch.setitem(max_sim.SIZES, "cuda", sizes)
     rng = np.random.default_rng(0)
-    queries = random_vectors(rng, rng.integers(1, 33, size=20), dim=128, tokens=tokens)
-    path = written(random_vectors(rng, rng.integers(1, 60, size=100), dim=128, tokens=tokens), range(100), tmp_path / "v.arrow")
-    order = byte_order(pa.array([f"d{number}" for number in range(100)]))
-    cut = Cut(30, order, rng.integers(-1, 100, size=20))
+    queries = random_vectors(rng, rng.integers(1, 33, size=8), dim=128, tokens=tokens)
+    path = written(random_vectors(rng, rng.integers(1, 60, size=60), dim=128, tokens=tokens), range(60), tmp_path / "v.arrow")
+    order = byte_order(pa.array([f"d{number}" for number in range(60)]))
+    cut = Cut(20, order, rng.integers(-1, 60, size=8))
     search = partial(exact_top_k, queries, partial(read_segments, path), cut)
     for expected, found in zip(search(device=torch.device("cpu")), search(device=torch.device("cuda")), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -14,7 +14,7 @@ from tiny_bert import WORDS, save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 
-PAIRS = [(" ".join(WORDS[i : i + 4]), " ".join(WORDS[2 * i : 2 * i + 1 + i % 40])) for i in range(80)]
+PAIRS = [(" ".join(WORDS[i : i + 4]), " ".join(WORDS[2 * i : 2 * i + 1 + i % 40])) for i in range(40)]
 
 
 @pytest.mark.parametrize("save", [save_cross_encoder, save_tiny_monot5, save_tiny_qwen3, save_tiny_bert, save_colbert])

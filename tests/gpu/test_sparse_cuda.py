@@ -13,7 +13,7 @@ from beirflow.sparse.weigher import Weigher
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm, save_sparta, save_unicoil, spread
 
-TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(150)]
+TEXTS = [" ".join(WORDS[i : i + 1 + i % 50]) for i in range(60)]
 SAVE: dict[str, Callable[[Path], object]] = {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}
 
 

@@ -19,7 +19,7 @@ from beirflow.files.records import Job, read_json, write_json, write_record
 from beirflow.jobs.devices import choose_precision
 from beirflow.models.model_files import fetch_model
 from beirflow.models.settings import EncoderSettings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lexical_results import damage
 
@@ -280,7 +280,6 @@ def test_devices_of_the_reused_vectors_are_kept(pair: Pair) -> None:
 TEXTS = st.lists(st.lists(st.sampled_from([f"t{i}" for i in range(12)]), max_size=8), min_size=1, max_size=4)
 
 
-@settings(max_examples=50)
 @given(other=TEXTS, mine=TEXTS)
 def test_every_document_gets_the_vector_of_its_text(
     tmp_path_factory: pytest.TempPathFactory, other: list[list[str]], mine: list[list[str]]

@@ -18,7 +18,7 @@ from beirflow.models.settings import EncoderSettings
 from onnx_twin import GRAPH, export, real_model
 from refusals import refused
 from sentence_transformers.base.modules import Dense, Normalize
-from tiny_bert import WORDS, save_model
+from tiny_bert import WORDS, save_model, saved_once
 from torch import nn
 from transformers import AutoTokenizer
 from zoo import DIM, QUERY, change_json, of_bert
@@ -47,9 +47,10 @@ def encoded(folder: Path, texts: list[str], kind: Any = "documents", **fields: A
     return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
+@saved_once
 def plain(folder: Path, **outputs: Any) -> Path:
-    """A BERT in a plain folder with its graph."""
-    return export(save_model("bert", folder / "model"), **outputs)
+    """A BERT of one layer in a plain folder with its graph."""
+    return export(save_model("bert", folder, num_hidden_layers=1), **outputs)
 
 
 TWINS = {

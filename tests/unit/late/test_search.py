@@ -14,7 +14,7 @@ from beirflow.late.max_sim import Sizes
 from beirflow.late.search import exact_top_k
 from beirflow.late.vectors import TokenVectors, read_segments
 from beirflow.runs.ranking import Cut, byte_order
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from listening import short_of_memory
 from token_vectors import Hit, best, random_vectors, text_scores, written
@@ -65,7 +65,6 @@ def multiply_in_half(patch: pytest.MonkeyPatch, multiply: Callable[..., None] | 
     spare=st.sampled_from([0, 2, 128]),
     multiply=st.sampled_from(HALF),
 )
-@settings(max_examples=60, deadline=None)
 def test_the_top_k_is_that_of_brute_force(
     seed: int,
     texts: int,

@@ -52,8 +52,7 @@ def weights_of(seed: int = 5) -> dict[str, dict[str, float]]:
     }
 
 
-@pytest.mark.parametrize("size", [7, 1000])
-@pytest.mark.parametrize("fields", [("contents",), ("title", "text"), ("text",)])
+@pytest.mark.parametrize(("fields", "size"), [(("contents",), 7), (("title", "text"), 1000), (("text",), 17)])
 def test_appended_queries_score_as_in_a_corpus_that_has_them(tmp_path: Path, fields: tuple[str, ...], size: int) -> None:
     added = queries_of()
     settings = LexicalSettings("mine", fields=fields, expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
@@ -71,8 +70,7 @@ def test_queries_as_a_field_add_the_scores_of_two_fields(tmp_path: Path) -> None
     assert rows_of(found) == plainly(tmp_path, by_hand, ("title", "text"))
 
 
-@pytest.mark.parametrize("scale", ["sqrt", "none"])
-@pytest.mark.parametrize("size", [7, 1000])
+@pytest.mark.parametrize(("scale", "size"), [("sqrt", 7), ("none", 1000)])
 def test_weighted_words_score_as_if_they_were_repeated(tmp_path: Path, scale: str, size: int) -> None:
     added = weights_of()
     settings = LexicalSettings("mine", weights={"path": str(tmp_path / "given.jsonl"), "scale": scale})  # type: ignore[arg-type]

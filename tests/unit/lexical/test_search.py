@@ -112,7 +112,7 @@ def test_statistics_are_lucenes(tmp_path: Path, name: str) -> None:
         assert found.fields["title"] == FieldStatistics(expected["title.docCount"], expected["title.sumTotalTermFreq"])
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     corpora,
     st.lists(texts, max_size=4),
@@ -148,8 +148,8 @@ def test_any_search_finds_what_a_plain_one_finds(
 
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD])
 def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
-    corpus = random_corpus(120, seed=1)
-    queries = [" ".join(document[2].split()[:5]) for document in random_corpus(20, seed=2)]
+    corpus = random_corpus(60, seed=1)
+    queries = [" ".join(document[2].split()[:5]) for document in random_corpus(10, seed=2)]
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
@@ -157,7 +157,7 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     of_blocks = (search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), (postings, "PART_POSTINGS", 30)
     for module, name, value in (*of_blocks, *of_lists):
         monkeypatch.setattr(module, name, value)
-        assert searched(corpus, queries, system, k=20, chunk=50, threads=3)[0] == expected
+        assert searched(corpus, queries, system, k=20, chunk=25, threads=3)[0] == expected
 
 
 def test_statistics_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_the_run_is_that_of_a_plain_search(small: LexicalResults, system: Lexica
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
 def test_chunks_order_and_threads_change_no_byte_of_the_run(tmp_path: Path, system: LexicalSettings) -> None:
     runs = set()
-    for threads, made in enumerate(LexicalResults.shuffled(tmp_path, CORPUS, QUERIES_OF_CORPUS), 1):
+    for threads, made in enumerate(LexicalResults.shuffled(tmp_path, CORPUS[:14], QUERIES_OF_CORPUS), 1):
         runs.add(made.index_all(threads=threads).run(system, threads=threads).read_bytes())
     assert len(runs) == 1
 

@@ -93,8 +93,7 @@ def change_postings(made: LexicalResults, chunk: int, column: str, place: int, b
     write_postings(path, replace(postings, **{column: values}), ENGLISH)
 
 
-@pytest.mark.parametrize("block", [1, 16_384])
-@pytest.mark.parametrize("settings", VARIANTS, ids=lambda settings: settings.name)
+@pytest.mark.parametrize(("settings", "block"), [(MULTIFIELD, 1), *((variant, 16_384) for variant in VARIANTS)])
 def test_what_was_not_touched_passes(
     made: LexicalResults, settings: LexicalSettings, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,8 +19,8 @@ from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
-from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, without
-from zoo import BART, change_json, japanese, of_bert, t5, two_towers
+from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, saved_once, without
+from zoo import BART, LLAMA, change_json, japanese, of_bert, t5, two_towers
 
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
 TEXTS = ["w1 w2 w3", "", "w4 w5 w6 w7 w8 w9", "w10"]
@@ -36,10 +36,16 @@ def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "docu
     return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
 
 
+@saved_once
+def save_whole(folder: Path) -> Path:
+    """A model of sentence-transformers: BERT, cls, length 1, at most 20 tokens, a prompt for queries."""
+    build = of_bert("cls", Normalize, transformer={"max_seq_length": 20}, prompts={"query": "w1 ", "document": ""})
+    return build(folder)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A model of sentence-transformers: BERT, cls, length 1, at most 20 tokens, a prompt for queries."""
-    return of_bert("cls", Normalize, transformer={"max_seq_length": 20}, prompts={"query": "w1 ", "document": ""})(tmp_path)
+    return save_whole(tmp_path) / "model"
 
 
 def refused(system: EncoderSettings, reason: str) -> None:
@@ -322,9 +328,14 @@ def test_an_encoder_decoder_whose_encoder_cannot_be_taken_out_is_refused(tmp_pat
     refused(settings(tmp_path, **PLAIN), r"has no weights for embed_tokens\.weight, .* and others; these would be random")
 
 
+@saved_once
+def save_llama(folder: Path) -> Path:
+    return of_bert("mean", model_type="llama", sizes=LLAMA)(folder)
+
+
 @pytest.fixture
 def llama(tmp_path: Path) -> Path:
-    return of_bert("mean", model_type="llama", sizes={"num_key_value_heads": 1, "head_dim": 16})(tmp_path)
+    return save_llama(tmp_path) / "model"
 
 
 @pytest.mark.parametrize("architecture", ["LlamaBiModel", "LlamaBidirectionalModel", "LlamaBiForMNTP", "NVEmbedModel"])

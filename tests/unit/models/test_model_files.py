@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,13 +25,14 @@ from beirflow.models.model_files import fetch_model, model_files
 from beirflow.models.model_layout import module_weights
 from beirflow.models.model_places import local_folder, model_folder, model_problem
 from beirflow.models.settings import EncoderSettings
+from forks import forget, run_in_fork
 from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
 from pickles import Trap
 from refusals import refused
 from safetensors.torch import load_file, save_file
 
-ROOT = Path(__file__).parents[3]
+Asked = subprocess.CompletedProcess[str]
 MODEL = "someone/tiny-bert"
 REVISION = "1f" * 20
 OTHER_REVISION = "2e" * 20
@@ -204,51 +204,40 @@ def test_a_pickle_that_would_run_code_is_refused_and_not_run(pickled: Path, tmp_
     assert (tmp_path / "sprung").is_dir()
 
 
-HUB_SCRIPT = """
-import json, sys
-from pathlib import Path
-from beirflow.files.errors import ModelError
-from beirflow.files.records import Job
-from beirflow.models.model_files import fetch_model
-from beirflow.models.model_places import model_folder
-from beirflow.models.settings import EncoderSettings
-job = json.loads(sys.argv[1])
-system = EncoderSettings(**job["system"])
-try:
-    if job["output"]:
-        output = Path(job["output"])
-        job = Job(output.parent, "fetch_model/mine", "c0de")
-        fetch_model(system=system, said=["pooling", "similarity"], output_path=str(output), job=job)
-    print(model_folder(system))
-except ModelError as error:
-    sys.exit(f"ModelError: {error}")
-"""
-
-
 def ask_hub(
     endpoint: str, cache: Path, output: Path | None = None, variables: Mapping[str, str] | None = None, **fields: Any
-) -> subprocess.CompletedProcess[str]:
-    """Fetch a model in a process of its own, because HF_ENDPOINT is read at import; without output, only look it up."""
+) -> Asked:
+    """Fetch a model in a fork that imports huggingface_hub anew, which then reads HF_ENDPOINT; without output, look it up."""
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))},
         "HF_ENDPOINT": endpoint,
         "HF_HOME": str(cache),
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_XET": "1",
-        "PYTHONPATH": str(ROOT / "workflow"),
         "NO_PROXY": "127.0.0.1",
         **(variables or {}),
     }
-    job = {"system": asdict(system(MODEL, revision=REVISION, **fields)), "output": output and str(output)}
-    command = [sys.executable, "-c", HUB_SCRIPT, json.dumps(job)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+
+    def ask() -> None:
+        for name in [name for name in os.environ if name.startswith(("HF_", "HUGGING"))]:
+            del os.environ[name]
+        os.environ.update(environment)
+        forget("huggingface_hub")
+        wanted = system(MODEL, revision=REVISION, **fields)
+        try:
+            if output:
+                fetch(wanted, output)
+            print(model_folder(wanted))  # noqa: T201
+        except ModelError as error:
+            sys.exit(f"ModelError: {error}")
+
+    return run_in_fork(ask)
 
 
 def hub(files: Mapping[str, bytes], always: Mapping[str, Answer] | None = None) -> FileServer:
     return FileServer(files, always=always, headers={"X-Repo-Commit": REVISION})
 
 
-def assert_explained(result: subprocess.CompletedProcess[str], folder: Path, *parts: str) -> None:
+def assert_explained(result: Asked, folder: Path, *parts: str) -> None:
     """The error says why there is no model, and nothing was recorded."""
     assert result.returncode == 1
     assert [part for part in ("ModelError: system mine", *parts) if part not in result.stderr] == []

@@ -17,7 +17,7 @@ from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import EncoderSettings
 from onnx import TensorProto, helper
 from onnx_twin import GRAPH, export
-from tiny_bert import save_model
+from tiny_bert import save_model, saved_once
 
 
 def save(path: Path, tensors: Iterable[Any], inner: Iterable[Any] = (), **changes: Any) -> Path:
@@ -66,9 +66,14 @@ def renamed(path: Path, name: str) -> None:
     path.write_bytes(graph.SerializeToString())
 
 
+@saved_once
+def save_graph(folder: Path) -> Path:
+    return export(save_model("bert", folder, num_hidden_layers=1))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return export(save_model("bert", tmp_path / "model"))
+    return save_graph(tmp_path / "model")
 
 
 def system(folder: Path, **fields: Any) -> EncoderSettings:

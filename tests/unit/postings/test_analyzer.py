@@ -39,7 +39,7 @@ def test_stop_words_are_lucenes() -> None:
     assert set(GOLDEN["stopwords"]) == STOP_WORDS
 
 
-@settings(max_examples=1000)
+@settings(max_examples=600)
 @given(texts)
 def test_short_cuts_change_no_term(text: str) -> None:
     assert analyze(text) == lucene_reference.analyze(text)
@@ -77,8 +77,8 @@ def test_leading_underscores_are_skipped_until_the_token_fits() -> None:
 
 
 ENDINGS = [
-    *"sye", "ed", "ing", "eed", "ies", "sses", "ll", "tt", "yy", "ational", "bli", "logi", "ousness", "icate", "ative", "ful",
-    "ement", "sion", "ion", "ize",
+    *"sye", "ed", "ing", "eed", "ies", "sses", "ll", "ss", "tt", "yy", "zz", "ational", "bli", "logi", "ousness", "icate",
+    "ative", "ful", "ement", "sion", "ion", "ize",
 ]  # fmt: skip
 
 

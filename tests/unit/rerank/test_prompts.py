@@ -44,6 +44,7 @@ def test_a_template_that_does_more_with_texts_is_refused(template: str) -> None:
         read_template(FOLDER, template, False, "", {})
 
 
+@pytest.mark.usefixtures("rendered_in_fork")
 @pytest.mark.parametrize(
     ("template", "says"),
     [

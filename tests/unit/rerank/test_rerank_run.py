@@ -39,7 +39,7 @@ from workflow_runs import words
 DOCUMENTS = {f"d{i}": words(i - (i % 4 == 1), 3 + (i - (i % 4 == 1)) % 7) for i in range(24)}
 """Every fourth text twice."""
 QUERIES = {f"q{i}": words(100 + i, 4) for i in range(7)}
-BLOCKS = 3
+BLOCKS = 2
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
@@ -246,7 +246,7 @@ def test_scores_of_before_are_not_used_where_they_may_be_others(reranked: Rerank
 
 def test_pairs_of_another_run_or_depth_are_refused(finished: Reranked) -> None:
     finished.change(depth=4)
-    with pytest.raises(DataError, match="found block 0 of 3 to the depth 5"):
+    with pytest.raises(DataError, match="found block 0 of 2 to the depth 5"):
         finished.rank()
     finished.change(depth=5)
     finished.made.write_run("first", first_stage(1))

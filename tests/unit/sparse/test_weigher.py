@@ -278,10 +278,10 @@ def test_real_weights_are_those_of_sentence_transformers() -> None:
     folder = Path((spec.submodule_search_locations or [""])[0], "model")
     corpus = Path(__file__).parents[2] / "data/demo"
     lines = [json.loads(line) for path in sorted(corpus.rglob("corpus.jsonl")) for line in path.open()]
-    texts = [f"{line.get('title', '')} {line['text']}".strip() for line in lines[:24]]
+    texts = [f"{line.get('title', '')} {line['text']}".strip() for line in lines[:8]]
     peer = sparse_encoder(folder, pooling_strategy="max", max_seq_length=128)
     for kind in ("queries", "documents"):
         found, expected = weighed(folder, kind, texts, max_length=128), of_peer(peer, kind, texts)
         assert np.abs(found - expected).max() < TOLERANCE
         assert ((found > 0) == (expected > 0)).all()
-        assert (found > 0).sum() > 1000
+        assert (found > 0).sum() > 300

@@ -155,12 +155,12 @@ def test_no_flipped_bit_of_a_checkpoint_changes_a_weight(
     monkeypatch.setattr(checkpoint, "EVERY_SECONDS", 300.0)
     path = Path(made.of_system(TRAINING_CHECKPOINT))
     left = path.read_bytes()
-    for _ in range(8):
+    for _ in range(5):
         damaged = bytearray(left)
         damaged[random.randrange(len(left))] ^= 1 << random.randrange(8)
         path.write_bytes(damaged)
         assert weights(made.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
-    assert caplog.text.count(f"{path}: ") == 8
+    assert caplog.text.count(f"{path}: ") == 5
 
 
 @pytest.mark.parametrize("kind", ["torn", "of another training", "in another form"])
