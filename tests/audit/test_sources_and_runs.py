@@ -85,7 +85,7 @@ def extra_query(run: pd.DataFrame) -> pd.DataFrame:
     ("change", "says"),
     [
         (lambda run: run[run["rank"] <= 2], "expected 20, since every document has a score"),
-        (lambda run: run[run["query_id"] == "q0"], "'q1' and 2 others have no documents"),
+        (lambda run: run[run["query_id"] == "q0"], "'q1' has 0 documents, expected 20"),
         (lambda run: run.assign(score=np.float32("nan")), "no finite number"),
         (ghosts, "the first is 'zz-ghost-19'"),
         (extra_query, "'q1-extra' is no query"),
