@@ -147,7 +147,7 @@ class Forger:
 
     def followed(self) -> Chain:
         """Walk from the manifest to every file, for single checks."""
-        chain = Chain(self.results, "results", read_json(self.path(MANIFEST)), audited_with=self.experiment)
+        chain = Chain(self.results, read_json(self.path(MANIFEST)), audited_with=self.experiment)
         chain.follow()
         return chain
 

@@ -16,7 +16,8 @@ from forger import Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, put_parquet, use_cache
 from results_maker import make_results, run_rules
 from sentence_transformers import SentenceTransformer, models
-from workflow_runs import tiny_system, words
+from tiny_bert import save_tiny_bert
+from workflow_runs import config_of, small_dataset, tiny_system, words
 
 LABELS = {"good": 1, "bad": 0}
 
@@ -221,3 +222,12 @@ def test_a_corpus_cannot_say_that_its_queries_rank_everything(reranked: Forger) 
     reranked.edit("corpora/own/corpus.json", lambda record: record.pop("own_candidates"))
     reranked.digest_summary_again()
     assert any("own_candidates" in check.found for check in reranked.failed())
+
+
+def test_a_query_that_finds_nothing_because_no_candidate_is_in_the_corpus_is_right(tmp_path: Path) -> None:
+    stated = {"q0": {"candidate_ids": ["nowhere"]}, "q1": {"candidate_ids": ["d000", "d003"]}}
+    dataset = small_dataset(tmp_path / "small", documents=6, queries=2, stated=stated)
+    config = config_of({"tiny": tiny_system(save_tiny_bert(tmp_path / "bert"))}, dataset)
+    made = make_results(tmp_path / "results", config)
+    assert pq.read_table(made.results / "runs/tiny/small.parquet")["query_id"].to_pylist() == ["q1", "q1"]
+    assert failed(tmp_path, config) == []

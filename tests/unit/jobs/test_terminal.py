@@ -109,8 +109,10 @@ def test_a_target_that_no_rule_makes_is_answered_with_the_nearest(*, dry: bool) 
 
 def test_where_no_target_is_near_the_answer_is_where_they_are_listed() -> None:
     run = Run()
-    run.log(msg="MissingRuleException:\nNo rule to produce judge (if", levelno=logging.ERROR, event="error")
-    assert run.lines[-1].startswith("judge: no rule makes this with this configuration; docs/targets.md lists every file")
+    run.log(msg="MissingRuleException:\nNo rule to produce my results/judge (if ", levelno=logging.ERROR, event="error")
+    assert run.lines[-1].startswith(
+        "my results/judge: no rule makes this with this configuration; docs/targets.md lists every file"
+    )
 
 
 def test_other_errors_and_warnings_are_handed_on() -> None:

@@ -148,8 +148,8 @@ def _check_ranking(
         retrieved, last = retrieved + len(ids), query
         with_results.add(query)
         take(query, ids)
-    absent = sorted(query for query in rules.queries - with_results if rules.full and rules.length(query))
-    problem = problem or (f"query {absent[0]!r} and {len(absent) - 1} others have no documents" if absent else "")
+    for query in sorted(rules.queries - with_results):
+        problem = problem or rules.problem((query, [], []))
     found, files = f"{run_path}: {problem or f'{len(with_results)} queries, {retrieved} documents'}", (run_path,)
     if problem:
         expected = "score descending, then document id descending; each document of the corpus at most once"

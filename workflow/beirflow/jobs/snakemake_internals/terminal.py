@@ -59,7 +59,7 @@ SILENTLY = (
 
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
-UNKNOWN = re.compile(r"No rule to produce (\S+)")
+UNKNOWN = re.compile(r"No rule to produce (.+?) \(if ")
 ELSEWHERE = " with this configuration; docs/targets.md lists every file, and snakemake without a target the usual ones"
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
