@@ -22,13 +22,16 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake")
 SUMS = ("total", "summary", "report", "paper")
 """Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
 
+REPORTED = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
+"""Files for reading of one dataset; all others of the report are made with them."""
+
 
 @dataclass
 class Workflow:
     """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
 
-    Runs are forked from a Snakemake that was imported before, unless they are not to be ``warm``: as its users start it. So are
-    the servers of their jobs, unless the runs have an ``environment`` of their own, which libraries read when they are imported.
+    Runs are forked from a Snakemake that was imported before. So are the servers of their jobs, unless the runs have an
+    ``environment`` of their own, which libraries read when they are imported.
     """
 
     folder: Path

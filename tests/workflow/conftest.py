@@ -1,10 +1,19 @@
 """Fixtures for running Snakemake on a workflow that a test may change."""
 
 import shutil
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from workflow_runs import REPOSITORY
+from made_once import made_once
+from workflow_runs import REPORTED, REPOSITORY, Workflow
+
+
+@pytest.fixture(scope="session")
+def reported_once(tmp_path_factory: pytest.TempPathFactory, lexical_once: Workflow) -> Workflow:
+    """The finished run of BM25 with a report, whose figures take seconds; not to be changed."""
+    folder = made_once(tmp_path_factory, "reported", lambda folder: lexical_once.copied(folder / "work").run(*REPORTED)) / "work"
+    return Workflow(folder, deepcopy(lexical_once.config))
 
 
 @pytest.fixture

@@ -66,7 +66,10 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     assert finished.planned("results/summary.csv") == {}
 
 
-def test_gate_and_explain_end_with_an_error_where_there_is_nothing_to_compare_with(finished: Workflow) -> None:
+def test_gate_and_explain_end_with_an_error_where_there_is_nothing_to_compare_with(
+    reported_once: Workflow, tmp_path: Path
+) -> None:
+    finished = reported_once.copied(tmp_path / "finished")
     summary = finished.result("summary.csv")
     content = summary.read_bytes()
     summary.unlink()  # which must not be made again for nothing

@@ -132,6 +132,7 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     read += ("ro-crate-metadata.json", "runs/server/small.trec.gz", "open-runs/server/small.trec.gz")
     said.append(workflow.run(*(f"results/{name}" for name in read)))
     check_excluded(workflow, systems)
+    check_matches(workflow)
     for record in ("report.json", "paper/index.json"):
         outputs = read_json(workflow.result(record))["outputs"]
         assert all(file_digest(workflow.result(name)) == digest for name, digest in outputs.items())
@@ -162,6 +163,19 @@ def check_excluded(workflow: Workflow, systems: Sequence[str]) -> None:
         assert set(found).isdisjoint(EXCLUDED), system
         if system in ("dense", "late"):
             assert len(found) == DOCUMENTS - 4
+
+
+def check_matches(workflow: Workflow) -> None:
+    """The report has what matches between each shown query and its hits, of systems that compare tokens."""
+    page = workflow.result("report.html").read_text()
+    hits = {query["id"]: query["hits"] for query in workflow.read("inspection/small.json")["queries"]}
+    for system in ("sparse", "late"):
+        assert f'data-matches="{system}/small"' in page
+        found = workflow.read(f"matches/{system}/small.json")
+        assert {query: list(of) for query, of in found["queries"].items()} == {
+            query: [hit["doc_id"] for hit in of[system]] for query, of in hits.items()
+        }
+        assert any(matches for of in found["queries"].values() for matches in of.values())
 
 
 def check_time_left(experiment: Experiment, results: Path) -> None:

@@ -21,7 +21,8 @@ rule mine:
 
 def test_another_workflow_uses_the_rules_as_a_module(lexical: Workflow, lexical_once: Workflow) -> None:
     (lexical.folder / "Snakefile").write_text(SNAKEFILE)
-    other = Workflow(lexical.folder, {"beirflow": lexical.config}, repository=lexical.folder)
+    one_chunk = lexical.config | {"chunk_documents": 100}  # jobs of a module start as Pythons of their own
+    other = Workflow(lexical.folder, {"beirflow": one_chunk}, repository=lexical.folder)
     output = other.run()
     assert "evaluate tiny on small" in output
     assert (other.folder / "mine.txt").read_text().endswith("results/metrics/tiny/small.json\n")

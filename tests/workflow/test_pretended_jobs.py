@@ -7,7 +7,7 @@ import pytest
 from workflow_runs import Workflow, small_dataset, tiny_system
 
 CHUNK_BYTES = 1000
-CHUNKS = 6
+CHUNKS = 3
 
 PRETEND = f"""
 from pathlib import Path
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def pretended(workflow: Workflow, own_copy: Path, tiny_bert: Path) -> Workflow:
-    """Two datasets of six chunks each, of which nothing is computed."""
+    """Two datasets of three chunks each, of which nothing is computed."""
     (own_copy / "workflow/scripts/run.py").write_text(PRETEND)
     datasets = {name: {"path": str(small_dataset(workflow.folder / name))} for name in ("small", "other")}
     custom = {"systems": {"tiny": tiny_system(tiny_bert)}, "datasets": datasets}

@@ -12,33 +12,30 @@ import pandas as pd
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
-from workflow_runs import Workflow
-
-TARGETS = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
-NPY_HEADER = 128
-"""Bytes before the numbers of each of the three chunks."""
+from workflow_runs import REPORTED, Workflow
 
 
-def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_encoding_again(finished: Workflow) -> None:
+def test_scores_inspection_and_figures_are_made_from_a_finished_run_and_nothing_before_them(
+    reported_once: Workflow, lexical_once: Workflow
+) -> None:
     own = ("collect_scores", "compare_systems", "collect_costs", "describe_systems", "inspect_dataset", "draw_figures")
     own += ("tabulate_figures", "export_tables", "write_report")
-    before = finished.ran()
-    finished.run(*TARGETS)
-    assert finished.ran() == before | dict.fromkeys(own, 1)
-    means = finished.read("metrics/tiny/small.json")["measures"]
-    scores = pd.read_parquet(finished.result("scores.parquet"))
+    assert reported_once.ran() == lexical_once.ran() | dict.fromkeys(own, 1)
+    means = reported_once.read("metrics/tiny/small.json")["measures"]
+    scores = pd.read_parquet(reported_once.result("scores.parquet"))
     assert scores.groupby("measure", observed=True)["value"].mean().to_dict() == pytest.approx(means, abs=1e-12)
-    inspection = finished.read("inspection/small.json")
+    inspection = reported_once.read("inspection/small.json")
     assert inspection["sample"]["how"] == "all queries"
     assert inspection["lengths"]["all"]["n"] == 30
-    costs = pd.read_csv(finished.result("cost.csv"))
-    assert costs["index_bytes"].tolist() == [30 * 32 * 4 + 3 * NPY_HEADER]
+    costs = pd.read_csv(reported_once.result("cost.csv"))
+    assert (costs["index_bytes"] > 0).all()
     assert (costs["peak_memory_bytes"] > 1e7).all()
-    assert len(list(finished.result("figures").iterdir())) == 2 * 8 + 2
-    page = finished.result("report.html").read_text(encoding="utf-8")
-    assert f"{means['NDCG@10']:.4f}</td>" in page
+    assert len(list(reported_once.result("figures").iterdir())) == 2 * 8 + 2
+    page = reported_once.result("report.html").read_text(encoding="utf-8")
+    for said in (f"{means['NDCG@10']:.4f}</td>", "lexical", "lucene-english", "ascending"):
+        assert said in page, said
     assert page.count('src="data:image/svg+xml') == 8
-    recorded = finished.read("report.json")["outputs"]
+    recorded = reported_once.read("report.json")["outputs"]
     assert len(recorded) == 2 * 8 + 2 + 2 * 11 + 1 + len(
         (
             "report.html",
@@ -51,8 +48,8 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_without_enco
             "inspection/small.json",
         )
     )
-    assert all(file_digest(finished.result(name)) == digest for name, digest in recorded.items())
-    assert finished.planned(*TARGETS, "results/summary.csv") == {}
+    assert all(file_digest(reported_once.result(name)) == digest for name, digest in recorded.items())
+    assert reported_once.planned(*REPORTED, "results/summary.csv") == {}
 
 
 PAGE = "results/paper/index.html"

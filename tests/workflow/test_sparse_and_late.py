@@ -1,4 +1,4 @@
-"""A sparse system and one of late interaction through Snakemake: what runs, what runs again, what the report says."""
+"""A sparse system and one of late interaction through Snakemake: what runs, what runs again."""
 
 import csv
 from copy import deepcopy
@@ -71,20 +71,3 @@ def test_changes_run_again_what_they_change(changed: Workflow) -> None:
     ):
         changed.config["custom"]["systems"]["splade"] = splade | change
         assert changed.planned(SUMMARY) == {**again, "search_weights": CHUNKS, **merged}
-
-
-def test_the_report_says_what_hits_match(both_once: tuple[Workflow, dict[str, int]]) -> None:
-    workflow, _ = both_once
-    report = "results/report.html"
-    workflow.run(report)
-    assert workflow.ran()["match_hits"] == 2
-    page = workflow.result("report.html").read_text()
-    hits = {query["id"]: query["hits"] for query in workflow.read("inspection/small.json")["queries"]}
-    for system in ("splade", "colbert"):
-        assert f'data-matches="{system}/small"' in page
-        found = workflow.read(f"matches/{system}/small.json")
-        assert {query: list(of) for query, of in found["queries"].items()} == {
-            query: [hit["doc_id"] for hit in of[system]] for query, of in hits.items()
-        }
-        assert any(matches for of in found["queries"].values() for matches in of.values())
-    assert workflow.planned(report) == {}
