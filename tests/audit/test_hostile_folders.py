@@ -364,7 +364,9 @@ def test_scripts_that_hide_where_nobody_looks_are_found_and_an_empty_file_that_k
     for name in names:
         forger.replace(name, b"rm -r ~")
     forger.replace("data/.gitkeep", b"")
-    assert sorted(path for check in forger.noticed() for path in check.files) == sorted(names)
+    noticed = forger.noticed()
+    assert sorted(path for check in noticed for path in check.files) == sorted(names)
+    assert {check.status for check in noticed} == {FAILED}
 
 
 def test_a_manifest_of_a_newer_format_is_said_and_nothing_else(forger: Forger) -> None:
