@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import pytrec_eval
 from beirflow.evaluation.measures import measure
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 Run = dict[str, dict[str, float]]
@@ -133,7 +133,6 @@ runs = st.dictionaries(queries, st.dictionaries(documents, st.sampled_from([-1.0
 judgements = st.dictionaries(queries, st.dictionaries(documents, st.integers(-1, 3), min_size=1), min_size=1)
 
 
-@settings(max_examples=100)
 @given(runs, judgements, st.sampled_from([1, 2, 3]))
 def test_all_measures_agree_with_pytrec_eval_and_with_their_definitions(run: Run, qrels: Qrels, least: int) -> None:
     cutoffs, names = (1, 2, 5, 100), {f"{name}.1,2,5,100" for name in TREC.values()}

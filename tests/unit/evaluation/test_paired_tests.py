@@ -27,7 +27,11 @@ def test_a_few_differences_give_what_scipy_gives(queries: int) -> None:
     values = differences(queries, seed=queries)
     zeros = np.zeros(queries)
     exact = stats.permutation_test(
-        (values[:, 0], zeros), lambda a, b: np.sum(a - b), permutation_type="samples", n_resamples=np.inf
+        (values[:, 0], zeros),
+        lambda a, b, axis: np.sum(a - b, axis=axis),
+        vectorized=True,
+        permutation_type="samples",
+        n_resamples=np.inf,
     )
     assert randomisation_test(values)[0] == pytest.approx(exact.pvalue, abs=1e-12)
 

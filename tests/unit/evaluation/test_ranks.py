@@ -76,6 +76,6 @@ def test_one_order_on_every_dataset_has_its_exact_probability() -> None:
 
 @pytest.mark.parametrize("systems", [3, 8])
 def test_equal_systems_are_rejected_about_as_often_as_the_level_says_from_the_fewest_datasets_on(systems: int) -> None:
-    draws = np.random.default_rng(7).random((400, systems, FEWEST_DATASETS))
+    draws = np.random.default_rng(7).random((200, systems, FEWEST_DATASETS))
     tests = [friedman(draw) for draw in draws]
     assert 0.02 < np.mean([test is not None and test.rejected for test in tests]) < 0.08

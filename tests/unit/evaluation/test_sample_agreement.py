@@ -45,7 +45,7 @@ def test_the_interval_is_that_of_a_bootstrap_with_scipys_tau() -> None:
     of, pick = values(6), np.random.default_rng(3)
     data = [np.stack([of[f"s{number}", name] for number in range(6)]) for name in ("nanobeir.a", "a")]
     drawn = []
-    for _ in range(3000):
+    for _ in range(1000):
         means = (each[:, pick.integers(0, each.shape[1], each.shape[1])].mean(axis=1) for each in data)
         drawn.append(kendalltau(*means).statistic)
     row = agreement_table({"NDCG@10": of}, ROWS).iloc[0]

@@ -8,7 +8,7 @@ import pyndeval
 import pytest
 from beirflow.evaluation.measures import measure
 from beirflow.runs.reference_measures import measures_of_nuggets, p_mrr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 CUTOFFS = (1, 3, 5, 10, 20)
@@ -33,7 +33,6 @@ def measured(ranked: dict[str, list[str]], qrels: pa.Table, cutoffs: tuple[int, 
     return found
 
 
-@settings(max_examples=150, deadline=None)
 @given(RANKED, FLAGS)
 def test_alpha_ndcg_is_that_of_ndeval_and_coverage_the_share_of_nuggets(ranked: list[str], flags: dict[str, list[bool]]) -> None:
     rows = [{"query_id": "q", "doc_id": doc, "score": sum(of), "nuggets": of} for doc, of in sorted(flags.items())]
