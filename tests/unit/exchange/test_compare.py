@@ -22,11 +22,31 @@ from results_maker import Made
 RUN, MORE = "runs/tiny/small.parquet", "metrics/second/more.json"
 
 
+def twice(results: Path, folder: Path) -> tuple[Path, Path]:
+    """Two copies of results."""
+    return shutil.copytree(results, folder / "here"), shutil.copytree(results, folder / "there")
+
+
 @pytest.fixture
-def two(results_once: Made, tmp_path: Path) -> tuple[Path, Path]:
-    for name in ("here", "there"):
-        shutil.copytree(results_once.results, tmp_path / name)
-    return tmp_path / "here", tmp_path / "there"
+def two_whole(results_once: Made, tmp_path: Path) -> tuple[Path, Path]:
+    """Results of two systems on four corpora, two of which are forums, twice."""
+    return twice(results_once.results, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def without_forums(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results that are compared in half of the time."""
+    folder = shutil.copytree(results_once.results, tmp_path_factory.mktemp("without-forums") / "results")
+    inputs = Forger(folder).read("manifest.json")["inputs"]
+    Forger(folder).edit("manifest.json", inputs={name: digest for name, digest in inputs.items() if "stack" not in name})
+    for path in folder.glob("runs/*/stack*"):
+        path.unlink()
+    return folder
+
+
+@pytest.fixture
+def two(without_forums: Path, tmp_path: Path) -> tuple[Path, Path]:
+    return twice(without_forums, tmp_path)
 
 
 def compared(two: list[Path]) -> str:
@@ -45,9 +65,9 @@ def rankings_of_tiny(two: tuple[Path, Path]) -> dict[str, Any]:
     return next(row for row in rows if (row["system"], row["dataset"]) == ("tiny", "small"))
 
 
-def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, Path]) -> None:
-    words = compared(two)
-    report = read_json(two[0] / "comparison.json")
+def test_equal_results_have_no_difference_and_agree_everywhere(two_whole: tuple[Path, Path]) -> None:
+    words = compared(two_whole)
+    report = read_json(two_whole[0] / "comparison.json")
     assert list(report["differences"].values()) == [[]] * 5
     assert {score["difference"] for row in report["scores"] for score in row["measures"].values()} == {0}
     assert len(report["rankings"]) == 2 * 4
@@ -62,7 +82,7 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two: tuple[Path, 
     assert report["doubts"] == []
     assert "configuration: 0 differences" in words
     assert "The results agree to four decimals." in words
-    assert not (two[1] / "comparison.json").exists()
+    assert not (two_whole[1] / "comparison.json").exists()
 
 
 def test_what_differs_is_named_with_both_sides(two: tuple[Path, Path]) -> None:
@@ -166,19 +186,19 @@ NO_RUNS: list[tuple[str, Callable[[pd.DataFrame], Any], str]] = [
 ]
 
 
-def test_runs_that_are_none_are_named_and_not_compared(two: tuple[Path, Path]) -> None:
+def test_runs_that_are_none_are_named_and_not_compared(two_whole: tuple[Path, Path]) -> None:
     pairs = [("tiny", "small"), ("tiny", "more"), ("second", "small"), ("second", "more"), ("tiny", "stack-tex")]
     for (system, dataset), (column, change, _) in zip(pairs, NO_RUNS, strict=True):
-        Forger(two[1]).edit_table(f"runs/{system}/{dataset}.parquet", lambda run: run.assign(**{column: change}))  # noqa: B023
-    words, page = compared(two), unescape((two[0] / "comparison.html").read_text())
-    report = read_json(two[0] / "comparison.json")
-    assert {doubt["folder"] for doubt in report["doubts"]} == {str(two[1])}
+        Forger(two_whole[1]).edit_table(f"runs/{system}/{dataset}.parquet", lambda run: run.assign(**{column: change}))  # noqa: B023
+    words, page = compared(two_whole), unescape((two_whole[0] / "comparison.html").read_text())
+    report = read_json(two_whole[0] / "comparison.json")
+    assert {doubt["folder"] for doubt in report["doubts"]} == {str(two_whole[1])}
     assert {doubt["file"] for doubt in report["doubts"]} == {f"runs/{system}/{dataset}.parquet" for system, dataset in pairs}
     assert not {(row["system"], row["dataset"]) for row in report["rankings"]} & {*pairs}
     for (system, dataset), (*_, says) in zip(pairs, NO_RUNS, strict=True):
         name = f"runs/{system}/{dataset}.parquet"
         assert [doubt for doubt in report["doubts"] if doubt["file"] == name and doubt["found"].startswith(says)], says
-        assert f"do not rely on {two[1]}/{name}" in words
+        assert f"do not rely on {two_whole[1]}/{name}" in words
         assert says in page
 
 
@@ -217,21 +237,22 @@ def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Pat
     assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
 
 
-def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two: tuple[Path, Path], results_once: Made) -> None:
-    here = Forger(two[0], load_experiment(results_once.config))
+def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two_whole: tuple[Path, Path], results_once: Made) -> None:
+    here = Forger(two_whole[0], load_experiment(results_once.config))
     here.edit_table("runs/second/small.parquet", best_last)
     here.evaluate_again("second", "small")
-    assert "  second on small: NDCG@10 differs by -" in compared(two)
-    report = read_json(two[0] / "comparison.json")
+    words = compared(two_whole)
+    assert "  second on small: NDCG@10 differs by -" in words
+    report = read_json(two_whole[0] / "comparison.json")
     (row,) = [
         row for row in report["reproduction"] if (row["system"], row["dataset"], row["measure"]) == ("second", "small", "NDCG@10")
     ]
-    base = read_json(two[0] / "metrics/tiny/small.json")["measures"]["NDCG@10"]
-    here, there = (read_json(side / "metrics/second/small.json")["measures"]["NDCG@10"] for side in two)
+    base = read_json(two_whole[0] / "metrics/tiny/small.json")["measures"]["NDCG@10"]
+    here, there = (read_json(side / "metrics/second/small.json")["measures"]["NDCG@10"] for side in two_whole)
     assert row["rmse"] > 0
     assert row["reproduced"] is False
     assert row["low"] <= here - there <= row["high"]
-    assert "not shown to be reproduced within 0.005" in compared(two)
+    assert "not shown to be reproduced within 0.005" in words
     assert row["dri"] == pytest.approx((there - here) / base, abs=1e-12)
     assert row["er"] == pytest.approx((here - base) / (there - base), abs=1e-9)
 
