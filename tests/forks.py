@@ -23,6 +23,16 @@ def run_in_fork(program: Callable[[], object], given: str = "") -> subprocess.Co
     return subprocess.CompletedProcess([], os.waitstatus_to_exitcode(status), *texts)
 
 
+def run_code_in_fork(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in the same way, with these variables added to the environment."""
+
+    def program() -> None:
+        os.environ.update(environment)
+        exec(code, {"__name__": "__main__"})  # noqa: S102 (the test's own)
+
+    return run_in_fork(program)
+
+
 def _status(program: Callable[[], object]) -> int:
     """Return the exit status that Python would end with."""
     status: object = 1

@@ -17,7 +17,7 @@ from beirflow.experiment.families import FAMILIES
 from beirflow.jobs import code_version as module
 from beirflow.jobs.code_version import NO_INFLUENCE, PATHS, code_of, code_version, entrances, rule_modules
 from beirflow.rerank.settings import ENCODERS
-from forked import run_forked
+from forks import run_code_in_fork
 from needed_code import needed_modules
 
 WORKFLOW = module.PACKAGE.parent
@@ -304,7 +304,7 @@ def lean_modules() -> list[str]:
 def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
     modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
     skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
-    done = run_forked(f"RULES, SKIPPED = {modules}, {skipped}\n{LOADED_BY_EACH_RULE}")
+    done = run_code_in_fork(f"RULES, SKIPPED = {modules}, {skipped}\n{LOADED_BY_EACH_RULE}")
     assert done.returncode == 0, done.stderr
     for rule, names in json.loads(done.stdout).items():
         assert set(names) - NO_INFLUENCE - {PATHS} == rule_modules(rule), rule

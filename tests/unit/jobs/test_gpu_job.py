@@ -8,7 +8,7 @@ from beirflow.files.errors import BeirflowError, DeviceError, ModelError
 from beirflow.jobs.gpu_job import explained_errors, gpu_job
 from beirflow.jobs.gpus import Gpu
 from fake_gpus import LISTED, UUIDS, install_nvidia_smi
-from forked import run_forked
+from forks import run_code_in_fork
 
 GPU = Gpu(2, "Fake H100", UUIDS[2], UUIDS[2], "2")
 OUT_OF_MEMORY = (
@@ -127,10 +127,12 @@ _own_gpu.cache_clear()
 def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing_is_made(tmp_path: Path) -> None:
     code = f"{WITH_CUDA}with gpu_job('auto', 'auto'): pass"
     (tmp_path / "empty").mkdir()
-    done = run_forked(code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES="")
+    done = run_code_in_fork(
+        code, PATH=str(tmp_path / "empty"), BEIRFLOW_LOCKS=str(tmp_path / "no-locks"), CUDA_VISIBLE_DEVICES=""
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (tmp_path / "no-locks").exists()
-    done = run_forked(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
+    done = run_code_in_fork(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES="2,1")
     last = done.stderr.splitlines()[-1]
     assert f"{DeviceError.__name__}: GPU 2 (Fake H100, {UUIDS[2]}) is there, but torch cannot use it: " in last
     assert "install a matching driver and torch, or set device: cpu" in last
@@ -152,7 +154,7 @@ torch.cuda.device_count = lambda: 1
 torch.cuda.get_device_properties = lambda _: SimpleNamespace(uuid={uuid!r})
 with gpu_job("auto", "auto"): print(os.environ["CUDA_VISIBLE_DEVICES"])
 """
-    done = run_forked(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
+    done = run_code_in_fork(code, **install_nvidia_smi(tmp_path), CUDA_VISIBLE_DEVICES=visible)
     if not refused:
         first = visible.partition(",")[0]
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{first}\n", "")
