@@ -19,9 +19,6 @@ Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]
 Chunks = Sequence[Sequence[str]]
 
-WORDS = [f"w{i}" for i in range(200)]
-"""Words of which texts are made; each is one token of the tiny models, to which any other word is [UNK]."""
-
 
 def write_beir(folder: Path, documents: Documents, queries: Documents, judgements: Judgements, split: str = "test") -> Path:
     """Write corpus.jsonl, queries.jsonl and qrels/<split>.tsv; a document or query is its text, or its fields without the id."""

@@ -6,15 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, ParamSpec
 
-import beir_writer
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
+from vocabulary import WORDS as WORDS
 
 Weights = dict[str, torch.Tensor]
 
-WORDS = beir_writer.WORDS
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 DIM = 32
 SIZES: dict[str, Any] = {

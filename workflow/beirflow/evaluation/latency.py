@@ -245,9 +245,7 @@ def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -
             encoding_together = time_answers(opened.encode, [], batch) if opened.encode else None
     # No other class is common to the errors of all devices that lack memory.
     except RuntimeError as error:
-        from beirflow.jobs.devices import is_out_of_memory  # here, since BM25 needs no torch
-
-        if not is_out_of_memory(error):
+        if not by_name("beirflow.jobs.devices:is_out_of_memory")(error):  # imported only now: BM25 needs no torch
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
