@@ -18,6 +18,7 @@ from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.rerank.family import FAMILY
 from beirflow.rerank.rerank_run import rerank_run
+from beirflow.rerank.rerank_run import reranked as rerank_rows
 from beirflow.rerank.run_check import follows
 from beirflow.rerank.score_pairs import Scoring, score_pairs, texts_of
 from beirflow.rerank.scorers.cross_encoder import CrossEncoder
@@ -232,6 +233,7 @@ def test_scores_of_before_are_not_used_where_they_may_be_others(reranked: Rerank
     reranked.score()
     assert reranked.score(code="other") == (26, 0)
     assert reranked.score(precision="bfloat16") == (26, 0)
+    assert reranked.score() == (26, 0)
     reranked.change(max_length=9)
     for again in (
         lambda path: None,
@@ -252,6 +254,13 @@ def test_pairs_of_another_run_or_depth_are_refused(finished: Reranked) -> None:
     finished.made.write_run("first", first_stage(1))
     with pytest.raises(DataError, match=r"it was made from the runs/first/small\.parquet"):
         finished.rank()
+
+
+def test_pairs_of_other_documents_than_the_first_ones_are_refused(finished: Reranked) -> None:
+    run = pq.read_table(finished.made.paths("first")["run_path"])
+    pairs = pa.concat_tables(map(pq.read_table, finished.pairs_paths()))
+    with pytest.raises(DataError, match="its first documents are not those whose pairs were scored"):
+        rerank_rows(finished.settings, run, pairs.slice(1), "a.parquet", 20)
 
 
 def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[Any]:
