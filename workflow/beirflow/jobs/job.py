@@ -13,6 +13,7 @@ from beirflow.files.addresses import without_secrets
 from beirflow.files.disks import disk_problem
 from beirflow.files.errors import BeirflowError
 from beirflow.files.layout import ENERGY, job_error
+from beirflow.files.memory import keep_freed_memory
 from beirflow.files.progress import named_job
 from beirflow.files.records import Job, write_json
 from beirflow.jobs.energy import metered
@@ -32,6 +33,7 @@ def job(snakemake: Any) -> Iterator[Job]:
     The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Raises SystemExit as
     :func:`surroundings`.
     """
+    keep_freed_memory()  # a model on a CPU takes and frees some MB for each of its layers
     log = Path(snakemake.log[0])
     logs, results = log.parents[len(snakemake.wildcards) :][:2]
     results = Path(snakemake.params.get("results", results))  # the log of read-only results is elsewhere
