@@ -11,6 +11,9 @@ module beirflow:
 
 use rule * from beirflow as beirflow_*
 
+onstart:
+    beirflow.onstart()
+
 rule mine:
     default_target: True
     input: "results/metrics/tiny/small.json"
@@ -21,10 +24,11 @@ rule mine:
 
 def test_another_workflow_uses_the_rules_as_a_module(lexical: Workflow, lexical_once: Workflow) -> None:
     (lexical.folder / "Snakefile").write_text(SNAKEFILE)
-    one_chunk = lexical.config | {"chunk_documents": 100}  # jobs of a module start as Pythons of their own
-    other = Workflow(lexical.folder, {"beirflow": one_chunk}, repository=lexical.folder)
+    other = Workflow(lexical.folder, {"beirflow": lexical.config}, repository=lexical.folder)
     output = other.run()
     assert "evaluate tiny on small" in output
+    assert "10 jobs to do, about" in output
+    assert other.result("logs/results.lock").exists()
     assert (other.folder / "mine.txt").read_text().endswith("results/metrics/tiny/small.json\n")
     run = Path("results/runs/tiny/small.parquet")
     assert (other.folder / run).read_bytes() == (lexical_once.folder / run).read_bytes()

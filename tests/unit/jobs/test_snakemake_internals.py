@@ -80,13 +80,18 @@ def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another
     for said, stays in (("100/1s", False), ("50/1s", True), ("100/1m", True)):
         limiter = JobRateLimiter(MaxJobsPerTimespan.parse_choice(said))
         scheduler = SimpleNamespace(job_rate_limiter=limiter)
-        WorkflowRun(SimpleNamespace(scheduler=scheduler)).start_jobs_at_any_rate()
+        WorkflowRun(SimpleNamespace(scheduler=scheduler, modifier=named("*"))).start_jobs_at_any_rate()
         assert scheduler.job_rate_limiter is (limiter if stays else None), said
+
+
+def named(names: str) -> Any:
+    """The modifier of a module whose rules have such names."""
+    return SimpleNamespace(modify_rulename=lambda rule: names.replace("*", rule))
 
 
 def planned(rule: str, folder: Path) -> Any:
     candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
-    own = SimpleNamespace(name=rule, params=["beirflow.runs.merge:merge_chunks", 7, "beirflow", "a text"])
+    own = SimpleNamespace(name=f"their_{rule}", params=["beirflow.runs.merge:merge_chunks", 7, "beirflow", "a text"])
     return SimpleNamespace(rule=own, input=candidates, output=[], wildcards=wildcards)
 
 
@@ -94,7 +99,7 @@ def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Pat
     jobs = [planned(rule, tmp_path) for rule in ("merge_chunks", "evaluate_run", "all")]  # two have ended
     dag, removed = SimpleNamespace(jobs=jobs, jobid=jobs.index, handle_temp=lambda job: job.rule.name), []
     dag.needrun, dag.needrun_jobs = jobs[2:].__contains__, lambda: jobs[2:]
-    run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append))
+    run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append, modifier=named("their_*")))
     assert run.planned_jobs == {
         2: PlannedJob("all", {"system": "bm25"}, writes=False, functions=("beirflow.runs.merge:merge_chunks",))
     }
@@ -102,7 +107,7 @@ def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Pat
     assert removed == []
     (tmp_path / "merge_chunks").touch()
     run.remove_temporary_inputs("merge_chunks", "candidates")
-    assert removed == ["merge_chunks"]
+    assert removed == ["their_merge_chunks"]
 
 
 def test_snakemake_has_the_methods_that_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,12 +39,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 class PlannedJob(NamedTuple):
     """A job of the plan."""
 
-    rule: str  # name of its rule
+    rule: str  # name of its rule in this workflow, also where another uses it as a module and has names of its own
     wildcards: dict[str, str]  # their values by name
     writes: bool  # whether it has outputs
-    functions: tuple[
-        str, ...
-    ]  # the functions of the package that its script calls, ``module:function``; none if it runs no script
+    # the functions of the package that its script calls, ``module:function``; none if it runs no script
+    functions: tuple[str, ...]
 
     @property
     def computes(self) -> bool:
@@ -57,6 +56,11 @@ class WorkflowRun:
 
     def __init__(self, workflow: Any) -> None:
         self._workflow = workflow
+        # Of a module, the names are those of ``use rule * from beirflow as beirflow_*``.
+        self._before, _, self._behind = workflow.modifier.modify_rulename("*").partition("*")
+
+    def _name(self, rule: Any) -> str:
+        return str(rule.name).removeprefix(self._before).removesuffix(self._behind)
 
     @property
     def is_main(self) -> bool:
@@ -140,7 +144,7 @@ class WorkflowRun:
         """The jobs that will run, by number."""
         return {
             self._workflow.dag.jobid(job): PlannedJob(
-                job.rule.name, dict(job.wildcards.items()), bool(job.output), _functions(job.rule)
+                self._name(job.rule), dict(job.wildcards.items()), bool(job.output), _functions(job.rule)
             )
             for job in self._workflow.dag.needrun_jobs()
         }
@@ -163,7 +167,7 @@ class WorkflowRun:
     def remove_temporary_inputs(self, rule: str, name: str) -> None:
         """Remove the temporary inputs, of a name, of finished jobs of a rule, which a killed run left behind."""
         for job in self._workflow.dag.jobs:
-            if job.rule.name == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
+            if self._name(job.rule) == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
                 self._workflow.async_run(self._workflow.dag.handle_temp(job))
 
 
