@@ -18,7 +18,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 import warm_jobs
-from beirflow.files.memory import keep_freed_memory
 from made_once import made_once, results_made_once
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ with suppress(ModuleNotFoundError):
 
 
 warm_jobs.forget_power_losses()
-keep_freed_memory()  # as jobs do
 
 
 SLOWEST_FIRST = ("slurm", "workflow", "faults", "audit", "gpu", "browser", "unit")
