@@ -1,5 +1,6 @@
 """Memory that was freed is used again without a page fault."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from beirflow.files import memory
 WORKFLOW = Path(memory.__file__).parents[2]
 ROUNDS = """
 import resource
-from beirflow.files.memory import keep_freed_memory
 {}
 for _ in range(2):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -20,11 +20,20 @@ for _ in range(2):
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
+IN_A_JOB = """
+from types import SimpleNamespace
+from beirflow.jobs.job import job
+with job(SimpleNamespace(log=["logs/audit.log"], wildcards=[], params={}, output=[])):
+    pass
+"""
+
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
-def test_freed_memory_stays_with_the_process() -> None:
-    fresh, kept = (
-        int(subprocess.check_output([sys.executable, "-c", ROUNDS.format(each)], cwd=WORKFLOW))
-        for each in ("", "keep_freed_memory()")
+def test_freed_memory_stays_with_the_process_and_with_every_job(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(WORKFLOW)}
+    fresh, kept, in_a_job = (
+        int(subprocess.check_output([sys.executable, "-c", ROUNDS.format(each)], env=environment, cwd=tmp_path))
+        for each in ("", "from beirflow.files.memory import keep_freed_memory; keep_freed_memory()", IN_A_JOB)
     )
     assert fresh > 100 > kept
+    assert in_a_job < 100

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -163,22 +162,3 @@ def test_a_job_knows_its_results_its_name_and_its_code(
             assert this == Job(folder, name, code.get("code", ""))
             assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
         assert log.read_text().endswith(" INFO begun\n")
-
-
-FAULTS_OF_A_JOB = """
-import resource
-from types import SimpleNamespace
-from beirflow.jobs.job import job
-with job(SimpleNamespace(log=["logs/audit.log"], wildcards=[], params={}, output=[])):
-    for _ in range(2):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        blocks = [b"x" * (24 << 20) for _ in range(3)]
-        del blocks
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
-def test_a_job_uses_memory_again_that_it_freed(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": PACKAGE_PATH}
-    assert int(subprocess.check_output([sys.executable, "-c", FAULTS_OF_A_JOB], env=environment, cwd=tmp_path)) < 100
