@@ -43,7 +43,7 @@ def synchronisations() -> Iterator[list[str]]:
             yield found
         finally:
             torch.cuda.set_sync_debug_mode("default")
-            found += [str(each.message) for each in caught if "synchroniz" in str(each.message)]
+            found += [str(each.message) for each in caught if "called a synchronizing" in str(each.message)]
 
 
 def late(folder: Path) -> tuple[Any, Callable[[Progress], object]]:

@@ -40,17 +40,23 @@ def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part
 
 
 PARTS = {
-    "copies": "chunk_blocks.prepare",
-    "first pass": "top_k.find_candidates",
-    "exact scores": "top_k.score_candidates",
-    "merge": "top_k._merge",
+    "copies": "dense.chunk_blocks.prepare",
+    "first pass": "dense.top_k.find_candidates",
+    "exact scores": "dense.top_k.score_candidates",
+    "merge": "dense.top_k.merge_sorted",
+}
+LATE_PARTS = {
+    "copies": "late.search.arranged",
+    "first pass": "late.search._shortlist",
+    "exact scores": "late.search._score_candidates",
+    "merge": "late.search.merge_sorted",
 }
 """Functions of a search by the names of its parts. A thread copies beside the first pass, and does not wait for the device."""
 
 
-def seconds_of_parts(search: Callable[[], Any], device: torch.device) -> dict[str, float]:
+def seconds_of_parts(parts: dict[str, str], search: Callable[[], Any], device: torch.device) -> dict[str, float]:
     """Seconds of each part of a search, at whose end the device has nothing left to do."""
-    seconds = dict.fromkeys(PARTS, 0.0)
+    seconds = dict.fromkeys(parts, 0.0)
 
     def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
@@ -62,9 +68,9 @@ def seconds_of_parts(search: Callable[[], Any], device: torch.device) -> dict[st
         return call
 
     with ExitStack() as stack:
-        for name, place in PARTS.items():
-            module, _, function = place.partition(".")
-            owner = import_module(f"beirflow.dense.{module}")
+        for name, place in parts.items():
+            module, _, function = place.rpartition(".")
+            owner = import_module(f"beirflow.{module}")
             stack.enter_context(patch.object(owner, function, timed(name, getattr(owner, function))))
         search()
     return seconds
@@ -93,7 +99,7 @@ def searching(setting: Setting) -> Figures:
         "k": K,
         "seconds": seconds,
         "median_seconds": median(seconds),
-        "parts": seconds_of_parts(lambda: search(setting.device), setting.device),
+        "parts": seconds_of_parts(PARTS, lambda: search(setting.device), setting.device),
         "peak_device_bytes": peak_bytes(setting.device),
         "checked": f"{min(len(queries), CHECKED_QUERIES)} queries and {min(len(documents), CHECKED_DOCUMENTS)} documents",
     }
@@ -140,6 +146,7 @@ def late(setting: Setting) -> Figures:
         "median_seconds": middle,
         "flops_per_second": 2 * LATE_DIM * LATE_OF_A_QUERY * number * float(counts.sum()) / middle,
         "minutes_for_msmarco": middle / pairs * MSMARCO_QUERIES * MSMARCO_DOCUMENTS / 60,
+        "parts": seconds_of_parts(LATE_PARTS, lambda: search(setting.device, *whole), setting.device),
         "peak_device_bytes": peak_bytes(setting.device),
         "checked": f"{len(some)} queries and {len(last)} documents",
     }

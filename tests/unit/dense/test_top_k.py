@@ -11,7 +11,7 @@ import torch
 from beirflow.dense import chunk_blocks, fast_pass
 from beirflow.dense import top_k as search
 from beirflow.files.errors import DataError
-from beirflow.runs import ranking
+from beirflow.runs import ranking, shortlist
 from beirflow.runs.ranking import Cut, byte_order
 from listening import heard, short_of_memory
 from pairs import pairs
@@ -297,7 +297,7 @@ def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
 ) -> None:
     blocks(64, 5, 100, 100, 512, spare=2)
     monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
-    monkeypatch.setattr(search, "MERGED_QUERIES", 1)
+    monkeypatch.setattr(shortlist, "MERGED_QUERIES", 1)
     merged = heard(monkeypatch, ranking, "merge_hits", lambda parts, *_: sum(len(part[0]) for part in parts))
     vectors = random_vectors("equal", 64), random_vectors("equal", 400)
     assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)

@@ -8,7 +8,6 @@ k-th score than there is room for. Memory holds two blocks, the queries, and the
 however many scores tie.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -23,8 +22,7 @@ from beirflow.files.errors import DataError
 from beirflow.jobs.devices import require_exact_products, within_memory
 from beirflow.jobs.threads import Threads
 from beirflow.runs.ranking import Cut, Hits, no_hits
-
-MERGED_QUERIES = 64  # queries whose hits are sorted at once: a cache holds them
+from beirflow.runs.shortlist import merge_sorted
 
 CROWDED_PAIRS = 1 << 22
 """Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
@@ -67,7 +65,8 @@ def exact_top_k(
             if near is None:
                 raise _not_finite(chunk)
             hits = score_candidates(chunk, near.query, near.row)
-            return _merge(chunk, [hits, *_score_crowded(chunk, near.crowded, near.least, cut)], cut)
+            lists = [hits, *_score_crowded(chunk, near.crowded, near.least, cut)]
+            return merge_sorted(lists, cut, len(matrix), threads)
 
         return within_memory(search, device)
 
@@ -124,22 +123,6 @@ def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hi
     ]
     scores = torch.empty(len(row), device=row.device).index_copy_(0, order, torch.cat(parts))
     return _hits(query, row, scores)
-
-
-def _merge(chunk: Chunk, lists: Sequence[Hits], cut: Cut) -> Hits:
-    """Return the best of lists that are sorted by query: threads share the queries."""
-    best: dict[int, Hits] = {}
-
-    def merge(queries: slice) -> None:
-        parts = []
-        for hits in lists:
-            first, last = np.searchsorted(hits[0], [queries.start, queries.stop])
-            parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
-        best[queries.start] = cut.first_of(parts)
-
-    chunk.threads.share(merge, len(chunk.queries), MERGED_QUERIES, on_host=True)
-    query, row, score = (np.concatenate(columns) for columns in zip(*(best[first] for first in sorted(best)), strict=True))
-    return query, row, score
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:

@@ -97,12 +97,16 @@ def within_memory(search: Callable[[int], Result], device: torch.device) -> Resu
 
 
 def compute_exactly() -> None:
-    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside."""
+    """Compute float32 products in float32, not TF32, and sum those of half precision in float32, whatever is set outside.
+
+    And leave attention to torch's own kernels: cuDNN prepares a plan for each new shape, and every batch has another.
+    """
     torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_accumulation = False
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def require_exact_products(device: torch.device) -> None:

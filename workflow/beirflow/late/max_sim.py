@@ -76,19 +76,25 @@ class Blocks(NamedTuple):
         """First text of each block in the order, and the number of texts, int64."""
         return np.cumsum([0, *map(len, self.vectors)])
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the vectors."""
+        return sum(block.nbytes for block in self.vectors)
+
 
 def in_blocks(texts: TokenVectors, device: torch.device, halvings: int = 0) -> Blocks:
     """Arrange texts by their length in blocks on a device."""
     sizes, starts = SIZES[device.type].halved(halvings), texts.starts[:-1]
     lengths = -(-texts.counts // sizes.step) * sizes.step
     order = np.argsort(lengths, kind="stable")
-    blocks, first = [], 0
+    # Those of a file cannot be written to, of which torch warns.
+    vectors, blocks, first = send(np.require(texts.vectors, requirements="W"), device), [], 0
     for length, number in zip(*np.unique(lengths, return_counts=True), strict=True):
         at_once = max(1, sizes.text_tokens // int(length))
         for start in range(first, first + number, at_once):
             some = order[start : min(start + at_once, first + number)]
             places = starts[some][:, None] + np.minimum(np.arange(length), texts.counts[some][:, None] - 1)
-            blocks.append(send(texts.vectors[places], device).to(fast_type(device)))
+            blocks.append(vectors[send(places, device)].to(fast_type(device)))
         first += number
     return Blocks(order, blocks)
 

@@ -7,7 +7,7 @@ lie about the k-th score than there is room for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from beirflow.late.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows
 from beirflow.runs.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.runs.ranking import Cut, Hits, no_hits
 from beirflow.runs.searched import Ids, check_precision, check_rows, check_same, read_searched
-from beirflow.runs.shortlist import Candidates, Shortlist
+from beirflow.runs.shortlist import Candidates, Shortlist, merge_sorted
 
 SPARE = 128  # candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th
 CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
@@ -51,6 +51,7 @@ class Chunk:
     excluded: np.ndarray  # for each query rows that are left out, ascending but for -1; int64 of shape (queries, n)
     threads: Threads  # share the queries
     halvings: int = 0  # halvings of the blocks, because memory ran out
+    kept: list[Part] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
 
     @property
     def queries_at_once(self) -> int:
@@ -64,10 +65,25 @@ class Chunk:
 
     def parts(self) -> Iterator[Part]:
         """Yield the documents, a segment at a time."""
-        start = 0
+        if self.kept:
+            yield from self.kept
+            return
+        parts, start, room = list[Part](), 0, self._room()
         for part in map_ahead(partial(arranged, device=self.device, halvings=self.halvings), self.segments()):
-            yield part._replace(start=start)
+            parts.append(part._replace(start=start))
+            yield parts[-1]
             start += len(part.rows)
+            room -= part.blocks.bytes
+            if room < 0:
+                parts.clear()
+        if room >= 0:
+            self.kept.extend(parts)
+
+    def _room(self) -> int:
+        """Return the bytes of documents that may be kept: none but on a GPU, there half of the memory that is free."""
+        if self.device.type != "cuda" or self.halvings:
+            return -1
+        return torch.cuda.mem_get_info(self.device)[0] // 2
 
     def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
         """Compute fast scores, float32 of shape (queries, documents); minus infinity for a document that is left out."""
@@ -119,15 +135,17 @@ def exact_top_k(
             Queries.of(queries.take(order), device), segments, documents, cut.excluded[order].reshape(len(order), -1), threads
         )
 
-        def search(halvings: int) -> list[Hits]:
-            chunk = replace(whole, halvings=halvings)
+        def search(halvings: int) -> Hits:
+            chunk = replace(whole, halvings=halvings, kept=[])
             shortlist = _shortlist(chunk, min(documents, cut.k + SPARE))
             near = shortlist.candidates(shortlist.kth(cut.k, slice(None)) - 2 * error_bounds(chunk.queries))
-            return [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, cut)]
+            lists = [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, cut)]
+            return merge_sorted(lists, cut, len(order), threads)
 
-        hits = within_memory(search, device)
-    renamed = [(order[query].astype(np.int32), row, score) for query, row, score in hits]
-    return cut.first_of(renamed)
+        query, row, score = within_memory(search, device)
+    renamed = order[query].astype(np.int32)
+    by_query = np.argsort(renamed, kind="stable")
+    return renamed[by_query], row[by_query], score[by_query]
 
 
 def exact_of_pairs(
@@ -179,29 +197,33 @@ def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
     return shortlist
 
 
-def _score_candidates(chunk: Chunk, near: Candidates) -> Iterator[Hits]:
+def _score_candidates(chunk: Chunk, near: Candidates) -> list[Hits]:
+    """Score candidates exactly; the hits of each segment are sorted by query."""
+    hits = []
     for part in chunk.parts():
         here = ((near.row >= part.start) & (near.row < part.start + len(part.rows))).nonzero().flatten()
-        yield _score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start)
+        hits.append(_score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start))
+    return hits
 
 
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
     """Score pairs of query and document of a segment exactly."""
-    chosen = document.cpu().numpy()
-    places, bounds = part.places[chosen], part.blocks.bounds
-    order = np.argsort(places, kind="stable")  # pairs of one block together, and of one text as neighbours
-    ends = np.searchsorted(places[order], bounds).tolist()
+    # Pairs of one block together, and of one text as neighbours.
+    places, order = torch.from_numpy(part.places).to(document.device)[document].sort(stable=True)
+    bounds = part.blocks.bounds
+    ends = torch.searchsorted(places, torch.from_numpy(bounds).to(places.device)).tolist()
     scores = torch.empty(len(order), device=query.device)
 
     def score(blocks: slice) -> None:
         for number in range(blocks.start, blocks.stop):
-            pairs = order[ends[number] : ends[number + 1]]
-            if len(pairs):
-                here, text = (torch.from_numpy(each).to(query.device) for each in (pairs, places[pairs] - bounds[number]))
+            pairs = slice(ends[number], ends[number + 1])
+            if pairs.start < pairs.stop:
+                here, text = order[pairs], places[pairs] - int(bounds[number])
                 scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text, chunk.halvings)
 
     chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
-    return query.cpu().numpy().astype(np.int32), part.rows[chosen].astype(np.int32), scores.cpu().numpy()
+    rows = part.rows[document.cpu().numpy()]
+    return query.cpu().numpy().astype(np.int32), rows.astype(np.int32), scores.cpu().numpy()
 
 
 def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:

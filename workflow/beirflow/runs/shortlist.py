@@ -1,11 +1,16 @@
-"""The best documents of each query so far, by fast scores, while a corpus is read in blocks."""
+"""The best documents of each query: so far, by fast scores, while a corpus is read in blocks; and at last, by exact ones."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from beirflow.jobs.threads import Threads
+from beirflow.runs.ranking import Cut, Hits
+
 AT_ONCE = 64  # queries whose candidates a CPU looks for at a time: a cache holds their scores
+MERGED_QUERIES = 64  # queries whose hits are sorted at once: a cache holds them
 
 
 class Candidates(NamedTuple):
@@ -144,3 +149,19 @@ def kth_largest(scores: torch.Tensor, k: int) -> torch.Tensor:
         return scores.topk(k, dim=1).values[:, -1:]
     place = scores.shape[1] - k
     return torch.from_numpy(np.partition(scores.numpy(), place, axis=1)[:, place : place + 1])
+
+
+def merge_sorted(lists: Sequence[Hits], cut: Cut, queries: int, threads: Threads) -> Hits:
+    """Return the best hits of lists that are sorted by query, of so many queries, as ``cut`` does; threads share the queries."""
+    best: dict[int, Hits] = {}
+
+    def merge(some: slice) -> None:
+        parts = []
+        for hits in lists:
+            first, last = np.searchsorted(hits[0], [some.start, some.stop])
+            parts.append((hits[0][first:last], hits[1][first:last], hits[2][first:last]))
+        best[some.start] = cut.first_of(parts)
+
+    threads.share(merge, queries, MERGED_QUERIES, on_host=True)
+    query, row, score = (np.concatenate(columns) for columns in zip(*(best[first] for first in sorted(best)), strict=True))
+    return query, row, score
