@@ -27,6 +27,8 @@ from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_expanders import save_tiny_t5
 from tiny_sparse import save_masked_lm, save_unicoil
+from transformers import AttentionMaskInterface
+from transformers.masking_utils import eager_mask, sdpa_mask
 
 TEXTS = [" ".join(WORDS[i : i + 5 + i % 20]) for i in range(100)]
 HOW: dict[str, Any] = {"device": "cuda", "precision": "float32", "token_budget": 200}
@@ -76,6 +78,8 @@ MODELS: dict[str, tuple[Callable[[Path], tuple[Any, Callable[[Progress], object]
 @pytest.mark.parametrize("name", MODELS)
 def test_the_host_waits_for_no_batch(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare, copies = MODELS[name]
+    for attention, make in (("sdpa", sdpa_mask), ("eager", eager_mask)):  # as in a process that has not loaded a model yet
+        AttentionMaskInterface.register(attention, make)
     model, begin = prepare(tmp_path)
     compute = Mock(side_effect=model._compute)
     monkeypatch.setattr(model, "_compute", compute)

@@ -12,9 +12,11 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
     """Do what the entrance of a job does."""
     from beirflow.files.records import Job, read_json
     from beirflow.jobs.job import surroundings
+    from beirflow.jobs.lifetime import end_with_snakemake
     from beirflow.models.settings import EncoderSettings
     from by_name import call
 
+    end_with_snakemake()  # here the benchmark: an interrupted one leaves no job behind
     here = Path(folder)
     shared: dict[str, Any] = {
         "model_path": str(here / "model.json"),

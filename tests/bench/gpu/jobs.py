@@ -8,6 +8,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from beirflow.jobs.lifetime import SNAKEMAKE_PID
+
 from bench.gpu.job import SHARING
 from bench.gpu.rates import hours_for_beir
 from bench.gpu.workload import Figures, Setting, evenly, need
@@ -61,7 +63,7 @@ def write_inputs(setting: Setting, folder: Path) -> None:
 def seconds_of_jobs(setting: Setting, folder: Path, what: str, count: int) -> float:
     """Run so many jobs of a kind at once, each a process of its own; return the seconds until all have ended."""
     paths = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths, "BEIRFLOW_LOCKS": str(folder / "locks")}
+    environment = {**os.environ, "PYTHONPATH": paths, "BEIRFLOW_LOCKS": str(folder / "locks"), SNAKEMAKE_PID: str(os.getpid())}
     start, command = (
         time.perf_counter(),
         [sys.executable, "-m", "bench.gpu.job", what, str(folder), setting.device.type, setting.precision],

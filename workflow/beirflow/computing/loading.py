@@ -26,7 +26,6 @@ def load_tokenizer(folder: Path) -> Any:
 
 def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
     """Load the model of a folder by a class of transformers; return it with the report on its weights, a file of this name."""
-    _make_masks_without_waiting()
     # Pickles, too, are read as tensors alone.
     tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
     model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
@@ -57,8 +56,13 @@ def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
     """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises."""
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
+
+    def load_with_masks() -> Loaded:
+        _make_masks_without_waiting()
+        return load()
+
     try:
-        return load_lean(load)
+        return load_lean(load_with_masks)
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
