@@ -128,9 +128,7 @@ class Forger:
         self.digest_again()
         manifest = self.read(MANIFEST)
         means = [str(self.path(path)) for path in manifest["inputs"]]
-        known = all("trained_on" in entry for entry in manifest["systems"].values())
-        trained_on = self.experiment.in_domain if known else None
-        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=trained_on)
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=self.experiment.in_domain)
         self.digest_again()
 
     def evaluate_again(self, system: str, *names: str) -> None:

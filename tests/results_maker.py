@@ -157,12 +157,13 @@ def add_invented_family(results: Path, experiment: Experiment) -> None:
         if row in experiment.chosen_rows:
             average(results, experiment, "words", row)
     manifest = read_json(results / "manifest.json")
-    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}}
+    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}, "trained_on": {}}
     manifest["configuration"]["systems"].append("words")
     means = {f"metrics/words/{row}.json": results / f"metrics/words/{row}.json" for row in experiment.chosen_rows}
     manifest["inputs"] |= {path: file_digest(file) for path, file in means.items()}
-    summarize(means_paths=[str(results / path) for path in manifest["inputs"]], summary_path=str(results / "summary.csv"))
-    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(results / "summary.csv")}})
+    paths, summary = [str(results / path) for path in manifest["inputs"]], results / "summary.csv"
+    summarize(means_paths=paths, summary_path=str(summary), trained_on={})
+    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(summary)}})
 
 
 def _invent(results: Path, experiment: Experiment, name: str) -> None:

@@ -35,6 +35,8 @@ def write_metrics(
         "measures": {name: float(np.mean(each)) for name, each in values.items()},
         "counts": {**COUNTS, "queries": len(query_ids)},
         "seconds": SECONDS,
+        "precisions": [],
+        "assumed": [],
     }
     job = Job(folder, f"evaluate_run/{system}/{dataset}")
     write_record(path.with_suffix(".json"), job, outputs={path: file_digest(path)}, **(record | means))

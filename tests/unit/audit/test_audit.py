@@ -13,6 +13,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED
 from beirflow.audit.chain.reading import read_record
 from beirflow.audit.verdict import for_terminal, seen
+from beirflow.evaluation.summary import summarize
 from beirflow.experiment.families import FAMILIES
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
@@ -221,6 +222,19 @@ def test_an_average_edited_in_the_summary_is_found(audited: Forger) -> None:
     audited.digest_again()
     (found,) = audited.failed()
     assert f"line {average + 1}" in found.found
+
+
+def test_results_that_say_nothing_of_training_data_are_found(audited: Forger) -> None:
+    manifest = audited.read("manifest.json")
+    for entry in manifest["systems"].values():
+        del entry["trained_on"]
+    write_json(audited.path("manifest.json"), manifest)
+    means = [str(audited.path(name)) for name in manifest["inputs"]]
+    summarize(means_paths=means, summary_path=str(audited.path("summary.csv")))
+    audited.digest_again()
+    assert {"manifest.json: has no trained_on / datasets", "summary.csv"} <= {
+        part for check in audited.failed() for part in (check.found, *check.files)
+    }
 
 
 def change_a_grade(audited: Forger) -> None:

@@ -38,6 +38,8 @@ class Results:
             "measures": MEASURES | {"F1@10": 0.2, "NDCG@10": ndcg},
             "counts": {"documents": 1000, "queries": queries, "retrieved": 1},
             "seconds": SECONDS,
+            "precisions": [],
+            "assumed": [],
         }
         self.paths[system, dataset] = str(self.folder / f"metrics/{system}/{dataset}.json")
         write_json(self.paths[system, dataset], means | changes)

@@ -8,7 +8,7 @@ MAIN_MEASURE = "NDCG@10"  # of the BEIR paper
 
 def main_measure(configuration: Mapping[str, Any]) -> str:
     """Return the configured main measure; else NDCG@10, or if 10 is no cutoff, NDCG at the nearest one, the lower of two."""
-    if configured := configuration.get("main_measure"):  # absent from manifests of earlier versions
+    if configured := configuration.get("main_measure"):
         return str(configured)
     return f"NDCG@{min(configuration['cutoffs'], key=lambda cutoff: (abs(cutoff - 10), cutoff))}"
 

@@ -68,7 +68,7 @@ def summary_table(
     """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
 
     Systems that differ in a seed alone, as their names say, have the mean of their rows, too, as a further system.
-    ``trained_on`` is None where nothing is known of any system, as for results of earlier versions.
+    Without ``trained_on`` there is no column of training data.
     """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
@@ -104,14 +104,14 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None
         row[f"difference_{name}"] = measures[name] - reference.value if reference else None
-        row[f"tolerance_{name}"] = tolerance(reference.decimals, means.get("precisions", ())) if reference else None
+        row[f"tolerance_{name}"] = tolerance(reference.decimals, means["precisions"]) if reference else None
         row[f"source_{name}"] = reference.source if reference else None
-    if precisions := means.get("precisions"):  # of no model; absent from metrics of earlier versions
-        row[PRECISION] = BETWEEN.join(precisions)
-    if assumed := means.get("assumed"):  # absent from metrics of earlier versions
-        row[ASSUMED] = BETWEEN.join(assumed)
-    # Systems without a limit have no share, and results of earlier versions no lengths.
+    if means["precisions"]:  # those of models
+        row[PRECISION] = BETWEEN.join(means["precisions"])
+    if means["assumed"]:
+        row[ASSUMED] = BETWEEN.join(means["assumed"])
     row[CHARACTERS] = counts.get("characters", np.nan) / counts["documents"]
+    # Systems without a limit have no share.
     texts = "pairs" if "truncated_pairs" in counts else "documents"
     row[TRUNCATED] = counts.get(f"truncated_{texts}", np.nan) / counts[texts]
     # A system that indexes nothing has no speed, rather than an infinite one.

@@ -84,9 +84,7 @@ class Systems(Datasets):
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
         """Return the system that an entry of a manifest states."""
         settings = {key: value for key, value in entry["settings"].items() if key != "name"}
-        # Manifests of earlier versions have no training data.
-        trained_on = {"trained_on": entry["trained_on"]} if "trained_on" in entry else {}
-        return make_system(name, {"family": entry["family"], **settings, **trained_on})
+        return make_system(name, {"family": entry["family"], **settings, "trained_on": entry.get("trained_on", {})})
 
     def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
         """Return the systems of the catalogue and those that a configuration defines, if their families are known."""

@@ -51,8 +51,7 @@ def _measured(record: Mapping[str, Any]) -> dict[str, Any]:
         **{key: record[key] for key in ("system", "dataset", "documents", "threads", "processor", "gpu")},
         **{f"{device}_ms": summary["p50_ms"] for device, summary in measured.items()},
         **{f"{device}_{name}_ms": summary[f"{name}_ms"] for device, summary in measured.items() for name in ("p95", "mean")},
-        # Absent from records of earlier versions.
-        **{f"{device}_{RATE}": summary.get(RATE) for device, summary in measured.items()},
+        **{f"{device}_{RATE}": summary[RATE] for device, summary in measured.items()},
         "cpu_1_thread_ms": record["devices"].get("cpu_1_thread", {}).get("p50_ms"),
         "top_k": record["top_k"],
         "precision": ", ".join(

@@ -8,7 +8,7 @@ from beirflow.audit.chain.checks import PASSED, UNREADABLE, WARNING, Check, Reco
 from beirflow.audit.chain.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
-from beirflow.evaluation.summary import PUBLISHED, summary_table
+from beirflow.evaluation.summary import PUBLISHED, TRAINED_ON, summary_table
 from beirflow.files.csv_files import csv_text, read_cells
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
@@ -25,15 +25,15 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        # Results of earlier versions say nothing of training data.
-        known = all("trained_on" in entry for entry in chain.manifest["systems"].values())
-        trained_on = chain.setup.as_stated(chain.manifest, {}).in_domain if known else None
+        families = {part(entry, "family") for entry in part(chain.manifest, "systems", kind=dict).values()}
+        known = families <= chain.setup.families.keys()
+        trained_on = chain.setup.as_stated(chain.manifest, {}).in_domain if known else {}
         paths = [str(chain.file(name)) for name in chain.means]
         made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on))
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")
-        left_out = () if same_catalogue else FROM_THE_CATALOGUE
+        left_out = (*(() if same_catalogue else FROM_THE_CATALOGUE), *(() if known else (TRAINED_ON,)))
         differs = _difference(written, made, left_out)
         for column in set(read_cells(written)[0]).difference(left_out):
             chain.note(SUMMARY, column, None, "the metrics")

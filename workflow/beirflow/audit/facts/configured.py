@@ -128,13 +128,12 @@ def _compare_system(facts: Comparison, name: str, found: Mapping[str, Any], expe
     said = part(found, "settings", kind=dict)
     facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
     facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
-    if "trained_on" in found:  # absent from manifests of earlier versions
-        for key, value in as_json(asdict(expected.trained_on)).items():
-            said_of, own = part(found, "trained_on", key), f"systems/{name}/trained_on/{key}"
-            if key == "source" and said_of != value:  # words, which a later catalogue may improve
-                facts.not_compared(f"training data of {name}: the source is named by other words here: {said_of!r}", MANIFEST)
-            else:
-                facts.same(MANIFEST, f"training data of {name}", said_of, value, by, own)
+    for key, value in as_json(asdict(expected.trained_on)).items():
+        said_of, own = part(found, "trained_on", key), f"systems/{name}/trained_on/{key}"
+        if key == "source" and said_of != value:  # words, which a later catalogue may improve
+            facts.not_compared(f"training data of {name}: the source is named by other words here: {said_of!r}", MANIFEST)
+        else:
+            facts.same(MANIFEST, f"training data of {name}", said_of, value, by, own)
     settings = as_json(asdict(expected.settings))
     if by == BY_AUDITOR:
         said, settings = _without_places(said), _without_places(settings)
