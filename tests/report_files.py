@@ -101,6 +101,8 @@ class ReportFiles:
                         "measures": {f"{measure}@{k}": pick.random() for measure in MEASURES for k in CUTOFFS},
                         "counts": {"documents": pick.randrange(10**6), "queries": self.of, "judgements": 5 * self.of},
                         "seconds": {"index": 100 * pick.random(), "search": pick.random()},
+                        "precisions": [],
+                        "assumed": [],
                         **({"forums": forums} if forums else {}),
                     }
                     write_record(path, Job(self.folder), **means)
