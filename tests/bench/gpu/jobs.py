@@ -1,5 +1,6 @@
 """Jobs as they run: their start, what they read and write, digests; one on the device, and two."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from bench.machine import REPOSITORY
 
 QUERIES = 10_000
 MSMARCO_DOCUMENTS = 8_841_823
+
+logger = logging.getLogger(__name__)
 
 
 def jobs(setting: Setting) -> Figures:
@@ -74,4 +77,6 @@ def seconds_of_jobs(setting: Setting, folder: Path, what: str, count: int) -> fl
     for child, log in zip(children, ends, strict=True):
         if child.returncode:
             raise RuntimeError(f"{what} ended with status {child.returncode}: {log.strip().rpartition(chr(10))[2]}")
-    return time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    logger.info("%s, %d at a time: %.1f s", what, count, seconds)
+    return seconds
