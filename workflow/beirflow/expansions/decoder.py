@@ -69,9 +69,7 @@ class Decoder:
         place = written.length
         hidden = self.model.shared(tokens)
         first = self.blocks[0].layer[0].SelfAttention
-        bias = first.compute_bias(1, place + 1, device=hidden.device, past_seen_tokens=place).to(hidden.dtype)
-        # Else no fused kernel of CUDA reads it: it is a view of a table, which `contiguous` returns unchanged for a single place.
-        bias = bias.clone(memory_format=torch.contiguous_format)
+        bias = first.compute_bias(1, place + 1, device=hidden.device, past_seen_tokens=place)
         if place == written.own_keys[0].shape[2]:
             for of in (written.own_keys, written.own_values):
                 for layer, memory in enumerate(of):
@@ -95,8 +93,10 @@ class Decoder:
         keys[:, :, place], values[:, :, place] = own.k(normed).view(rows), own.v(normed).view(rows)
         query = own.q(normed).view(rows)[:, :, None]
         seen = slice(place + 1)
-        # T5 does not divide by the root of the size: its weights were initialised for that.
-        attended = scaled_dot_product_attention(query, keys[:, :, seen], values[:, :, seen], attn_mask=bias, scale=1.0)
+        # Torch's attention would compute with a block of queries, of which there is one. T5 does not divide by the root of the
+        # size: its weights were initialised for that.
+        scores = query.float() @ keys[:, :, seen].float().transpose(2, 3) + bias
+        attended = scores.softmax(dim=-1).to(values.dtype) @ values[:, :, seen]
         return hidden + own.o(attended.reshape(*hidden.shape[:2], -1))
 
     def _read_document(
