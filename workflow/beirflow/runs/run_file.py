@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -190,7 +190,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
         out.write(header.encode("utf-8"))
         for batch in run.iter_batches():
             query_ids, doc_ids, scores, ranks = (column.to_pylist() for column in batch)
-            _check_trec_ids({*query_ids, *doc_ids}, run_path)
+            _check_trec_ids(dict.fromkeys([*query_ids, *doc_ids]), run_path)
             rows = zip(query_ids, doc_ids, ranks, scores, strict=True)
             lines = [f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n" for query_id, doc_id, rank, score in rows]
             out.write("".join(lines).encode("utf-8"))
@@ -234,7 +234,7 @@ def _check_export(run_path: str, record_path: str, queries_path: str, output_pat
     return missing
 
 
-def _check_trec_ids(identifiers: Collection[str], path: str) -> None:
+def _check_trec_ids(identifiers: Iterable[str], path: str) -> None:
     for identifier in identifiers:
         if WHITESPACE.search(identifier) or NUL in identifier:
             sign = "NUL" if NUL in identifier else "whitespace"
