@@ -1,4 +1,4 @@
-"""What only rules ask: inputs of those that answer one query at a time or find the matches of hits, and the form of wildcards."""
+"""Inputs of the rules that answer one query at a time or find the matches of hits, and the form of wildcards."""
 
 import re
 from collections.abc import Iterable, Mapping
