@@ -56,6 +56,23 @@ def test_the_search_is_that_of_the_cpu(
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(("free", "times"), [(1 << 30, 1), (1 << 10, 2)])
+def test_a_chunk_is_read_once_where_the_device_has_room_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, times: int
+) -> None:
+    """Twice otherwise: for the shortlist, and for exact scores."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (free, 1 << 30))
+    rng = np.random.default_rng(0)
+    queries = random_vectors(rng, np.array([5, 7]), dim=128)
+    path = written(random_vectors(rng, rng.integers(1, 60, size=60), dim=128), range(60), tmp_path / "v.arrow")
+    read = Mock(side_effect=partial(read_segments, path))
+    search = partial(exact_top_k, queries, read, Cut(20, np.arange(60), np.full(2, -1)))
+    found = search(device=torch.device("cuda"))
+    assert read.call_count == times
+    for one, other in zip(found, search(device=torch.device("cpu")), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize(
     "multiply", [lambda one, other, out_dtype: (one @ other).to(out_dtype), Mock(side_effect=RuntimeError("no"))]
 )

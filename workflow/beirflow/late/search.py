@@ -7,13 +7,14 @@ lie about the k-th score than there is room for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from beirflow.computing.arrival import send
 from beirflow.files.background import map_ahead
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job
@@ -37,7 +38,7 @@ class Part(NamedTuple):
 
     start: int  # number of the first document, as they are read
     rows: np.ndarray  # row of each in the chunk, int64 of shape (documents,)
-    places: np.ndarray  # place of each one's text in the order of the blocks, int64 of shape (documents,)
+    places: torch.Tensor  # place of each one's text in the order of the blocks, on the device, int64 of shape (documents,)
     blocks: Blocks  # the texts
 
 
@@ -51,7 +52,7 @@ class Chunk:
     excluded: np.ndarray  # for each query rows that are left out, ascending but for -1; int64 of shape (queries, n)
     threads: Threads  # share the queries
     halvings: int = 0  # halvings of the blocks, because memory ran out
-    kept: list[Part] = field(default_factory=list)  # by a GPU with enough memory, from the first time that they are read
+    kept: list[Part] | None = None  # what a GPU with enough memory keeps of documents that are read again; None if they are not
 
     @property
     def queries_at_once(self) -> int:
@@ -76,19 +77,19 @@ class Chunk:
             room -= part.blocks.bytes
             if room < 0:
                 parts.clear()
-        if room >= 0:
+        if self.kept is not None and room >= 0:
             self.kept.extend(parts)
 
     def _room(self) -> int:
         """Return the bytes of documents that may be kept: none but on a GPU, there half of the memory that is free."""
-        if self.device.type != "cuda" or self.halvings:
+        if self.kept is None or self.device.type != "cuda" or self.halvings:
             return -1
         return torch.cuda.mem_get_info(self.device)[0] // 2
 
     def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
         """Compute fast scores, float32 of shape (queries, documents); minus infinity for a document that is left out."""
         of_texts = fast_scores(self.queries.some(which), part.blocks)
-        scores = of_texts.index_select(1, torch.from_numpy(part.places).to(self.device))
+        scores = of_texts.index_select(1, part.places)
         excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
         if not len(part.rows) or not (excluded >= 0).any():
             return scores
@@ -108,7 +109,7 @@ def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -
     blocks = in_blocks(segment.texts, device, halvings)
     place = np.empty(len(blocks.order), np.int64)
     place[blocks.order] = np.arange(len(place))
-    return Part(0, segment.rows.astype(np.int64), place[segment.text], blocks)
+    return Part(0, segment.rows.astype(np.int64), send(place[segment.text], device), blocks)
 
 
 def exact_top_k(
@@ -143,7 +144,7 @@ def exact_top_k(
             return merge_sorted(lists, cut, len(order), threads)
 
         query, row, score = within_memory(search, device)
-    renamed = order[query].astype(np.int32)
+    renamed = order[query].astype(np.int32)  # which the queries were before they were sorted
     by_query = np.argsort(renamed, kind="stable")
     return renamed[by_query], row[by_query], score[by_query]
 
@@ -209,7 +210,7 @@ def _score_candidates(chunk: Chunk, near: Candidates) -> list[Hits]:
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
     """Score pairs of query and document of a segment exactly."""
     # Pairs of one block together, and of one text as neighbours.
-    places, order = torch.from_numpy(part.places).to(document.device)[document].sort(stable=True)
+    places, order = part.places[document].sort(stable=True)
     bounds = part.blocks.bounds
     ends = torch.searchsorted(places, torch.from_numpy(bounds).to(places.device)).tolist()
     scores = torch.empty(len(order), device=query.device)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import PASSED, UNREADABLE, WARNING, Check, RecordError
+from beirflow.audit.chain.checks import NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.chain.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
@@ -25,15 +25,15 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        families = {part(entry, "family") for entry in part(chain.manifest, "systems", kind=dict).values()}
-        known = families <= chain.setup.families.keys()
-        trained_on = chain.setup.as_stated(chain.manifest, {}).in_domain if known else {}
+        families = {str(part(entry, "family")) for entry in part(chain.manifest, "systems", kind=dict).values()}
+        unknown = sorted(families - chain.setup.families.keys())
+        trained_on = {} if unknown else chain.setup.as_stated(chain.manifest, {}).in_domain
         paths = [str(chain.file(name)) for name in chain.means]
         made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on))
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")
-        left_out = (*(() if same_catalogue else FROM_THE_CATALOGUE), *(() if known else (TRAINED_ON,)))
+        left_out = (*(() if same_catalogue else FROM_THE_CATALOGUE), *((TRAINED_ON,) if unknown else ()))
         differs = _difference(written, made, left_out)
         for column in set(read_cells(written)[0]).difference(left_out):
             chain.note(SUMMARY, column, None, "the metrics")
@@ -43,13 +43,16 @@ def check_summary(chain: Chain) -> list[Check]:
         found, expected, *row = differs
         mine = [result for result in chain.means.values() if result in row]
         return [chain.failed(NAME, SUMMARY, f"{SUMMARY}: {found}", expected, mine or None)]
+    problem = f"column {TRAINED_ON} of {SUMMARY}: nothing here knows the family {', '.join(unknown)}"
+    not_compared = [Check(NAME, NOT_CHECKED, problem, files=(SUMMARY,))] if unknown else []
     rows = f"{made.count(chr(10)) - 1} rows"
     if not same_catalogue:
         problem = (
             f"{rows} agree, but for published scores, which were made with another catalogue than the one here and not compared"
         )
-        return [Check(NAME, WARNING, problem, "the catalogue that the manifest names", (SUMMARY,))]
-    return [Check(NAME, PASSED, f"{rows}, the same text", files=(SUMMARY,))]
+        return [Check(NAME, WARNING, problem, "the catalogue that the manifest names", (SUMMARY,)), *not_compared]
+    agree = "the same text" if not unknown else "the same but for a column"
+    return [Check(NAME, PASSED, f"{rows}, {agree}", files=(SUMMARY,)), *not_compared]
 
 
 def _difference(written: str, made: str, left_out: Sequence[str]) -> tuple[Any, ...]:
