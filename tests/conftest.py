@@ -50,6 +50,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(50_000)  # what tests leave behind is soon more than the usual 700, of which most is still in use
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

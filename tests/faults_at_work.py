@@ -9,10 +9,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from beirflow.files.kinds import TRACES
 from workflow_runs import Workflow
@@ -72,16 +73,17 @@ def wait_until(happened: Callable[[], object], process: subprocess.Popen[bytes] 
     return True
 
 
-def jobs(workflow: Workflow) -> list[int]:
-    """Processes that run a script of this workflow, whoever is their parent."""
-    scripts = f"{workflow.folder}/.snakemake/scripts/".encode()
+def all_ended(leader: int) -> bool:
+    """Wait until all processes of a started run have ended, jobs and what forks them too; False if one does not."""
+    return wait_until(lambda: not _session(leader))
+
+
+def _session(leader: int) -> list[int]:
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if scripts in path.read_bytes():
-                found.append(int(path.parent.name))
-        except OSError:  # ended meanwhile
-            continue
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):  # it has ended meanwhile
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
     return found
 
 

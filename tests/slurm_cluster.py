@@ -40,7 +40,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 300) -> 
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} seconds for {what}"
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 @dataclass

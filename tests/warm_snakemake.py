@@ -5,6 +5,7 @@ forked from this one, which has imported what Snakemake imports and has done not
 """
 
 import atexit
+import gc
 import importlib
 import os
 import re
@@ -71,6 +72,7 @@ def _requests() -> socket.socket:
 
 def serve(requests: socket.socket, owner: int) -> NoReturn:
     """Answer requests until the owner has ended, each in a process of its own."""
+    gc.disable()  # what is imported is no garbage; forks look for it
     import snakemake.cli
 
     snakemake.cli.get_argument_parser()  # which imports all plugins

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from faults_at_work import is_unfinished, jobs, logged, printed, result_files, results, start, unfinished, unlock, wait_until
+from faults_at_work import all_ended, logged, printed, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 
 logger = logging.getLogger(__name__)
@@ -51,11 +51,6 @@ def kill(process: subprocess.Popen[bytes], *, alone: bool) -> bool:
     return process.wait() == -signal.SIGKILL
 
 
-def whole(workflow: Workflow) -> set[str]:
-    """The results that are there, but for those that are half written."""
-    return {name for name, path in result_files(workflow.result("")).items() if not is_unfinished(path)}
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
 @pytest.mark.parametrize(("systems", "enough"), [("finished_lexical", 2), pytest.param("finished", 20, marks=pytest.mark.long)])
 def test_kills_at_random_moments_change_no_result_and_leave_nothing(
@@ -79,10 +74,7 @@ def test_kills_at_random_moments_change_no_result_and_leave_nothing(
         if killed:
             kills += 1
             logger.warning("kill %d of %s: %s", kills, "Snakemake alone" if alone else "all", when)
-            # A job that did not end with its Snakemake would end by itself, and then its result would be there.
-            before = whole(workflow)
-            assert wait_until(lambda: not jobs(workflow), seconds=PATIENCE_SECONDS), "a job does not end"
-            assert whole(workflow) == before, "a job outlives its Snakemake"
+            assert all_ended(process.pid)
             unlock(workflow)
         else:
             whole_runs += 1
@@ -133,7 +125,7 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(
         logger.warning("%s: stopped in %.1f s, after a start of %.1f s", number.name, stopped, started)
         assert stopped < STOP_STARTS * started
         assert not workflow.result("summary.csv").exists()
-        assert jobs(workflow) == []
+        assert all_ended(process.pid)
         assert unfinished(workflow.result("")) == []
         assert "Traceback" not in printed(workflow)
         assert "an unexpected error" not in printed(workflow)

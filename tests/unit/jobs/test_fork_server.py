@@ -94,6 +94,13 @@ def test_a_forked_script_finds_what_a_process_of_its_own_finds(snakemake_shell: 
     assert printed(script, snakemake_shell, capfd)[:2] == (0, "True [] set()\n")
 
 
+def test_threads_of_a_forked_script_wait_without_computing(snakemake_shell: Path, capfd: Captured) -> None:
+    fork_scripts(["numpy"])
+    # By itself OpenBLAS would let each thread that has nothing to do compute for some 25 ms.
+    script = "import time; begun = time.process_time(); time.sleep(0.3); print(time.process_time() - begun < 0.01)"
+    assert printed(script, snakemake_shell, capfd)[:2] == (0, "True\n")
+
+
 ENDS = [
     ("import sys; sys.exit(7)", 7, ""),
     ("import sys; sys.exit('in words')", 1, "in words\n"),

@@ -37,8 +37,9 @@ from beirflow.jobs.lifetime import SNAKEMAKE_PID
 NO_THREADS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_THREAD_TIMEOUT": "4",  # of 4 to 30; by itself each thread of each job computes 2 ** 26 cycles before it waits
 }
-"""The environment in which libraries start no thread when they are imported."""
+"""The environment in which libraries start no thread when they are imported, and later none that waits at full speed."""
 
 MODELS = "beirflow.computing.lean_imports"
 """The module that knows what loading a model imports; jobs that load models reach it."""
@@ -59,6 +60,7 @@ def main(requests: str, owner: str, *modules: str) -> NoReturn:
 
 def import_for_jobs(modules: Iterable[str]) -> None:
     """Import modules that jobs import, and what they import when they load models; of a faulty one its job complains."""
+    gc.disable()  # until jobs are forked: what is imported is no garbage, and to look through it takes a fifth of the time
     for name in (*modules, "pandas"):  # which Arrow imports when it makes its first array
         if STOPS & signal.sigpending():
             return  # no script will begin
@@ -141,6 +143,7 @@ class _Child:
 def _leave_what_is_imported() -> None:
     """Let no fork look for garbage in what is imported, nor take it apart when it ends: it would copy it first."""
     gc.freeze()
+    gc.enable()
     for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
         finalizer.atexit = False
 

@@ -46,7 +46,7 @@ def checked(change: Callable[[dict[str, Any]], Any] = dict, **tune: str) -> list
     record = {"tuned": {"on": "x.dev", "grid": GRID, "chosen": [0.5, 0.5]}}
     change(record)
     claims = {RUN(system=system, dataset="x"): [Claim("0" * 64, "manifest.json")] for system in "fa"}
-    chain = Chain(Path(), manifest, claims, records={"runs/f/x.json": record}, audited_with=load_experiment({}))
+    chain = Chain(Path("results"), manifest, claims, records={"runs/f/x.json": record}, audited_with=load_experiment({}))
     facts, path = Comparison(chain, "records say the same"), "runs/f/x.json"
     facts.each([path], lambda facts, path: compare(Place(facts, path, {"system": "f", "dataset": "x"}, record), OF_TUNED))
     return [(check.status, check.found) for check in facts.finished()]
@@ -84,7 +84,7 @@ def test_settings_may_differ_from_what_the_files_of_their_model_say(part: str, w
     manifest = {"systems": {"d": {"family": "dense", "settings": settings}}, "configuration": {}}
     record = {"model": "/m", "revision": None, "files": {}, part: {"similarity": "cosine", "dimensions": 32}}
     path = MODEL(system="d")
-    facts = Comparison(Chain(Path(), manifest, records={path: record}, audited_with=load_experiment({})), "")
+    facts = Comparison(Chain(Path("results"), manifest, records={path: record}, audited_with=load_experiment({})), "")
     facts.each([path], check_record)
     failed = sorted(check.found.removeprefix(f"{path} ") for check in facts.finished() if check.status == FAILED)
     assert failed == wrong
@@ -102,7 +102,9 @@ def test_queries_of_sparse_systems_have_their_own_length_and_may_need_no_head(we
     settings = {"name": "s", "head": "splade", "max_length": 8, "query_max_length": 20, "pooling": "sum"}
     manifest = {"systems": {"s": {"family": "sparse", "settings": settings}}, "configuration": {}}
     path = "postings/s/x/queries.json"
-    chain = Chain(Path(), manifest, records={path: {"system": "s", "weighed": weighed}}, audited_with=load_experiment({}))
+    chain = Chain(
+        Path("results"), manifest, records={path: {"system": "s", "weighed": weighed}}, audited_with=load_experiment({})
+    )
     facts = Comparison(chain, "")
     facts.each([path], check_record)
     assert [said for check in facts.finished() if (said := check.found.removeprefix(f"{path} ")).startswith("says")] == wrong
@@ -115,7 +117,7 @@ def test_a_system_may_have_the_name_of_a_setting() -> None:
     times = {name: {"seconds": {}, "bytes": {}} for name in ("dense", "first", "depth", "r")}
     record = {"system": "r", "dataset": "x", "first_stages": ["dense"], "parts": times, "depth": 5, "seconds": {}}
     path = "runs/r/x.json"
-    chain = Chain(Path(), manifest, records={path: record}, audited_with=load_experiment({}))
+    chain = Chain(Path("results"), manifest, records={path: record}, audited_with=load_experiment({}))
     facts = Comparison(chain, "")
     facts.each([path], check_record)
     assert [check.found for check in facts.finished() if re.search(r" (dense|first|depth) ", check.found)] == []
