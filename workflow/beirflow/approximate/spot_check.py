@@ -59,8 +59,8 @@ def _check_scores(subject: Subject, sample: int, random: np.random.Generator) ->
     cosine = read_json(subject.file(INDEX_RECORD(**names, index=settings.built.name)))["similarity"] == "cosine"
     vectors = read_vectors(subject, QUERY_VECTORS(**names))
     rows = draw(len(vectors), sample, random)
-    query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
-    run = subject.run().filter(pc.field("query_id").isin(query_ids))
+    query_ids = subject.queries["query_id"].combine_chunks().take(pa.array(rows))
+    run = subject.run.filter(pc.field("query_id").isin(query_ids))
     doc_ids, places = subject.documents_among(pc.unique(run["doc_id"].combine_chunks()))
     parts = [read_vectors(subject, CHUNK_VECTORS(**names, chunk=chunk))[place] for chunk, place in enumerate(places)]
     queries, documents = scaled(vectors[rows], cosine=cosine), np.concatenate(parts)
@@ -89,8 +89,8 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
     vectors = np.concatenate([read_vectors(subject, CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(subject.chunks)])
     queries = read_vectors(subject, QUERY_VECTORS(**names))
     rows = draw(len(queries), sample, random)
-    query_ids = subject.queries()["query_id"].combine_chunks().take(pa.array(rows))
-    excluded = excluded_rows(subject.queries(), doc_ids, drop_self_matches=subject.drop_self_matches)
+    query_ids = subject.queries["query_id"].combine_chunks().take(pa.array(rows))
+    excluded = excluded_rows(subject.queries, doc_ids, drop_self_matches=subject.drop_self_matches)
     index = trained_index(settings.built, Compression("float32", None, cosine).shortened(vectors))
     candidates = subject.top_k * settings.rescore
     wanted = candidates + int((excluded >= 0).sum(axis=1).max())
@@ -125,10 +125,10 @@ def _check_counts(subject: Subject) -> Finding:
 
 def _incomplete(subject: Subject, run: pa.Table) -> int:
     """Count the queries that have fewer documents than they could have."""
-    query_ids = subject.queries()["query_id"].combine_chunks()
+    query_ids = subject.queries["query_id"].combine_chunks()
     hits, chunks = dict.fromkeys(query_ids.to_pylist(), 0), [subject.doc_ids(chunk) for chunk in range(subject.chunks)]
     hits |= {row["values"]: row["counts"] for row in run["query_id"].combine_chunks().value_counts().to_pylist()}
-    excluded = excluded_rows(subject.queries(), pa.concat_arrays(chunks), drop_self_matches=subject.drop_self_matches)
+    excluded = excluded_rows(subject.queries, pa.concat_arrays(chunks), drop_self_matches=subject.drop_self_matches)
     dropped = dict(zip(query_ids.to_pylist(), (excluded >= 0).sum(axis=1).tolist(), strict=True))
     documents = sum(map(len, chunks))
     return sum(count < min(subject.top_k, documents - dropped[query]) for query, count in hits.items())

@@ -39,7 +39,7 @@ class DenseRunCheck(SearchCheck):
     def stored_queries(self, rows: np.ndarray) -> np.ndarray:
         """Read the vectors of some queries."""
         vectors = read_vectors(self.subject, QUERY_VECTORS(**self.names))
-        if len(vectors) != (queries := self.subject.queries().num_rows):
+        if len(vectors) != (queries := self.subject.queries.num_rows):
             raise ValueError(f"{QUERY_VECTORS(**self.names)} has {len(vectors)} vectors of {queries} queries")
         return np.asarray(vectors[rows])
 

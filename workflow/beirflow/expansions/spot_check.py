@@ -85,7 +85,7 @@ class ExpansionCheck:
         """Return the words of the queries to which each document is relevant."""
         doc_ids = pa.array(ids, pa.string())
         there, rows = self.subject.queries_among(self.subject.relevant_to("doc_id", doc_ids, MOST_OTHERS))
-        texts = self.subject.queries()["text"].take(pa.array(rows)).to_pylist()
+        texts = self.subject.queries["text"].take(pa.array(rows)).to_pylist()
         asked: Asked = [[] for _ in ids]
         for document, query in zip(*self.subject.pairs_among("doc_id", doc_ids, there), strict=True):
             words = self.analyze(texts[query]) if self.added.kind == "queries" else _words(texts[query])

@@ -41,7 +41,7 @@ def _check(subject: Subject, sample: int, random: np.random.Generator) -> Findin
 
 def _candidates(subject: Subject) -> Iterator[tuple[str, str, float]]:
     """Yield the same of the candidates of each query that are in the corpus."""
-    queries = subject.queries()
+    queries = subject.queries
     here = set(subject.documents_among(pc.unique(pc.list_flatten(queries[CANDIDATES])))[0].to_pylist())
     for row in queries.to_pylist():
         yield from ((row["query_id"], doc_id, -place) for place, doc_id in enumerate(row[CANDIDATES]) if doc_id in here)

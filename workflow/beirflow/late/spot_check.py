@@ -140,7 +140,7 @@ class TokenVectorCheck(RepresentationCheck[TokenVectors]):
 
     def stored_queries(self, rows: np.ndarray) -> TokenVectors:
         """Read the token vectors of some queries."""
-        return in_rows(read_segments(self.path(QUERY_TOKEN_VECTORS)), self.subject.queries().num_rows).take(rows)
+        return in_rows(read_segments(self.path(QUERY_TOKEN_VECTORS)), self.subject.queries.num_rows).take(rows)
 
     def stored_chunk(self, chunk: int, rows: np.ndarray) -> TokenVectors:
         """Read the token vectors of some documents of a chunk."""

@@ -85,7 +85,7 @@ class PostingsCheck(LexicalRunCheck):
         query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", ids, self.sample))
         if not len(query_ids):
             raise NotHereError("no sampled document is relevant to a query or a hit")
-        scores = self._scores(self.subject.queries().take(pa.array(rows)), parts)
+        scores = self._scores(self.subject.queries.take(pa.array(rows)), parts)
         expected = "those of texts analysed again, by the stored statistics"
         names = query_ids.to_pylist()
         return compare_ranks(self.subject, names, scores.blocks, expected=expected, ties=scores.ties, whole=False)

@@ -129,7 +129,7 @@ class PairScoreCheck:
         return loaded_model(load_scorer, settings, precision=precision, **self.subject.computing)
 
     def _texts(self, pairs: pa.Table) -> list[tuple[str, str]]:
-        queries = self.subject.queries()
+        queries = self.subject.queries
         of_queries = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
         of_documents: dict[str, str] = {}
         wanted = set(pairs["doc_id"].to_pylist())

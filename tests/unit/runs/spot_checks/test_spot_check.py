@@ -36,7 +36,7 @@ def test_a_subject_reads_what_it_is_asked_for(tmp_path: Path) -> None:
     subject = subject_of(tmp_path, 2)
     assert [subject.doc_ids(chunk).to_pylist() for chunk in range(2)] == [IDS[:3], IDS[3:5]]
     assert subject.documents(1).to_pydict() == {"doc_id": IDS[3:5], "text": ["d", "e"]}
-    assert subject.queries()["query_id"].to_pylist() == ["q"]
+    assert subject.queries["query_id"].to_pylist() == ["q"]
 
 
 def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> None:

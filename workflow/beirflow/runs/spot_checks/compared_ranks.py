@@ -113,7 +113,7 @@ class _Ranks:
     def __init__(self, subject: Subject, query_ids: list[str], ties: Ties, *, whole: bool) -> None:
         self.subject, self.query_ids, self._ties = subject, pa.array(query_ids, pa.string()), ties
         self._whole = whole
-        queries = subject.queries()
+        queries = subject.queries
         self._candidates = candidates_in(queries)
         if subject.own_candidates:
             self._candidates = pq.read_table(subject.file(QRELS(dataset=subject.dataset)))

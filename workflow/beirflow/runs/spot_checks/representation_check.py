@@ -98,7 +98,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", doc_ids, self.sample))
         if not len(query_ids):
             raise NotHereError("no sampled document is relevant to a query or a hit")
-        texts = self.subject.queries().take(pa.array(rows))["text"].to_pylist()
+        texts = self.subject.queries.take(pa.array(rows))["text"].to_pylist()
         asked: TextSample[Any] = TextSample("queries", query_ids.to_pylist(), texts, [rows], None)
         with on_device(self.subject):
             documents, queries = self.represent(drawn), self.represent(asked)
@@ -106,7 +106,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         within = np.broadcast_to(self.slack(queries, documents), scores.shape).max(axis=1)
         expected = f"that of texts {self.made[0]} again, at most {within.max():.1e} apart in {self.precision}"
         finding = compare_ranks(self.subject, asked.ids, [(doc_ids, scores)], lambda: within, expected=expected, whole=False)
-        hits = self.subject.run()
+        hits = self.subject.run
         hits = hits.filter(pc.is_in(hits["query_id"], value_set=query_ids))
         places, of_drawn = places_in(hits, "query_id", query_ids, doc_ids)
         both = of_drawn >= 0
@@ -132,7 +132,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     def check_bits(self, kind: Kind) -> Finding:
         """Represent some batches of queries or documents again as they were. Raises NotHereError in another computation."""
         if kind == "queries":
-            drawn = [np.arange(self.subject.queries().num_rows)]
+            drawn = [np.arange(self.subject.queries.num_rows)]
         else:
             drawn = self.subject.draw_documents(self.sample, self.random)
         sizes = np.array([len(rows) for rows in drawn])
@@ -144,7 +144,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
     def _part(self, kind: Kind, chunk: int, drawn: np.ndarray) -> Part:
         """Read the texts of the queries, or of a chunk, as they were represented: equal ones once."""
         if kind == "queries":
-            path, table = self.of_queries(**self.names), self.subject.queries()
+            path, table = self.of_queries(**self.names), self.subject.queries
         else:
             path, table = self.of_chunk(**self.names, chunk=chunk), as_read(self.subject.documents(chunk), self.separator)
         rows = [np.zeros(0, np.int64)] * chunk + [np.arange(table.num_rows)]
@@ -189,7 +189,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         changes = stored - recomputed
         relative = changes / np.maximum(lengths, 1e-30)
         relevant = self.subject.pairs_among(own, ids, other_ids)
-        run = self.subject.run()
+        run = self.subject.run
         hits = run.filter(pc.is_in(run["query_id"], value_set=other_ids if of_documents else ids))
         texts, places = places_in(hits, own, ids, other_ids)
         both = (texts >= 0) & (places >= 0)

@@ -5,7 +5,7 @@ A family defines how its representations and scores are recomputed; this module 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -131,8 +131,9 @@ class Subject:
         """Return the documents of a chunk."""
         return self._read(DOCUMENTS(dataset=self.dataset), chunk)
 
+    @cached_property
     def judged(self) -> pa.Table:
-        """Return pairs of a query and a document that is relevant to it."""
+        """Pairs of a query and a document that is relevant to it."""
         qrels = pq.read_table(self.results / QRELS(dataset=self.dataset))
         return qrels.filter(pc.greater(qrels["score"], 0)).select(["query_id", "doc_id"])
 
@@ -141,25 +142,26 @@ class Subject:
 
         ``own`` is the column of ``ids``: ``doc_id`` or ``query_id``.
         """
-        return _of(self.judged(), own, ids)[:most]
+        return _of(self.judged, own, ids)[:most]
 
     def counterparts(self, own: str, ids: pa.Array, most: int) -> pa.Array:
         """Return the same, and as many ids of queries that have the documents among their hits, or the reverse."""
-        return pc.unique(pa.concat_arrays([self.relevant_to(own, ids, most), _of(self.run().sort_by("rank"), own, ids)[:most]]))
+        return pc.unique(pa.concat_arrays([self.relevant_to(own, ids, most), _of(self.run.sort_by("rank"), own, ids)[:most]]))
 
     def pairs_among(self, own: str, ids: pa.Array, others: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the relevant pairs of ``ids``, of the column ``own``, and ``others``: their places, int64 of shape (pairs,)."""
-        texts, places = places_in(self.judged(), own, ids, others)
+        texts, places = places_in(self.judged, own, ids, others)
         both = (texts >= 0) & (places >= 0)
         return texts[both], places[both]
 
+    @cached_property
     def run(self) -> pa.Table:
-        """Return query, document, score and rank of all hits."""
+        """Query, document, score and rank of all hits."""
         return pq.read_table(self.file(RUN(system=self.system.name, dataset=self.dataset)))
 
     def queries_among(self, ids: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Return the ids and the rows of those of some queries that are here."""
-        every = self.queries()["query_id"].combine_chunks()
+        every = self.queries["query_id"].combine_chunks()
         rows = _rows_among(every, ids)
         return every.take(pa.array(rows)), rows
 
@@ -174,10 +176,10 @@ class Subject:
 
         Returns the drawn rows of each chunk, ascending, each once.
         """
-        run = self.run().sort_by([("query_id", "ascending"), ("rank", "ascending")])
+        run = self.run.sort_by([("query_id", "ascending"), ("rank", "ascending")])
         queries = run["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
         are_relevant = self.are_relevant(run)
-        ids = pc.unique(self.judged()["doc_id"].combine_chunks())
+        ids = pc.unique(self.judged["doc_id"].combine_chunks())
         beside = rivals_of(queries, are_relevant, np.flatnonzero(are_relevant))
         rivals = pc.unique(run["doc_id"].combine_chunks().take(pa.array(beside)))
         chunks = [self.doc_ids(chunk) for chunk in range(self.chunks)]
@@ -197,14 +199,13 @@ class Subject:
     def are_relevant(self, pairs: pa.Table) -> np.ndarray:
         """Test for each pair of ``query_id`` and ``doc_id`` that the document is relevant to the query."""
         those, judged = (
-            pc.binary_join_element_wise(each["query_id"], each["doc_id"], "\t").combine_chunks()
-            for each in (pairs, self.judged())
+            pc.binary_join_element_wise(each["query_id"], each["doc_id"], "\t").combine_chunks() for each in (pairs, self.judged)
         )
         return np.asarray(pc.is_in(those, value_set=judged).to_numpy(zero_copy_only=False))
 
     def draw_queries(self, sample: int, random: np.random.Generator) -> tuple[pa.Table, np.ndarray]:
         """Draw at most so many queries; returns them, and their rows, which ascend."""
-        queries = self.queries()
+        queries = self.queries
         rows = draw(queries.num_rows, sample, random)
         return queries.take(pa.array(rows)), rows
 
@@ -217,8 +218,9 @@ class Subject:
         """Number of documents of the corpus."""
         return int(pq.read_metadata(self.results / DOCUMENTS(dataset=self.dataset)).num_rows)
 
+    @cached_property
     def queries(self) -> pa.Table:
-        """Return the queries."""
+        """All queries, with what they state."""
         return pq.read_table(self.results / QUERIES(dataset=self.dataset))
 
     def _read(self, path: str, chunk: int, columns: list[str] | None = None) -> pa.Table:
