@@ -144,6 +144,19 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(
     assert results(workflow.result("")) == results(finished_lexical.result(""))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
+def test_a_job_that_writes_when_snakemake_alone_is_killed_writes_no_result(lexical: Workflow, tmp_path: Path) -> None:
+    chunks = lexical.result("postings/lucene-english/small")
+    (tmp_path / "sitecustomize.py").write_text(SLOW_DISK)
+    lexical.environment = {"PYTHONPATH": str(tmp_path)}
+    process = start(lexical, SUMMARY, cores=1)
+    assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(lexical)
+    process.kill()
+    process.wait()
+    assert all_ended(process.pid)  # a job that outlives its Snakemake does so once its result is there
+    assert list(chunks.glob("chunk-*.arrow")) == []
+
+
 FALLS_INTO_A_CALLBACK = """
 import signal, weakref
 class Referent: pass
