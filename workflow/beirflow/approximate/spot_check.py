@@ -102,8 +102,7 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
         places = np.arange(len(best)) - np.searchsorted(query[best], query[best])
         query, row = (each[best][places < subject.top_k] for each in (query, row))
     again = set(zip(query_ids.take(pa.array(query)).to_pylist(), doc_ids.take(pa.array(row)).to_pylist(), strict=True))
-    run = pq.read_table(subject.file(RUN(system=settings.name, dataset=subject.dataset)), columns=["query_id", "doc_id"])
-    run = run.filter(pc.is_in(run["query_id"], value_set=query_ids))
+    run = subject.run.filter(pc.field("query_id").isin(query_ids))
     stored = set(zip(*(run[name].to_pylist() for name in ("query_id", "doc_id")), strict=True))
     both, either = len(again & stored), len(again | stored)
     compared = f"{subject.name}: {both} of {either} documents of {len(rows)} queries"
@@ -115,8 +114,7 @@ def _check_found(subject: Subject, sample: int, random: np.random.Generator) -> 
 def _check_counts(subject: Subject) -> Finding:
     """Count the exact hits of the two runs again."""
     settings: ApproximateSettings = subject.system.settings
-    names = (settings.approximate, settings.name)
-    exact, run = (pq.read_table(subject.file(RUN(system=name, dataset=subject.dataset))) for name in names)
+    exact, run = pq.read_table(subject.file(RUN(system=settings.approximate, dataset=subject.dataset))), subject.run
     record = read_json(subject.file(RUN_RECORD(system=settings.name, dataset=subject.dataset)))
     counted = count_exact(exact, run, subject.top_k) | {"incomplete_queries": _incomplete(subject, run)}
     recorded = {key: record["counts"].get(key) for key in counted}
