@@ -121,8 +121,36 @@ def test_a_counter_that_may_have_gone_round_unseen_is_not_known(monkeypatch: pyt
         counter.advance()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "seconds", "joules"),
+    [
+        (3_000, 2_000, 1.0, None),  # a step back of a millijoule, which a wrap-around would make 262,143 J
+        (150_000_000_000, 0, 10.0, None),  # reset: 112 kJ in ten seconds
+        (1_000, 11_000_000_000, 10.0, None),  # forward by 1,100 W
+        (1_000, 9_000_001_000, 10.0, 9_000.0),  # by 900 W
+        (AROUND - 2_000_000_000, 999_999_999, 10.0, 3_000.0),  # a true wrap-around by 300 W
+        (1_000, 5_001_000, 1e-6, 5.0),  # two readings in a row, with an update of the counter between them
+    ],
+)
+def test_a_change_that_no_processor_can_use_since_the_last_reading_is_not_known(
+    first: int, second: int, seconds: float, joules: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(energy.time, "monotonic", lambda: now[0])
+    counter = Counter("x", iter([first, second]).__next__, around=AROUND)
+    now[0] += seconds
+    if joules is None:
+        with pytest.raises(UnknownEnergyError, match=f"from {first} to {second} within {seconds:.1f} s, which is more than 1000 W"):
+            counter.advance()
+        assert counter.total == 0
+    else:
+        counter.advance()
+        assert counter.total / 1e6 == pytest.approx(joules)
+
+
 def test_counters_are_read_while_a_long_job_runs(tmp_path: Path, powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(energy, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(energy, "LATE_SECONDS", 1000.0)  # so that these jumps may be of one update
     monkeypatch.setattr(energy, "Meter", lambda: Meter(powercap))
     path = tmp_path / "energy/rule/job.tsv"
     with metered(path):

@@ -40,7 +40,9 @@ COUNTED = re.compile(r"package-\d+(-die-\d+)?|dram")
 PART_OF_OTHERS = re.compile(r"core|uncore|psys")  # zones that are part of a package, and the one that packages are part of
 
 MOST_WATTS = 1000.0
-"""More than any zone uses: a counter that is read so late that it could have wrapped around unseen is not known."""
+"""More than any zone uses: a counter that is read so late that it could have wrapped around unseen, or grew faster, is not known."""
+
+LATE_SECONDS = 0.1  # by which a counter may lag behind: two readings in a row can have the energy of a whole update between them
 
 UNITS = 1e6  # units of a counter in a joule
 
@@ -71,7 +73,8 @@ class Counter:
     def advance(self) -> None:
         """Add what was used since the last reading to ``total``.
 
-        Raises UnknownEnergyError if it cannot be read, went back, or may have gone round more than once.
+        Raises UnknownEnergyError if it cannot be read, went back, grew by more than a zone can use in that time, or may have gone
+        round more than once.
         """
         value, now = self._read(), time.monotonic()
         gap, grown = now - self._time, value - self._value
@@ -82,11 +85,17 @@ class Counter:
         # It may begin again at 0 once; any other way back is a fault.
         if grown < 0 and not 0 <= value <= self._value <= self.around:
             raise UnknownEnergyError(f"{self.name} went back from {self._value} to {value}")
+        used = grown if grown >= 0 else grown + self.around + 1
+        # A counter that was reset, or went back a little, looks as if it had gone nearly all the way round.
+        if self.around and used > (gap + LATE_SECONDS) * MOST_WATTS * UNITS:
+            way = "went back" if grown < 0 else "grew"
+            change = f"{way} from {self._value} to {value} within {gap:.1f} s"
+            raise UnknownEnergyError(f"{self.name} {change}, which is more than {MOST_WATTS:g} W as growth")
         try:
             jobs = self.jobs() if self.jobs else 1
         except (OSError, BeirflowError) as error:
             raise UnknownEnergyError(f"the jobs that share {self.name} cannot be counted: {error}") from None
-        self.total += (grown if grown >= 0 else grown + self.around + 1) / max(1, jobs)
+        self.total += used / max(1, jobs)
         self._value, self._time = value, now
 
 
