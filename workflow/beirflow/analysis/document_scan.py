@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from beirflow.analysis.lengths import count_words, histogram
 from beirflow.datasets.corpus_files import Documents
-from beirflow.datasets.document_text import split_title_and_text
+from beirflow.datasets.document_text import own_text, split_title_and_text
 from beirflow.files.progress import Progress
 
 SNIPPET = 240  # characters of a text that a page shows at first
@@ -31,10 +31,11 @@ def document_batches(
 
 
 def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[str, str, str]]:
-    """Yield id, title and text of the documents of a batch that are wanted, by their ids."""
+    """Yield id, title and text, without a separator, of the documents of a batch that are wanted, by their ids."""
     rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
     parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
-    yield from zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True)
+    for doc_id, title, text in zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True):
+        yield doc_id, title, own_text(title, text)
 
 
 def scan_documents(

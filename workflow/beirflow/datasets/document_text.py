@@ -63,7 +63,7 @@ def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.A
     """
     titles, texts = split_title_and_text(joined, title_bytes)
     pairs = zip(titles.to_pylist(), texts.to_pylist(), strict=True)
-    return pa.array([document_text(title, text[1:] if title else text, separator) for title, text in pairs], joined.type)
+    return pa.array([document_text(title, own_text(title, text), separator) for title, text in pairs], joined.type)
 
 
 def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
@@ -81,3 +81,8 @@ def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.
     pieces = pa.Array.from_buffers(joined.type, 2 * len(joined), [None, pa.py_buffer(cuts), data])
     even = pa.array(np.arange(0, 2 * len(joined), 2))
     return pieces.take(even), pieces.take(pc.add(even, 1))
+
+
+def own_text(title: str, text: str) -> str:
+    """Return the text of a document as its source has it, from a title and a text of :func:`split_title_and_text`."""
+    return text[1:] if title else text
