@@ -34,7 +34,7 @@ def count(folder: Path, *, changed: bool = False) -> dict[str, Any]:
 
 def test_documents_queries_and_judgements_are_counted(tmp_path: Path) -> None:
     found = count(tmp_path)
-    expected = {"documents": 5, "titles": 0, "without_text": 1, "queries": 2, "judgements": 4, "relevant": 3, "query_words": 5}
+    expected = {"documents": 5, "titles": 0, "without_text": 0, "queries": 2, "judgements": 4, "relevant": 3, "query_words": 5}
     assert found["counts"] == expected | {"document_words": 4 + 2 + 0 + 300 + 1, "words": 307, "different_words": 6}
     assert found["grades"] == {"0": 1, "1": 2, "2": 1}
     parts = [part.to_pydict() for _, part in read_words(tmp_path / "words.parquet")]
@@ -81,12 +81,15 @@ def test_a_corpus_without_words_has_no_counts(tmp_path: Path) -> None:
 
 
 def test_documents_with_a_title_alone_are_counted(tmp_path: Path) -> None:
-    titles, texts = ["Only a title", "A title", "", " ends in space "], ["", "and a text", "", " \n"]
+    titles = ["Only a title", "A title", "", " ends in space ", "", "  ", "", "Title"]
+    texts = ["", "and a text", "", " \n", " \t", " ", "text alone", "\u3000"]
     joined = join_title_and_text(pa.array(titles), pa.array(texts))
     (tmp_path / "corpus.json").unlink(missing_ok=True)
     count(tmp_path)
-    table = pa.table([[f"d{i}" for i in range(4)], joined, [len(title) for title in titles]], schema=SCHEMA)
+    table = pa.table([[f"d{i}" for i in range(len(titles))], joined, [len(title) for title in titles]], schema=SCHEMA)
     pq.write_table(table, tmp_path / "documents.parquet")
     write_corpus_record(tmp_path, split="test")
     counted = _scan(str(tmp_path / "documents.parquet"), pa.array([], pa.string()), WordCounter())[2]
-    assert counted == {"titles": 3, "without_text": 3}
+    alone = [title for title, text in zip(titles, texts, strict=True) if title.strip() and not text.strip()]
+    assert len(alone) == 3  # documents without a title and a text are empty
+    assert counted == {"titles": 5, "without_text": len(alone)}

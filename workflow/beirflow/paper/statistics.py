@@ -130,7 +130,7 @@ def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[
     """Read all documents once, and count their words with ``counter``.
 
     Return the length of every document in words, int64; that of the n judged ones, -1 if a document is missing, int64 of shape
-    (n,); and the counts of documents with a title, and of those without a text.
+    (n,); and the counts of documents with a title, and of those with a title and no text.
     """
     lengths, length_of = [np.zeros(0, np.int64)], np.full(len(judged), -1, np.int64)
     titles = without_text = 0
@@ -140,7 +140,8 @@ def _scan(documents_path: str, judged: pa.Array, counter: WordCounter) -> tuple[
         lengths.append(words)
         length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
         titles += pc.sum(pc.greater(batch["title_bytes"], 0)).as_py() or 0
-        # A title and a space alone.
-        lengths_in_bytes = pc.binary_length(pc.utf8_rtrim_whitespace(batch["text"]))
-        without_text += pc.sum(pc.less_equal(lengths_in_bytes, batch["title_bytes"])).as_py() or 0
+        # A title and a space alone. An empty document has no title either, and is none of these.
+        read = pc.binary_length(pc.utf8_rtrim_whitespace(batch["text"]))
+        title_alone = pc.and_(pc.greater(read, 0), pc.less_equal(read, batch["title_bytes"]))
+        without_text += pc.sum(title_alone).as_py() or 0
     return np.concatenate(lengths), length_of, {"titles": titles, "without_text": without_text}
