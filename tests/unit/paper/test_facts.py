@@ -1,5 +1,6 @@
 """Printed facts of the paper are whole, and their values are those of the catalogue."""
 
+from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.paper.facts import load_facts
 from beirflow.report.pages import shown_tables
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
@@ -56,6 +57,10 @@ def test_every_part_of_the_paper_and_every_task_type_is_here_or_said_to_be_missi
     assert [each for each in BESIDE if not any(each in name for name in names)] == []
     types = [each for name in names if name.startswith("Task types: ") for each in name.partition(": ")[2].split(", ")]
     assert sorted(types) == sorted(TASK_TYPES)
+    # Not missing: the catalogue has its datasets, and their measures are computed.
+    instructed = {"followir.core17": "p-MRR@1000", "mfollowir.fas": "p-MRR@1000", "instructir.msmarco": "robustness@10"}
+    assert {name: load_catalogue().own_measure(name) for name in instructed} == instructed
+    assert not any("instruction retrieval" in each for each in load_facts().out_of_scope)
     here = [target for entry in scope for target in entry.get("here", ())]
     # The same file may show two parts.
     assert set(here) == {*PAPER_TABLES, *PAPER_FIGURES}
