@@ -140,7 +140,9 @@ def test_a_change_that_no_processor_can_use_since_the_last_reading_is_not_known(
     counter = Counter("x", iter([first, second]).__next__, around=AROUND)
     now[0] += seconds
     if joules is None:
-        with pytest.raises(UnknownEnergyError, match=f"from {first} to {second} within {seconds:.1f} s, which is more than 1000 W"):
+        with pytest.raises(
+            UnknownEnergyError, match=f"from {first} to {second} within {seconds:.1f} s, which is more than 1000 W"
+        ):
             counter.advance()
         assert counter.total == 0
     else:

@@ -135,6 +135,22 @@ def test_differences_to_the_baseline_keep_the_order_of_the_datasets_and_have_the
         assert [text.get_position()[1] for text in panel.texts if text.get_text() == "*"] == stars
 
 
+def test_stars_text_and_caption_of_differences_name_one_correction_that_for_comparisons_with_the_baseline(tmp_path: Path) -> None:
+    results = read_results(sources(tmp_path, ["x", "y", "z"]))
+    results.comparison["p"] = 0.01  # of six tests; four of them are with the baseline
+    assert (6 * 0.01 > 0.05, 4 * 0.01 < 0.05) == (True, True)
+    figure = figures.ndcg_difference(results)
+    assert [[text.get_text() for text in panel.texts].count("*") for panel in figure.axes] == [2, 2]
+    (said,) = [" ".join(text.get_text().split()) for text in figure.texts]
+    caption = " ".join((REPOSITORY / "workflow/report/ndcg_difference.rst").read_text().split())
+    assert said.startswith("NDCG@10 minus that of x, ")
+    assert said.endswith("* different at the level of 0.05, corrected for all comparisons with it")
+    assert "Holm's correction for all comparisons with the baseline" in caption
+    # Panels are in the order of the configuration, whatever their scores.
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["y", "z"]
+    assert "in the order of the configuration" in caption
+
+
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
     drawn = {name: draw(read_results(sources(tmp_path, ["x"]))) for name, draw in FUNCTIONS.items()}
     said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
 from beirflow.report.pages import TEMPLATES, Cell, number, write_page
 from beirflow.report.registry import FIGURES
@@ -73,6 +75,18 @@ def test_every_figure_is_on_the_page_with_words_and_a_link_and_what_made_the_res
     assert [text for text in shown if text not in page] == []
     assert "scipy" not in page.split("<details")[0]
     assert f"sha256 {file_digest(files.folder / 'manifest.json')}" in page
+
+
+def test_hole_is_explained_as_it_is_counted_documents_that_are_judged_for_no_query(files: ReportFiles) -> None:
+    qrels = pa.table({"query_id": ["q", "other"], "doc_id": ["d0", "d1"], "score": pa.array([1, 1], pa.int32())})
+    ranked = pa.table({"query_id": ["q"] * 2, "doc_id": ["d1", "d2"], "score": pa.array([2, 1], pa.float32())})
+    # Neither document is judged for q, and only d2 for no query.
+    assert measure(ranked, qrels, [10]).set_index("query_id")["Hole@10"]["q"] == 1 / 10
+    page = " ".join(files.write().read_text(encoding="utf-8").split())
+    assert "Hole@10 is the share of the top ten documents that are judged for no query," in page
+    assert "unjudged for its own query is as large or larger" in page
+    assert "<h3>Documents judged for no query</h3>" in page
+    assert "documents without a judgement" not in page
 
 
 def test_a_single_system_on_a_single_dataset_has_nothing_to_compare(tmp_path: Path) -> None:

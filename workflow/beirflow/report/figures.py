@@ -41,7 +41,7 @@ def ndcg_difference(results: Results) -> Figure:
     figure_style.below(
         figure,
         f"{results.measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
-        f" * different at the level of {LEVEL}, corrected for all tests",
+        f" * different at the level of {LEVEL}, corrected for all comparisons with it",
     )
     return figure
 
@@ -130,7 +130,7 @@ def document_lengths(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """Draw the share of unjudged documents in the first ranks and the score that they may lower; print both for many systems."""
+    """Draw the share of the first ranks that is judged for no query, and the score that it may lower; print both for many systems."""
     styles = figure_style.style_of(results.systems)
     height = figure_style.row_height(results.systems) * len(results.datasets) + 0.45
     printed = len(results.systems) > figure_style.MOST_LINES
@@ -149,7 +149,7 @@ def holes(results: Results) -> Figure:
         figure_style.dot_rows(panel, results.datasets, values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
-    figure_style.below(figure, f"{names[1]}: share of the first {cutoff} that nobody judged")
+    figure_style.below(figure, f"{names[1]}: share of the first {cutoff} that is judged for no query")
     if not printed:
         figure_style.system_legend(figure, styles, lines=False)
     return figure

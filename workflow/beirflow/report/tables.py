@@ -95,7 +95,7 @@ def holes_table(summary: pd.DataFrame) -> Table | None:
         [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
         for system, part in of_datasets.groupby("system", sort=False)
     ]
-    return Table("holes", "Unjudged documents", f"{HOLES} of every system on every dataset", columns, rows, close=True)
+    return Table("holes", "Documents judged for no query", f"{HOLES} of every system on every dataset", columns, rows, close=True)
 
 
 def significance_table(comparison: pd.DataFrame) -> Table | None:
