@@ -86,7 +86,7 @@ BREAKS = [
         "audit/test_records.py unit/audit",
     ),
     Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit/test_any_fact.py unit/audit"),
-    Break("gate", "< -gate.tolerance and p < LEVEL", "< -gate.tolerance", "unit/exchange/test_gate.py"),
+    Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/exchange/test_gate.py"),
     Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/analysis"),
     Break("approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/approximate"),
     Break("topic measures", "moves.append(after / before - 1 if", "moves.append(before / after - 1 if", "unit/evaluation"),

@@ -1,6 +1,8 @@
 """The gate: better, equal, worse and not comparable systems, beside scipy and a parser of XML."""
 
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.datasets.corpus_files import RELEVANT_FROM
-from beirflow.exchange.gate import NOT_COMPARABLE, PASSED, WORSE, GateSettings, check_gate
+from beirflow.exchange.gate import (
+    NOT_COMPARABLE,
+    NOT_WORSE,
+    UNDECIDED,
+    WORSE,
+    Comparison,
+    GateSettings,
+    _decide,
+    check_gate,
+    for_terminal,
+)
 from beirflow.exchange.gate_files import write_comment, write_junit
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -23,6 +35,7 @@ from scipy import stats
 
 QUERIES = {f"q{number:02}": f"question {number}" for number in range(30)}
 IDS = sorted(QUERIES)
+NUMBERS = ("mean", "baseline_mean", "difference", "low", "high", "p", "p_holm", "loss_bound", "detectable")
 
 
 def make_results(folder: Path) -> Path:
@@ -54,15 +67,16 @@ def set_values(results: Path, dataset: str, values: np.ndarray, system: str = "t
     Forger(results).edit("manifest.json", put("inputs", f"metrics/{system}/{dataset}.json", value=file_digest(means)))
 
 
-def gated(two: tuple[Path, Path], **settings: Any) -> dict[str, Any]:
+def gated(two: tuple[Path, Path], *, systems: Sequence[str] = ("tiny",), **settings: Any) -> dict[str, Any]:
     """Give the gate's findings, open or closed."""
-    words = ""
+    failed = False
     try:
-        check_gate(folder=str(two[0]), gate=GateSettings(str(two[1]), **settings), systems=["tiny"])
+        words = check_gate(folder=str(two[0]), gate=GateSettings(str(two[1]), **settings), systems=systems)
     except DataError as error:
-        words = str(error)
+        words, failed = str(error), True
     report = read_json(two[0] / "gate.json")
-    assert (report["verdict"] == "failed") == bool(words)
+    assert (report["verdict"] == "failed") == failed
+    assert words.startswith(f"gate {report['verdict']}: ")
     return report
 
 
@@ -75,7 +89,9 @@ def test_equal_results_pass_forums_too(results_once: Made, tmp_path: Path) -> No
     for name in ("here", "there"):
         shutil.copytree(results_once.results, tmp_path / name)
     report = gated((tmp_path / "here", tmp_path / "there"))
-    assert {each["status"] for each in report["comparisons"]} == {PASSED}
+    assert {each["status"] for each in report["comparisons"]} == {NOT_WORSE}
+    assert report["verdict"] == "passed"
+    assert {each["loss_bound"] for each in report["comparisons"]} == {0}
     assert {each["dataset"] for each in report["comparisons"]} == {"small", "more", "stack"}
     assert {each["difference"] for each in report["comparisons"]} == {0}
     assert {each["detectable"] for each in report["comparisons"]} == {None}  # equal values say nothing of their spread
@@ -83,7 +99,7 @@ def test_equal_results_pass_forums_too(results_once: Made, tmp_path: Path) -> No
     assert report["baseline_trusted"] in (tmp_path / "here/gate.md").read_text()
 
 
-@pytest.mark.parametrize(("here", "there", "status"), [(0.2, 0.8, WORSE), (0.8, 0.2, PASSED)])
+@pytest.mark.parametrize(("here", "there", "status"), [(0.2, 0.8, WORSE), (0.8, 0.2, NOT_WORSE)])
 def test_only_a_system_that_became_worse_fails(two: tuple[Path, Path], here: float, there: float, status: str) -> None:
     noise = np.linspace(0, 0.1, 30)
     set_values(two[0], "small", here + noise)
@@ -102,18 +118,87 @@ def test_only_a_system_that_became_worse_fails(two: tuple[Path, Path], here: flo
 def test_a_loss_within_the_tolerance_passes(two: tuple[Path, Path]) -> None:
     set_values(two[0], "small", np.full(30, 0.5))
     set_values(two[1], "small", np.full(30, 0.52))
-    assert of(gated(two, tolerance=0.03), "small")["status"] == PASSED
+    assert of(gated(two, tolerance=0.03), "small")["status"] == NOT_WORSE
+    assert of(gated(two, tolerance=0.02), "small")["status"] == NOT_WORSE  # of numbers that are rounded
     assert of(gated(two, tolerance=0.01), "small")["status"] == WORSE
 
 
-def test_a_loss_that_chance_explains_passes(two: tuple[Path, Path]) -> None:
+def test_a_loss_that_chance_explains_is_undecided(two: tuple[Path, Path]) -> None:
     ours = np.zeros(30)
     theirs = np.append(1.0, np.zeros(29))  # one query decides
     set_values(two[0], "small", ours)
     set_values(two[1], "small", theirs)
     comparison = of(gated(two), "small")
     assert comparison["difference"] < -0.01
-    assert (comparison["status"], comparison["p"]) == (PASSED, 1)
+    assert (comparison["status"], comparison["p"]) == (UNDECIDED, 1)
+
+
+def test_not_worse_is_shown_by_a_bound_of_the_loss_at_the_level_that_the_correction_leaves(two: tuple[Path, Path]) -> None:
+    pick = np.random.default_rng(3)
+    theirs = pick.uniform(0.3, 0.7, 30)
+    ours = theirs - 0.01 + pick.normal(0, 0.02, 30)
+    for system in ("tiny", "second"):
+        set_values(two[0], "small", ours, system)
+        set_values(two[1], "small", theirs, system)
+    of_one = {}
+    for systems in (["tiny"], ["tiny", "second"]):
+        tests = 2 * len(systems)  # each on two datasets
+        level = 0.05 / tests
+        low, high = stats.ttest_rel(theirs, ours).confidence_interval(1 - level)
+        error = stats.sem(theirs - ours)
+        shown = error * (stats.t.ppf(1 - level / 2, 29) + stats.t.ppf(0.8, 29))
+        loss = float((theirs - ours).mean())
+        assert (stats.ttest_rel(theirs, ours).pvalue < level, low < loss < high) == (True, True)
+        for tolerance, status in (
+            (high + 1e-9, NOT_WORSE),
+            (high - 1e-9, UNDECIDED),
+            (loss + 1e-9, UNDECIDED),
+            (loss - 1e-9, WORSE),
+        ):
+            report = gated(two, systems=systems, tolerance=float(tolerance))
+            found = of({"comparisons": report["comparisons"][:2]}, "small")
+            assert (found["status"], report["level"]) == (status, level)
+            assert (found["loss_bound"], found["detectable"]) == pytest.approx((high, shown))
+        of_one[tests] = found["loss_bound"]
+    assert of_one[4] > of_one[2]  # more comparisons show less of each
+
+
+def test_a_single_query_says_nothing_of_others_unless_it_did_not_change() -> None:
+    for values, status in (([0.0], NOT_WORSE), ([-0.001], UNDECIDED), ([0.5], UNDECIDED)):
+        comparison = Comparison("x", "d", "y", difference=values[0], mean=0.5, baseline_mean=0.5, p=1.0)
+        _decide([(comparison, [np.array(values)])], GateSettings("y"), 0.05)
+        assert comparison.status == status
+
+
+@pytest.mark.parametrize("does", ["pass", "fail"])
+def test_a_large_loss_that_too_few_queries_show_is_undecided_in_every_file_and_its_end_is_a_setting(
+    two: tuple[Path, Path], does: str
+) -> None:
+    theirs = np.repeat([1.0, 0.0, 0.5], [13, 6, 11])
+    ours = np.repeat([0.0, 1.0, 0.5], [13, 6, 11])
+    set_values(two[0], "small", ours)
+    set_values(two[1], "small", theirs)
+    report = gated(two, undecided=does)
+    comparison = of(report, "small")
+    assert (comparison["status"], comparison["difference"] < -0.2, comparison["p_holm"] > 0.05) == (UNDECIDED, True, True)
+    assert report["verdict"] == {"pass": "undecided", "fail": "failed"}[does]
+    # No such loss could have been shown, which is said.
+    assert comparison["detectable"] > 0.01
+    assert f"which these queries could not show: they show a loss of {comparison['detectable']:.4f}" in comparison["reason"]
+    suite = ElementTree.parse(two[0] / "gate.xml").getroot()  # noqa: S314 - our own file
+    counts = {"pass": ("0", "0", "1"), "fail": ("1", "0", "0")}[does]
+    assert tuple(suite.get(name) for name in ("failures", "errors", "skipped")) == counts
+    (case,) = [case for case in suite if len(case)]
+    assert (case[0].tag, case[0].get("message")) == ({"pass": "skipped", "fail": "failure"}[does], comparison["reason"])
+    comment = (two[0] / "gate.md").read_text(encoding="utf-8")
+    terminal = for_terminal(report, "results")
+    row = f"{comparison['loss_bound']:.4f} | {comparison['detectable']:.4f} | undecided |"
+    assert row in comment
+    assert re.search(rf"{comparison['loss_bound']:.4f} +{comparison['detectable']:.4f}  undecided\n", terminal)
+    for text in (comment, terminal):
+        assert "Both are at the level of 0.025 (0.05 over 2 comparisons)." in text
+        assert "Undecided, 1 of 2: neither a loss is shown nor that it is at most 0.01" in text
+        assert f"(gate.undecided: {does}). 1 of them could not have shown a loss of 0.01" in text
 
 
 def test_a_dataset_that_the_baseline_has_and_this_build_has_not_fails(two: tuple[Path, Path]) -> None:
@@ -235,7 +320,7 @@ def test_files_for_ci_systems_say_the_same(two: tuple[Path, Path]) -> None:
 def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
     hostile = "<b>&]]>\x00\ud800|[x](http://evil)`\n# head"
     query = {"corpus": "a/b", "query": "q#1|", "text": hostile, "here": 0.0, "there": 1.0}
-    numbers = dict.fromkeys(("mean", "baseline_mean", "difference", "low", "high", "p", "p_holm", "detectable"), 0.5)
+    numbers = dict.fromkeys(NUMBERS, 0.5)
     comparison = {
         "system": "x|y",
         "dataset": "<d>",
@@ -246,6 +331,7 @@ def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
         **numbers,
     }
     report = {"measure": "NDCG@10", "tolerance": 0.01, "baseline": hostile, "verdict": "failed", "comparisons": [comparison]}
+    report |= {"alpha": 0.05, "level": 0.05, "undecided": "pass"}
     write_junit(tmp_path / "gate.xml", report)
     (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot()  # noqa: S314 - our own file
     for text in (case[0].get("message"), case[0].text):

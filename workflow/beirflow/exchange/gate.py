@@ -1,15 +1,22 @@
-"""The gate: has a configured system become worse than a baseline, by more than a tolerance and significantly so?
+"""The gate: has a configured system become worse than a baseline by more than a tolerance?
 
-A build asks it after a change of a model, a prompt or a library. A system fails on a dataset if its mean is below that of the
-baseline by more than ``tolerance``, and the paired randomisation test of :mod:`beirflow.evaluation.significance` has p below 0.05
-after Holm's correction for all comparisons of the gate. A dataset that is missing, or has other documents, judgements or queries
-on the other side, fails as well. ``gate.json`` has every comparison, with the smallest difference that it would detect.
+A build asks it after a change of a model, a prompt or a library. Each system has one of three verdicts on each dataset:
+
+- worse: its mean is below that of the baseline by more than ``tolerance``, and the paired randomisation test of
+  :mod:`beirflow.evaluation.significance` has p below 0.05 after Holm's correction for all comparisons of the gate;
+- not worse: the upper confidence bound of the loss is at most ``tolerance`` (non-inferiority);
+- undecided: neither is shown.
+
+The bound, and the smallest difference that would be detected, are at the level that Bonferroni's correction leaves for one of the
+comparisons, 0.05 over their number, which is that of the first step of Holm's. What is worse fails, and so does a dataset that is
+missing, or has other documents, judgements or queries on the other side; ``undecided`` says whether undecided comparisons fail.
+``gate.json`` has every comparison.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +28,25 @@ from beirflow.audit.chain.reading import part, read_record
 from beirflow.audit.chain.root import Published, check_published_digest
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS, read_table, relevant_from
 from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.paired_tests import LEVEL, confidence_interval, detectable_difference, holm, randomisation_test
+from beirflow.evaluation.paired_tests import (
+    LEVEL,
+    ROUNDING,
+    confidence_interval,
+    detectable_difference,
+    holm,
+    randomisation_test,
+)
 from beirflow.evaluation.scores import read_per_query
-from beirflow.exchange.gate_files import LOST, NOT_COMPARABLE, PASSED, WORSE, write_comment, write_junit
+from beirflow.exchange.gate_files import (
+    LOST,
+    NOT_COMPARABLE,
+    NOT_WORSE,
+    UNDECIDED,
+    WORSE,
+    footnotes,
+    write_comment,
+    write_junit,
+)
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import BeirflowError, DataError
@@ -38,6 +61,7 @@ class GateSettings:
     system: str | None = None  # the system of that folder to compare with; the one of the same name, or the only one, if None
     measure: str = MAIN_MEASURE  # a measure with its cutoff
     tolerance: float = 0.01  # loss that is allowed, whether or not it is significant
+    undecided: Literal["pass", "fail"] = "pass"  # what an undecided comparison does
     manifest_sha256: str | None = None  # the published digest of the folder's manifest
     manifest_signature: str | None = None  # a signature of it
     allowed_signers: str | None = None  # keys that may have signed it
@@ -51,8 +75,8 @@ class Comparison:
     system: str  # name of the system
     dataset: str  # name of the dataset
     against: str  # name of the baseline's system
-    status: str = PASSED  # the verdict
-    reason: str = ""  # why, in a sentence; empty if it passed
+    status: str = UNDECIDED  # the verdict
+    reason: str = ""  # why, in a sentence; empty if it is not worse
     queries: int | None = None  # number of queries
     mean: float | None = None  # of the system
     baseline_mean: float | None = None  # of the baseline
@@ -61,7 +85,9 @@ class Comparison:
     high: float | None = None  # upper end
     p: float | None = None  # of the two-sided test
     p_holm: float | None = None  # the same, corrected
-    detectable: float | None = None  # smallest difference that would be found with a power of 80 %
+    # upper confidence bound of the loss, at the level that the correction leaves; None if nothing is known of the spread
+    loss_bound: float | None = None
+    detectable: float | None = None  # smallest difference that would be found at this level with a power of 80 %
     # queries that lost most, each with ``corpus``, ``query``, ``text``, ``here`` and ``there``
     lost: list[dict[str, Any]] = field(default_factory=list)
 
@@ -118,19 +144,24 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     """Compare the configured systems with the baseline, and write ``gate.json``, ``gate.xml`` (JUnit) and ``gate.md``.
 
     Returns the table for a terminal. Raises DataError if the baseline cannot be read, or, once everything has been written, if a
-    system is worse or not comparable.
+    system is worse or not comparable, or undecided where that fails.
     """
     for name in (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT):
         (Path(folder) / name).unlink(missing_ok=True)  # a gate that ends in an error must not leave an earlier verdict
     here = Side(Path(folder), read_json(Path(folder) / layout.MANIFEST))
     there = here if gate.baseline in systems else _baseline(gate, here.folder)
-    comparisons = [each for system in systems for each in _compare(here, there, system, gate) if system != gate.baseline]
-    _correct(comparisons, gate)
-    failed = [each for each in comparisons if each.status != PASSED]
+    compared = [each for system in systems if system != gate.baseline for each in _compare(here, there, system, gate)]
+    level = LEVEL / max(1, sum(bool(differences) for _, differences in compared))
+    _decide(compared, gate, level)
+    comparisons = [comparison for comparison, _ in compared]
+    found, fail = {each.status for each in comparisons}, {WORSE, NOT_COMPARABLE}
+    if gate.undecided == "fail":
+        fail.add(UNDECIDED)
     report = {
-        "verdict": "failed" if failed else "passed",
+        "verdict": "failed" if found & fail else "undecided" if UNDECIDED in found else "passed",
         **asdict(gate),
         "alpha": LEVEL,
+        "level": level,
         "baseline_manifest_sha256": file_digest(there.folder / layout.MANIFEST),
         "baseline_trusted": "" if there is here else _trusted(gate),
         "comparisons": [asdict(each) for each in comparisons],
@@ -141,7 +172,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     shown = {(path.stem, query["id"]) for path in inspections for query in read_json(path)["queries"]}
     write_comment(here.folder / layout.GATE_COMMENT, report, shown)
     words = for_terminal(report, folder)
-    if failed:
+    if report["verdict"] == "failed":
         raise DataError(words)
     return words
 
@@ -175,15 +206,18 @@ def _baseline(gate: GateSettings, results: Path) -> Side:
     return Side(folder, manifest)
 
 
-def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterator[Comparison]:
-    """Compare a system on every dataset that either side has."""
+def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterator[tuple[Comparison, list[np.ndarray]]]:
+    """Compare a system on every dataset that either side has.
+
+    Yields the comparison, without a verdict if it is comparable, and the differences of the queries by corpus, none if it is not.
+    """
     other = gate.baseline if there is here else gate.system or (system if system in there.systems else "")
     # A folder with one system leaves no choice, whatever it is called there.
     if not other and len(there.systems) == 1:
         other = there.systems[0]
     mine, theirs = here.rows(system), there.rows(other) if other in there.systems else {}
     for row in [*mine, *(row for row in theirs if row not in mine)]:
-        comparison = Comparison(system, row, other)
+        comparison, differences = Comparison(system, row, other), list[np.ndarray]()
         if row not in mine or row not in theirs:
             side, name = (here, system) if row not in mine else (there, other or system)
             comparison.reason = f"{side.folder} has no {name} on {row}; it has {', '.join(side.systems)}"
@@ -191,15 +225,19 @@ def _compare(here: Side, there: Side, system: str, gate: GateSettings) -> Iterat
             comparison.reason = f"{row} has the corpora {', '.join(mine[row])} here and {', '.join(theirs[row])} there"
         else:
             try:
-                _measure(comparison, here, there, mine[row], gate.measure)
+                differences = _measure(comparison, here, there, mine[row], gate.measure)
             except (BeirflowError, *UNREADABLE) as error:
                 comparison.reason = str(error)
-        comparison.status = NOT_COMPARABLE if comparison.reason else PASSED
-        yield comparison
+        if comparison.reason:
+            comparison.status = NOT_COMPARABLE
+        yield comparison, differences
 
 
-def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[str], measure: str) -> None:
-    """Fill in the numbers of a comparison; sides that are not comparable are a :class:`DataError`."""
+def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[str], measure: str) -> list[np.ndarray]:
+    """Fill in the numbers of a comparison, but for those at a level that depends on the others.
+
+    Returns the differences of the queries by corpus. Raises DataError if the sides are not comparable.
+    """
     system, row, other = comparison.system, comparison.dataset, comparison.against
     strata, pairs = [], []
     for corpus in corpora:
@@ -219,13 +257,13 @@ def _measure(comparison: Comparison, here: Side, there: Side, corpora: Sequence[
     comparison.difference = comparison.mean - comparison.baseline_mean
     comparison.low, comparison.high = map(_number, confidence_interval(differences))
     comparison.p = float(randomisation_test((weights * np.concatenate(differences))[:, None])[0])
-    comparison.detectable = _number(detectable_difference(differences))
     worst = sorted((pair for pair in pairs if pair[2] < pair[3]), key=lambda pair: pair[2] - pair[3])[:LOST]
     texts = {corpus: query_texts(here.folder / layout.QUERIES(dataset=corpus)) for corpus in {pair[0] for pair in worst}}
     comparison.lost = [
         {"corpus": corpus, "query": query, "text": texts[corpus].get(query, ""), "here": mine, "there": theirs}
         for corpus, query, mine, theirs in worst
     ]
+    return differences
 
 
 def _number(value: float) -> float | None:
@@ -255,16 +293,34 @@ def same_data(here: Side, there: Side, corpus: str) -> None:
         raise DataError(f"{corpus}: a query may find the document of its own id on one side only (drop_self_matches)")
 
 
-def _correct(comparisons: Sequence[Comparison], gate: GateSettings) -> None:
-    """Correct the p values for the number of comparisons, and give the verdicts."""
-    measured = [each for each in comparisons if each.p is not None]
-    for each, p in zip(measured, holm(np.array([each.p for each in measured], dtype=np.float64)), strict=True):
+def _decide(compared: Sequence[tuple[Comparison, list[np.ndarray]]], gate: GateSettings, level: float) -> None:
+    """Correct the p values for the number of comparisons, and give the verdicts; ``level`` is what one comparison has."""
+    measured = [(each, differences) for each, differences in compared if differences]
+    corrected = holm(np.array([each.p for each, _ in measured], dtype=np.float64))
+    for (each, differences), p in zip(measured, corrected, strict=True):
         each.p_holm = float(p)
-        if each.difference is not None and each.difference < -gate.tolerance and p < LEVEL:
+        each.detectable = _number(detectable_difference(differences, 1 - level))
+        low, _ = confidence_interval(differences, 1 - level)
+        # A build that changed no query has lost nothing, however few these are.
+        each.loss_bound = _number(-low) if any(part.any() for part in differences) else 0.0
+        loss = -float(each.difference or 0)
+        if loss > gate.tolerance + ROUNDING and p < LEVEL:
             each.status = WORSE
-            each.reason = (
-                f"{gate.measure} is {-each.difference:.4f} below the baseline's, p {p:.2g}; {gate.tolerance:g} is allowed"
-            )
+            each.reason = f"{gate.measure} is {loss:.4f} below the baseline's, p {p:.2g}; {gate.tolerance:g} is allowed"
+        elif each.loss_bound is not None and each.loss_bound <= gate.tolerance + ROUNDING:
+            each.status = NOT_WORSE
+        else:
+            each.reason = _why_undecided(each, gate)
+
+
+def _why_undecided(each: Comparison, gate: GateSettings) -> str:
+    """Say why a comparison is undecided, and whether a loss of the tolerance could have been seen at all."""
+    if each.loss_bound is None:
+        return f"a corpus has a single query, from which nothing follows for others; {gate.tolerance:g} is allowed"
+    reason = f"the loss of {gate.measure} may be as large as {each.loss_bound:.4f}; {gate.tolerance:g} is allowed"
+    if each.detectable is None or each.detectable <= gate.tolerance:
+        return reason
+    return f"{reason}, which these queries could not show: they show a loss of {each.detectable:.4f} with a power of 80 %"
 
 
 def for_terminal(report: Mapping[str, Any], folder: str) -> str:
@@ -273,15 +329,14 @@ def for_terminal(report: Mapping[str, Any], folder: str) -> str:
     names = [f"{each['system']} on {each['dataset']}" for each in comparisons]
     width = max(map(len, names))
     lines = [f"gate {report['verdict']}: {report['measure']} beside {report['baseline']}, {report['tolerance']:g} may be lost"]
-    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'would detect':>12}")
+    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'loss up to':>10} {'would detect':>12}")
     for name, each in zip(names, comparisons, strict=True):
         if each["mean"] is None:
             lines.append(f"{name:{width}}  {each['reason']}")
             continue
-        detectable = "-" if each["detectable"] is None else f"{each['detectable']:.4f}"
-        numbers = (
-            f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+8.4f} {each['p_holm']:7.2g} {detectable:>12}"
-        )
-        lines.append(f"{name:{width}}  {numbers}  {each['status']}")
+        bound, detectable = ("-" if each[key] is None else f"{each[key]:.4f}" for key in ("loss_bound", "detectable"))
+        means = f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+8.4f} {each['p_holm']:7.2g}"
+        lines.append(f"{name:{width}}  {means} {bound:>10} {detectable:>12}  {each['status']}")
     trusted = [report["baseline_trusted"]] if report["baseline_trusted"] else []
-    return "\n".join([*lines, *trusted, f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"])
+    files = f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"
+    return "\n".join([*lines, *footnotes(report), *trusted, files])

@@ -17,15 +17,39 @@ NOT_IN_A_CELL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 LOST = 10  # queries that lost most, over all comparisons
 
-PASSED, WORSE, NOT_COMPARABLE = "passed", "worse", "not comparable"
+NOT_WORSE, WORSE, UNDECIDED, NOT_COMPARABLE = "not worse", "worse", "undecided", "not comparable"
+
+
+def footnotes(report: Mapping[str, Any]) -> list[str]:
+    """Return sentences on the level of the numbers, and on undecided comparisons, if there are any."""
+    comparisons, tolerance = report["comparisons"], report["tolerance"]
+    tests = sum(each["mean"] is not None for each in comparisons)
+    level = f"{report['level']:.2g}" + (f" ({report['alpha']:g} over {tests} comparisons)" if tests > 1 else "")
+    notes = [
+        f"p is corrected by Holm's method. Loss up to: its upper confidence bound. Would detect: the smallest loss that these"
+        f" queries show with a power of 80 %. Both are at the level of {level}."
+    ]
+    undecided = [each for each in comparisons if each["status"] == UNDECIDED]
+    if undecided:
+        blind = sum(each["detectable"] is not None and each["detectable"] > tolerance for each in undecided)
+        does = "fails (gate.undecided: fail)" if report["undecided"] == "fail" else "does not fail (gate.undecided: pass)"
+        notes.append(
+            f"Undecided, {len(undecided)} of {len(comparisons)}: neither a loss is shown nor that it is at most {tolerance:g};"
+            f" this {does}. {blind} of them could not have shown a loss of {tolerance:g}: add queries or datasets, or allow more."
+        )
+    return notes
 
 
 def write_junit(path: Path, report: Mapping[str, Any]) -> None:
-    """Write a gate as a test suite: a case a comparison, a failure where it is worse, an error where it is not comparable."""
+    """Write a gate as a test suite, a case a comparison.
+
+    It is a failure where it is worse, an error where it is not comparable, and skipped, or a failure, where it is undecided.
+    """
     comparisons = report["comparisons"]
-    kinds = {WORSE: "failure", NOT_COMPARABLE: "error"}
-    counts = {f"{kind}s": str(sum(each["status"] == status for each in comparisons)) for status, kind in kinds.items()}
-    attributes = {"name": f"{report['measure']} gate", "tests": str(len(comparisons)), **counts}
+    kinds = {WORSE: "failure", NOT_COMPARABLE: "error", UNDECIDED: "failure" if report["undecided"] == "fail" else "skipped"}
+    counted = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    counts = {name: str(sum(kinds.get(each["status"]) == kind for each in comparisons)) for kind, name in counted.items()}
+    attributes = {"name": f"{report['measure']} gate: {report['verdict']}", "tests": str(len(comparisons)), **counts}
     suite = ElementTree.Element("testsuite", attributes)
     for each in comparisons:
         case = ElementTree.SubElement(suite, "testcase", classname=_xml(each["system"]), name=_xml(each["dataset"]))
@@ -37,7 +61,7 @@ def write_junit(path: Path, report: Mapping[str, Any]) -> None:
 
 
 def _details(each: Mapping[str, Any]) -> str:
-    """Say why a comparison failed, with its numbers if there are any."""
+    """Say why a comparison failed or is undecided, with its numbers if there are any."""
     if each["mean"] is None:
         return str(each["reason"])
     interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
@@ -60,12 +84,12 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
     lines = [
         f"### Retrieval gate: {report['verdict']}",
         "",
-        f"{measure} beside {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails. “Would detect” is "
-        "the smallest difference that these queries show with a power of 80 %.",
+        f"{measure} beside {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails.",
         "",
-        "| system | dataset | here | baseline | difference (95 %) | p (Holm) | would detect | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| system | dataset | here | baseline | difference (95 %) | p (Holm) | loss up to | would detect | |",
+        "|---|---|---|---|---|---|---|---|---|",
         *(_row(each) for each in report["comparisons"]),
+        *(line for note in footnotes(report) for line in ("", note)),
         *(["", report["baseline_trusted"]] if report["baseline_trusted"] else []),
     ]
     lost = [(each["system"], query) for each in report["comparisons"] for query in each["lost"]]
@@ -88,11 +112,11 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
 def _row(each: Mapping[str, Any]) -> str:
     names = f"| {_cell(each['system'])} | {_cell(each['dataset'])} |"
     if each["mean"] is None:
-        return f"{names} | | | | | {NOT_COMPARABLE}: {_cell(each['reason'])} |"
+        return f"{names} | | | | | | {NOT_COMPARABLE}: {_cell(each['reason'])} |"
     interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
-    detectable = "" if each["detectable"] is None else f"{each['detectable']:.4f}"
+    bound, detectable = ("" if each[key] is None else f"{each[key]:.4f}" for key in ("loss_bound", "detectable"))
     numbers = f"{each['mean']:.4f} | {each['baseline_mean']:.4f} | {each['difference']:+.4f}{interval} | {each['p_holm']:.2g}"
-    return f"{names} {numbers} | {detectable} | {each['status']} |"
+    return f"{names} {numbers} | {bound} | {detectable} | {each['status']} |"
 
 
 def _query(query: Mapping[str, Any], shown: set[tuple[str, str]], address: str) -> str:

@@ -40,7 +40,7 @@ COUNTED = re.compile(r"package-\d+(-die-\d+)?|dram")
 PART_OF_OTHERS = re.compile(r"core|uncore|psys")  # zones that are part of a package, and the one that packages are part of
 
 MOST_WATTS = 1000.0
-"""More than any zone uses: a counter that is read so late that it could have wrapped around unseen, or grew faster, is not known."""
+"""More than any zone uses: a counter that grew faster, or was read so late that it may have gone round unseen, is not known."""
 
 LATE_SECONDS = 0.1  # by which a counter may lag behind: two readings in a row can have the energy of a whole update between them
 

@@ -130,7 +130,7 @@ def document_lengths(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """Draw the share of the first ranks that is judged for no query, and the score that it may lower; print both for many systems."""
+    """Draw the share of first hits that are judged for no query, and the score that it may lower; print both for many systems."""
     styles = figure_style.style_of(results.systems)
     height = figure_style.row_height(results.systems) * len(results.datasets) + 0.45
     printed = len(results.systems) > figure_style.MOST_LINES
