@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from beirflow.catalogue.schema import CATALOGUE
+from beirflow.files.records import Job
+from beirflow.report.report import write_report
+from by_name import call
 from chromium import Chromium
+from forger import Forger, put
 from report_files import ReportFiles
 
 NDCG = '[aria-labelledby="results-NDCG@10"]'
@@ -123,6 +127,17 @@ def test_a_chosen_dataset_shows_every_measure_at_every_cutoff(browser: Chromium,
     assert sorted(found) == sorted(expected)
     choose(browser, "measure", "Recall")
     assert texts(browser, "#measures tbody th") == ["Recall", "Recall"]
+
+
+def test_a_run_with_fewer_documents_than_a_cutoff_is_named_below_every_measure(browser: Chromium, tmp_path: Path) -> None:
+    files = ReportFiles(tmp_path, ["contriever", "rerank"], {"scifact": ["scifact"]}, queries=2)
+    files.write()
+    Forger(tmp_path).edit("metrics/rerank/scifact.json", put("counts", "most_retrieved", value=50))
+    call(write_report, **files.paths, job=Job(tmp_path))
+    opened(browser, tmp_path / "report.html")
+    said = "No query has more documents than: rerank 50. Measures at larger cutoffs say that, too."
+    assert texts(browser, "#measures p") == [said]
+    assert browser.complaints() == []
 
 
 def test_a_dataset_of_forums_names_them_and_a_row_of_the_datasets_chooses(browser: Chromium, report: Path) -> None:

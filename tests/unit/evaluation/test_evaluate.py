@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
+from beirflow.evaluation.scores import most_documents
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
-from beirflow.files.records import Job, read_json, write_record
+from beirflow.files.records import Job, read_json, totals, write_record
 from beirflow.runs.run_file import RUN
 from by_name import call
 
@@ -67,7 +68,12 @@ def test_every_judged_query_has_a_row_and_means_are_over_all_of_them_in_full_pre
 def test_the_means_say_of_what_they_are_and_from_what(tmp_path: Path) -> None:
     _, means = evaluated(tmp_path)
     assert [means[key] for key in ("system", "dataset", "split", "official_data")] == ["toy", "tiny", "dev", None]
-    assert means["counts"] == COUNTS | {"retrieved": 4, "queries_without_results": 2, "self_matches_dropped": 7}
+    assert means["counts"] == COUNTS | {
+        "retrieved": 4,
+        "most_retrieved": 2,
+        "queries_without_results": 2,
+        "self_matches_dropped": 7,
+    }
     assert means["seconds"].pop("evaluate") > 0
     assert means["seconds"] == SECONDS
     names = [RUN_PATH, RUN_PATH.replace(".parquet", ".json"), QRELS_PATH, CORPUS_PATH]
@@ -82,6 +88,33 @@ def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path) -> None:
         arguments = prepare(tmp_path, RUN_ROWS, **made)
         call(evaluate_run, **arguments)
         assert read_json(arguments["means_path"])["assumed"] == expected
+
+
+@pytest.mark.parametrize(
+    ("of_queries", "documents", "dropped", "expected"),
+    [
+        ([50] * 4, 1000, 0, 50),  # a reranker of the depth 50, or HNSW with ef_search 50
+        ([50, 12, 0, 3], 1000, 0, 50),  # of a first stage that finds less
+        ([900, 12, 0, 3], 1000, 0, 900),
+        ([28] * 4, 28, 0, None),  # all documents
+        ([28, 27, 27, 28], 28, 2, None),  # all but self matches
+        ([27] * 4, 28, 4, None),
+        ([26] * 4, 28, 4, 26),
+        ([0] * 4, 28, 0, None),  # no run that ends early, but one that found nothing
+    ],
+)
+def test_a_run_with_fewer_documents_a_query_than_the_corpus_gives_is_known(
+    tmp_path: Path, of_queries: list[int], documents: int, dropped: int, expected: int | None
+) -> None:
+    rows = [(f"q{q}", f"d{i}", 1 / (i + 1), i + 1) for q, n in enumerate(of_queries, 1) for i in range(n)]
+    rows += [("unjudged", f"d{i}", 1 / (i + 1), i + 1) for i in range(2 * max(of_queries))]
+    _, means = evaluated(tmp_path, rows)
+    assert means["counts"]["most_retrieved"] == max(of_queries)
+    counts = means["counts"] | {"documents": documents, "self_matches_dropped": dropped}
+    assert most_documents(means | {"counts": counts}) == expected
+    forums = [{**means, "counts": counts}] * 2
+    summed = {"counts": totals(forums, "counts"), "forums": ["a", "b"]}
+    assert most_documents(means | summed) == expected
 
 
 def test_queries_without_results_are_0_and_those_without_judgements_change_nothing(tmp_path: Path) -> None:

@@ -98,6 +98,9 @@ def test_holm_multiplies_by_the_number_of_what_is_left_and_never_descends() -> N
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
     assert holm(np.array([])).tolist() == []
+    # Not-a-number is no test, and multiplies none.
+    assert holm(np.array([np.nan, 0.01, np.nan, 0.04])) == pytest.approx([np.nan, 0.02, np.nan, 0.04], nan_ok=True)
+    assert np.isnan(holm(np.array([np.nan]))).all()
 
 
 def test_strata_can_have_weights_as_a_mean_over_datasets_with_forums_has() -> None:

@@ -100,6 +100,32 @@ def test_p_is_corrected_for_all_pairs_and_datasets_or_for_those_with_a_baseline(
     assert against(table, "P@10", "y").empty
 
 
+def test_a_run_with_fewer_documents_a_query_than_the_cutoff_is_not_tested_by_that_measure(tmp_path: Path) -> None:
+    counts = {"documents": 1000, "queries": 12}
+    paths = []
+    for system, most in (("x", 1000), ("rerank", 50), ("y", 100)):
+        each = values(system, "plain")
+        of = {"NDCG@10": each, "Recall@100": each / 2}
+        paths.append(write_metrics(tmp_path, system, "plain", of, counts={**counts, "most_retrieved": most}))
+    label = "mean of 1 (plain)"
+    path = write_comparison(tmp_path, paths, {"plain": ["plain"]}, averages={label: ["plain"]})
+    table = pd.read_csv(path).set_index(["dataset", "measure", "system_a", "system_b"])
+    tests = ["low", "high", "p", "p_holm", "effect_size", "detectable"]
+    for dataset in ("plain", label):
+        ndcg, recall = (table.loc[(dataset, measure)] for measure in ("NDCG@10", "Recall@100"))
+        assert ndcg[tests].notna().all(axis=None)
+        assert recall.loc[("x", "y"), tests].notna().all()
+        for pair in (("x", "rerank"), ("rerank", "y")):
+            assert recall.loc[pair, tests].isna().all()
+            assert recall.loc[pair, "difference"] == pytest.approx(ndcg.loc[pair, "difference"] / 2)
+        # The one test that is left is corrected for no other.
+        assert recall.loc[("x", "y"), "p_holm"] == recall.loc[("x", "y"), "p"]
+        assert ndcg["p_holm"].tolist() == pytest.approx(holm(ndcg["p"].to_numpy()).tolist())
+    uncertain = pd.read_csv(tmp_path / "uncertainty.csv").set_index(["dataset", "measure", "system"])["groups"]
+    assert uncertain["plain", "NDCG@10"].notna().all()
+    assert uncertain["plain", "Recall@100"].isna().to_dict() == {"x": False, "rerank": True, "y": False}
+
+
 def test_recall_at_100_is_compared_too_in_a_family_of_its_own(tmp_path: Path) -> None:
     of = {name: values(name, "plain") for name in "xy"}
     table = compare_on(tmp_path, "both", {name: {"NDCG@10": each, "Recall@100": each / 2} for name, each in of.items()})

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import for_terminal, summarize, summary_table
+from beirflow.evaluation.summary import ending_early, for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
 from beirflow.files.records import write_json
 from beirflow.report.leaderboard import leaderboard
@@ -301,6 +301,35 @@ def test_lengths_and_the_share_of_cut_documents_are_beside_the_scores(results: R
     ]
     assert shown == [("50.0", "0.25"), ("50.0", "0.25")]
     assert rows["bm25", "scifact"]["truncated_share"] == ""
+
+
+def test_a_run_with_fewer_documents_a_query_than_a_cutoff_is_named_with_their_number(results: Results) -> None:
+    counts = {"documents": 1000, "queries": 10, "retrieved": 1}
+    for system, found in (("bm25", (1000, 1000)), ("rerank", (50, 1000)), ("tiny", (20, 5))):
+        for dataset, most in zip(("scifact", "nfcorpus"), found, strict=True):
+            results.add(system, dataset, counts={**counts, "most_retrieved": most})
+    table, printed = results.summary(), " ".join(results.write().split())
+    mean = next(dataset for _, dataset in table if "mean of 2" in dataset)
+    known = {key: row["most_documents"] for key, row in table.items()}
+    assert known == {
+        **dict.fromkeys([("bm25", "scifact"), ("bm25", "nfcorpus"), ("bm25", mean), ("rerank", "nfcorpus")], ""),
+        **dict.fromkeys([("rerank", "scifact"), ("rerank", mean)], "50"),
+        ("tiny", "scifact"): "20",
+        ("tiny", "nfcorpus"): "5",
+        ("tiny", mean): "5",
+    }
+    said = "of runs with fewer documents a query, which no test compares:"
+    assert f"Recall@100 {said} rerank (50), tiny (5, 20)." in printed
+    assert f"NDCG@10 {said} tiny (5)." in printed
+    assert "publ Recall@100 of" not in printed
+    table = pd.read_csv(results.folder / "summary.csv")
+    assert ending_early(table, "NDCG@5") == {}
+    assert ending_early(table, "NDCG@10") == {("tiny", "nfcorpus"): 5, ("tiny", mean): 5}
+    results.paths.clear()
+    for dataset in ("scifact", "nfcorpus"):
+        results.add("bm25", dataset, counts={**counts, "most_retrieved": 1000})
+    assert "most_documents" not in results.summary()["bm25", "scifact"]
+    assert "fewer documents a query" not in results.write()
 
 
 def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows(results: Results) -> None:

@@ -3,6 +3,7 @@
 import pandas as pd
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.report import leaderboard as boards
+from beirflow.report.exports import as_latex
 from beirflow.report.pages import HEATS, Table
 from beirflow.report.tables import MOST_FLAT, Sources
 
@@ -75,6 +76,20 @@ def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pai
     ndcg, other = (boards.significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
     assert ndcg == marks
     assert {key: "▲▼".replace(mark, "") for key, mark in other.items()} == marks
+
+
+def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_their_number() -> None:
+    few = SUMMARY.assign(
+        most_documents=[None] * 3 + [5, None, 5] + [None, 50, 50], truncated_share=[None] * 5 + [0.5] + [None] * 3
+    )
+    rows = {row[0]: row[1:] for row in seen(boards.leaderboard(few, "NDCG@10"))}
+    assert rows["toy"] == ["0.6250 ‡50% ¶5*", "0.7500 ¶5*", "0.5000*"]
+    assert rows["last"] == ["0.1250", "0.0000", "0.2500"]
+    said = [each for each in boards.notes(few, False, "toy") if each.startswith("¶")]
+    assert len(said) == 1
+    assert "no query of this run has more than so many documents, fewer than the cutoff" in said[0]
+    assert not any("¶" in each for each in boards.notes(SUMMARY, False, "toy"))
+    assert r"0.7500 \P{}5" in as_latex(boards.leaderboard(few, "NDCG@10"))
 
 
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
@@ -161,8 +176,11 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
     alone = boards.ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
     assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
     assert boards.ranks_table(uncertainty, "MAP@100") is None
-    power = "Least difference in NDCG@10 that is found with 80 % power (median of all pairs): fever 0.1250, scifact 0.1250"
-    assert any(line.startswith(power) for line in boards.notes(SUMMARY, False, "toy", uncertainty))
+    power = "Least difference in NDCG@10 that a single test at the level of 0.05 finds with 80 % power (median of all pairs): "
+    (said,) = [line for line in boards.notes(SUMMARY, False, "toy", uncertainty) if line.startswith(power)]
+    assert said.startswith(f"{power}fever 0.1250, scifact 0.1250")
+    # The detectable difference of one test, beside marks that are corrected for all.
+    assert said.endswith("Marks and letters are corrected for the number of tests, so they need larger ones.")
     every = boards.uncertainty_table(uncertainty)
     assert len(every.rows) == len(rows)
     assert seen(every)[0] == [

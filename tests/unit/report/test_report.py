@@ -14,8 +14,12 @@ import pyarrow as pa
 import pytest
 from beirflow.evaluation.measures import measure
 from beirflow.files.digests import file_digest
+from beirflow.files.records import Job
 from beirflow.report.pages import TEMPLATES, Cell, number, write_page
 from beirflow.report.registry import FIGURES
+from beirflow.report.report import write_report
+from by_name import call
+from forger import Forger, put
 from report_files import ReportFiles
 
 
@@ -75,6 +79,17 @@ def test_every_figure_is_on_the_page_with_words_and_a_link_and_what_made_the_res
     assert [text for text in shown if text not in page] == []
     assert "scipy" not in page.split("<details")[0]
     assert f"sha256 {file_digest(files.folder / 'manifest.json')}" in page
+
+
+def test_a_run_that_ends_early_is_named_with_the_documents_that_it_has(files: ReportFiles) -> None:
+    page = files.write().read_text(encoding="utf-8")
+    assert [entry["most"] for entry in index(page)["datasets"]] == [{}] * 4
+    assert "is not tested by it" in page
+    Forger(files.folder).edit("metrics/tas-b/scifact.json", put("counts", "most_retrieved", value=50))
+    Forger(files.folder).edit("metrics/contriever/scifact.json", put("counts", "most_retrieved", value=10**6))  # all
+    call(write_report, **files.paths, job=Job(files.folder))
+    datasets = index((files.folder / "report.html").read_text(encoding="utf-8"))["datasets"]
+    assert [entry["most"] for entry in datasets] == [{}, {}, {}, {"tas-b": 50}]
 
 
 def test_hole_is_explained_as_it_is_counted_documents_that_are_judged_for_no_query(files: ReportFiles) -> None:

@@ -1,16 +1,16 @@
 """Evaluate a run: every measure of every query, and the means; and average forums to a dataset."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.datasets.corpus_files import CORPUS_COUNTS, corpus_record, read_table
+from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, CORPUS_COUNTS, corpus_record, read_table
 from beirflow.evaluation.measures import measure
-from beirflow.evaluation.scores import read_means
+from beirflow.evaluation.scores import MOST_RETRIEVED, read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, totals, write_record
@@ -60,6 +60,8 @@ def evaluate_run(
             **run_record["counts"],
             "retrieved": run.num_rows,
             "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),
+            # Where queries have candidates, these decide how many documents a run can have.
+            **({} if CANDIDATE_PAIRS in corpus["counts"] else {MOST_RETRIEVED: _most_retrieved(run, table["query_id"])}),
         },
         seconds={**run_record["seconds"], "evaluate": time.perf_counter() - start},
         system=system,
@@ -70,6 +72,11 @@ def evaluate_run(
         assumed=assumed_in(run_record),
         precisions=precisions_in(run_record),
     )
+
+
+def _most_retrieved(run: pa.Table, query_ids: Iterable[str]) -> int:
+    """Return the number of documents of the judged query that has most."""
+    return pc.max(run["rank"].filter(pc.is_in(run["query_id"], value_set=pa.array(query_ids, pa.string())))).as_py() or 0
 
 
 def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, job: Job) -> None:

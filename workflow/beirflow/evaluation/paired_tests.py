@@ -150,11 +150,15 @@ def effect_size(differences: np.ndarray, weights: np.ndarray) -> float:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Correct p values for their number by Holm's step-down method; float64 of shape (n,), in the same order, at most 1."""
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty(len(p))
+    """Correct p values for their number by Holm's step-down method; float64 of shape (n,), in the same order, at most 1.
+
+    Not-a-number is no test: it stays, and does not count.
+    """
+    tests = int((~np.isnan(p)).sum())
+    order = np.argsort(p, kind="stable")[:tests]  # which has not-a-number at the end
+    corrected = np.full(len(p), np.nan)
     # The running maximum keeps a larger p from being corrected to a smaller one.
-    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))) if len(p) else []
+    corrected[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(tests, 0, -1))) if tests else []
     return corrected
 
 

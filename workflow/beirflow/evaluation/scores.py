@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,22 @@ NAME = pa.dictionary(pa.int32(), pa.string())
 
 SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id", "measure")), ("value", pa.float64())])
 """Columns of ``scores.parquet``."""
+
+
+MOST_RETRIEVED = "most_retrieved"
+"""Count of a run: the documents of the judged query that has most; in the metrics of a dataset of forums the sum."""
+
+
+def most_documents(means: Mapping[str, Any]) -> int | None:
+    """Return the most documents that a run has for any query, from its means; None if they are all that the corpus can give.
+
+    A measure with a larger cutoff says how many documents the run has, too. With forums it is the mean over these.
+    """
+    counts, forums = means["counts"], max(1, len(means.get("forums", ())))
+    most = counts.get(MOST_RETRIEVED, 0) / forums  # a run that has nothing is not one that ends early
+    # Documents that are left out of the ranking of their query, such as self matches.
+    left_out = counts.get("self_matches_dropped", 0) / counts["queries"] if most else 0
+    return int(most) if 0 < most < counts["documents"] / forums - left_out else None
 
 
 def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str], scores_path: str, job: Job) -> None:

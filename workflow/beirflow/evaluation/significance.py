@@ -6,7 +6,7 @@ are made from the same values: intervals of means, and ranks; and whether sample
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from beirflow.evaluation.main_measure import MAIN_MEASURE
+from beirflow.evaluation.main_measure import MAIN_MEASURE, cutoff_of
 from beirflow.evaluation.paired_tests import (
     DRAWN,
     LEVEL,
@@ -26,7 +26,7 @@ from beirflow.evaluation.paired_tests import (
     randomisation_test,
 )
 from beirflow.evaluation.sample_agreement import agreement_table
-from beirflow.evaluation.scores import read_per_query
+from beirflow.evaluation.scores import most_documents, read_per_query
 from beirflow.evaluation.uncertainty import uncertainty_table
 from beirflow.files.csv_files import write_csv
 from beirflow.files.errors import DataError
@@ -41,6 +41,7 @@ SIGNS_PER_TEST = 40
 """With so many signs for each test of a measure, the least p times the number of tests is at most half of ``LEVEL``."""
 
 Values = dict[tuple[str, str], np.ndarray]  # by system and corpus, the value of every query, float64 in byte order of the ids
+Most = dict[tuple[str, str], int]  # by system and corpus, the most documents of a query, of runs that end before the corpus does
 log = logging.getLogger(__name__)
 
 
@@ -61,8 +62,8 @@ def compare_systems(
 
     Raise DataError if values are not those that were recorded, or two systems were evaluated on other queries.
     """
-    by_measure = _read(means_paths, per_query_paths, main_measure)
-    table = comparison_table(by_measure, rows, averages)
+    by_measure, most = _read(means_paths, per_query_paths, main_measure)
+    table = comparison_table(by_measure, rows, averages, most)
     write_csv(table, comparison_path)
     write_csv(uncertainty_table(by_measure, rows, averages, table), uncertainty_path)
     write_csv(agreement_table(by_measure, rows), nanobeir_path)
@@ -75,9 +76,15 @@ def compare_systems(
 
 
 def comparison_table(
-    by_measure: Mapping[str, Values], rows: Mapping[str, Sequence[str]], averages: Mapping[str, Sequence[str]]
+    by_measure: Mapping[str, Values],
+    rows: Mapping[str, Sequence[str]],
+    averages: Mapping[str, Sequence[str]],
+    most: Most | None = None,
 ) -> pd.DataFrame:
-    """Return the content of ``significance.csv`` from the values of every compared measure."""
+    """Return the content of ``significance.csv`` from the values of every compared measure.
+
+    Runs with at most ``most`` documents a query are not tested by measures with a larger cutoff.
+    """
     shares = {row: dict.fromkeys(corpora, 1 / len(corpora)) for row, corpora in rows.items()}
     means = {
         label: {corpus: share / len(of) for row in of for corpus, share in shares[row].items()} for label, of in averages.items()
@@ -87,16 +94,17 @@ def comparison_table(
         for measure, values in by_measure.items()
         for names, datasets in ((shares, len(shares)), (means, None))
         for name, of in names.items()
-        for row in _compare(name, of, values, datasets)
+        for row in _compare(name, of, values, datasets, {key for key, k in (most or {}).items() if k < cutoff_of(measure)})
     ]
     table = pd.DataFrame(comparisons, columns=list(COLUMNS))
     table["p_holm"] = corrected(table)
     return table
 
 
-def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> dict[str, Values]:
-    """Return the values of every compared measure."""
+def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measure: str) -> tuple[dict[str, Values], Most]:
+    """Return the values of every compared measure, and the runs that end early."""
     values: dict[str, Values] = {}
+    most: Most = {}
     queries = dict[str, tuple[str, pa.ChunkedArray]]()
     for means_path, path in zip(means_paths, per_query_paths, strict=True):
         means, table = read_per_query(means_path, path)
@@ -108,13 +116,17 @@ def _read(means_paths: Sequence[str], per_query_paths: Sequence[str], main_measu
             raise DataError(f"{path}: {problem}; evaluate both again with the same judgements: rm {path} {first_path}")
         for measure, of_measure in values.items():
             of_measure[means["system"], means["dataset"]] = table[measure].drop_null().to_numpy()
-    return values
+        if (k := most_documents(means)) is not None:
+            most[means["system"], means["dataset"]] = k
+    return values, most
 
 
-def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: int | None) -> Iterator[dict[str, Any]]:
+def _compare(
+    name: str, shares: Mapping[str, float], values: Values, datasets: int | None, untested: Collection[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
     """Yield a row for every two systems on one of ``datasets`` datasets, or, with None, in a mean over datasets.
 
-    ``shares`` are those of its corpora in the mean.
+    ``shares`` are those of its corpora in the mean. Of systems on ``untested`` corpora there are only means and difference.
     """
     systems = list(dict.fromkeys(system for system, _ in values))
     pairs = list(combinations(systems, 2))
@@ -130,7 +142,8 @@ def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: i
         p_values = randomisation_test(weights[:, None] * flat, max(DRAWN, SIGNS_PER_TEST * len(pairs) * datasets))
     means = {system: sum(part * float(values[system, corpus].mean()) for corpus, part in shares.items()) for system in systems}
     for number, (a, b) in enumerate(pairs):
-        detectable = detectable_difference(differences[number], weights=parts)
+        tested = not any((system, corpus) in untested for system in (a, b) for corpus in shares)
+        detectable = detectable_difference(differences[number], weights=parts) if tested else np.nan
         # Differences without spread say nothing of that of other queries.
         low, high = (np.nan, np.nan) if np.isnan(detectable) else confidence_interval(differences[number], weights=parts)
         yield {
@@ -143,7 +156,7 @@ def _compare(name: str, shares: Mapping[str, float], values: Values, datasets: i
             "difference": means[a] - means[b],
             "low": low,
             "high": high,
-            "p": p_values[number],
-            "effect_size": effect_size(flat[:, number], weights),
+            "p": p_values[number] if tested else np.nan,
+            "effect_size": effect_size(flat[:, number], weights) if tested else np.nan,
             "detectable": detectable,
         }

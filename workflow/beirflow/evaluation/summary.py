@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue, mean_of_seeds, of_seeds, tolerance
-from beirflow.evaluation.main_measure import MAIN_MEASURE
-from beirflow.evaluation.scores import read_means
+from beirflow.evaluation.main_measure import MAIN_MEASURE, cutoff_of
+from beirflow.evaluation.scores import most_documents, read_means
 from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.records import ASSUMED
@@ -38,6 +38,9 @@ OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"
 
 CHARACTERS, TRUNCATED = "characters_per_document", "truncated_share"
 """Columns of the mean length of a document, and the share of documents, or pairs, that were longer than a model reads."""
+
+MOST_DOCUMENTS = "most_documents"
+"""Column of the most documents that a run has for any query, where the corpus has more; in means the least of their datasets."""
 
 NOT_AVERAGED = "not averaged: "
 """Beginning of ``own_measure`` in a mean over datasets whose authors do not average their measures together."""
@@ -82,8 +85,8 @@ def summary_table(
     by_system = {system: rows + _average_rows(catalogue, rows, seen, main_measure) for system, rows in by_system.items()}
     table = pd.DataFrame([row for rows in (*by_system.values(), *_rows_of_seeds(by_system)) for row in rows])
     table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
-    if SEEDS in table:
-        table[SEEDS] = table[SEEDS].astype("Int64")
+    for column in {SEEDS, MOST_DOCUMENTS} & {*table.columns}:
+        table[column] = table[column].astype("Int64")
     first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
     return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
 
@@ -116,6 +119,8 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
     row[TRUNCATED] = counts.get(f"truncated_{texts}", np.nan) / counts[texts]
     # A system that indexes nothing has no speed, rather than an infinite one.
     seconds = means["seconds"]
+    if (most := most_documents(means)) is not None:
+        row[MOST_DOCUMENTS] = most
     row |= _of_an_index(counts, seconds)
     return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
 
@@ -168,6 +173,7 @@ def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iter
                 if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
             }
             | {"metrics_sha256": _joint_digest(rows), "system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows)}
+            | _least_documents(rows)
             for rows in by_dataset.values()
         ]
 
@@ -196,7 +202,21 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     for column in (PRECISION, ASSUMED):
         if values := distinct(row.get(column) for row in rows):
             average[column] = BETWEEN.join(values)
-    return average | {"metrics_sha256": _joint_digest(rows)}
+    return average | _least_documents(rows) | {"metrics_sha256": _joint_digest(rows)}
+
+
+def _least_documents(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return :data:`MOST_DOCUMENTS` of a mean, if any of its rows has it."""
+    known = [row[MOST_DOCUMENTS] for row in rows if MOST_DOCUMENTS in row]
+    return {MOST_DOCUMENTS: min(known)} if known else {}
+
+
+def ending_early(table: pd.DataFrame, measure: str) -> dict[tuple[str, str], int]:
+    """Return, by system and dataset, the most documents of a query where these are fewer than the cutoff of a measure."""
+    if MOST_DOCUMENTS not in table:
+        return {}
+    short = table[table[MOST_DOCUMENTS] < cutoff_of(measure)]
+    return {(str(row["system"]), str(row["dataset"])): int(row[MOST_DOCUMENTS]) for row in short.to_dict("records")}
 
 
 def distinct(cells: Iterable[Any]) -> list[str]:
@@ -212,7 +232,7 @@ def for_terminal(table: pd.DataFrame) -> str:
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
-    whole = ["documents", "queries", "documents_per_second", "seconds", SEEDS]
+    whole = ["documents", "queries", "documents_per_second", "seconds", SEEDS, MOST_DOCUMENTS]
     whole += [name for name in table.columns if name.endswith(INDEX_BYTES)]
     formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
     text = pd.DataFrame(
@@ -230,8 +250,21 @@ def for_terminal(table: pd.DataFrame) -> str:
     below = "".join("\n" + fill(f"{name}: {members}", WIDTH, break_on_hyphens=False) for name, members in means.items())
     more = [name for name in text.columns if name not in shown]
     below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
+    below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
     below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
     return text[shown].to_string(index=False, justify="right", line_width=None) + below
+
+
+def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
+    """Yield a sentence for each shown measure with a larger cutoff than runs have documents a query."""
+    measures = [name for name in table.columns if name in shown and _is_measure(name) and not name.startswith("exact@")]
+    for measure in measures if MOST_DOCUMENTS in table else ():
+        by_system: dict[str, set[int]] = {}
+        for (system, _), most in ending_early(table[table["split"].notna()], measure).items():
+            by_system.setdefault(system, set()).add(most)
+        if by_system:
+            runs = ", ".join(f"{system} ({', '.join(map(str, sorted(most)))})" for system, most in by_system.items())
+            yield f"{measure} of runs with fewer documents a query, which no test compares: {runs}."
 
 
 def _fitting(text: pd.DataFrame) -> list[str]:

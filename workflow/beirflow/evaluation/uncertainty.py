@@ -136,13 +136,16 @@ def _rows(
     of_means[:, np.ptp(of_means, axis=0) == 0] = np.nan
     if np.isnan(share):
         of_means[:], of_ranks[:], first[:] = np.nan, np.nan, np.nan
-    apart = {pair for pair, each in zip(combinations(range(len(systems)), 2), holm(p), strict=False) if each < LEVEL}
-    letters = group_letters(np.argsort(ranks, kind="stable").tolist(), apart) if len(p) else [None] * len(systems)
+    pairs = list(zip(combinations(range(len(systems)), 2), holm(p), strict=False))
+    apart = {pair for pair, each in pairs if each < LEVEL}
+    tested = {system for pair, each in pairs if not np.isnan(each) for system in pair}
+    letters = group_letters(np.argsort(ranks, kind="stable").tolist(), apart) if len(p) else []
     for place, system in enumerate(systems):
         (low, high), (rank_low, rank_high) = of_means[:, place], of_ranks[:, place]
         numbers = {"mean": means[place], "low": low, "high": high, "rank": ranks[place], "rank_low": rank_low}
         numbers |= {"rank_high": rank_high, "first": round(float(first[place]), DECIMALS)}
-        yield {**known, "system": system, **numbers, "groups": letters[place]}
+        # A system without a test would share a letter with all.
+        yield {**known, "system": system, **numbers, "groups": letters[place] if place in tested else None}
 
 
 def group_letters(order: Sequence[int], apart: set[tuple[int, int]]) -> list[str]:

@@ -31,6 +31,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "”": "''",
     "†": r"\dag{}",
     "‡": r"\ddag{}",
+    "¶": r"\P{}",
     "–": "--",
     "▲": r"$^{\blacktriangle}$",
     "▼": r"$^{\blacktriangledown}$",

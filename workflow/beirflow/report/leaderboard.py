@@ -21,11 +21,12 @@ from beirflow.evaluation.summary import (
     TRAINED_ON,
     TRUNCATED,
     distinct,
+    ending_early,
 )
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import HEATS, Cell, Table, framed, number
-from beirflow.report.tables import SYSTEM, Sources, number_columns, with_short_names
+from beirflow.report.tables import SYSTEM, Sources, main_measures, number_columns, with_short_names
 
 HIGHER, LOWER = "▲", "▼"
 """Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
@@ -38,6 +39,7 @@ TRUSTED = (
 )
 CUT = "‡"  # behind a score on a dataset with documents longer than the limit of the model, before their share
 LEAST_CUT = 0.005  # share that is shown
+SHORT = "¶"  # behind a score of a run with fewer documents a query than the cutoff, before their number
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
 
@@ -54,6 +56,7 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None,
     labels = dict(zip(means, short if len(set(short)) == len(means) else means, strict=True)) | {name: name for name in datasets}
     table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
     trained, cut = _trained(summary), _cut(summary)
+    cut |= {key: f"{cut.get(key, '')} {SHORT}{most}" for key, most in ending_early(summary, measure).items()}
     spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}
     rows = []
     for row in table.rows:
@@ -230,6 +233,11 @@ def notes(
         sentences.append("±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.")
     if _trained(summary):
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
+    if any(ending_early(summary, measure) for measure in main_measures(summary)):
+        sentences.append(
+            f"{SHORT}: no query of this run has more than so many documents, fewer than the cutoff of the measure. A low score"
+            " may say that alone, and no test compares it. In a mean, of the dataset with the fewest."
+        )
     sentences += _notes_of_datasets(summary)
     if TRAINED_ON in summary and (unknown := _names(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
@@ -284,8 +292,11 @@ def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
     known = uncertainty[(uncertainty["measure"] == measure) & uncertainty["detectable"].notna()]
     by_dataset = {str(row["dataset"]).partition(" (")[0]: row["detectable"] for row in known.to_dict("records")}
     least = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
-    power = f"Least difference in {measure} that is found with 80 % power (median of all pairs): {least}."
-    return [*sentences, power] if least else sentences
+    power = (
+        f"Least difference in {measure} that a single test at the level of {LEVEL} finds with 80 % power (median of all pairs)"
+    )
+    larger = "Marks and letters are corrected for the number of tests, so they need larger ones."
+    return [*sentences, f"{power}: {least}. {larger}"] if least else sentences
 
 
 def uncertainty_table(uncertainty: pd.DataFrame) -> Table:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.choice import DOCUMENTS, SAMPLE
+from beirflow.evaluation.scores import most_documents
 from beirflow.files.csv_files import read_named_csv
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, record_of
@@ -104,7 +105,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return every dataset, and after a dataset of forums its forums, with all measures of all systems."""
+    """Return every dataset, and after one of forums its forums, with all measures of all systems, and how early runs end."""
     datasets: dict[str, dict[str, Any]] = {}
     for record in means:
         of_forums = {"forums": record["forums"]} if "forums" in record else {}
@@ -113,9 +114,13 @@ def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "split": record["split"],
             "counts": tables.counts(record),
             "measures": {},
+            "most": {},
             **of_forums,
         }
-        datasets.setdefault(record["dataset"], entry)["measures"][record["system"]] = record["measures"]
+        entry = datasets.setdefault(record["dataset"], entry)
+        entry["measures"][record["system"]] = record["measures"]
+        if (most := most_documents(record)) is not None:
+            entry["most"][record["system"]] = most
     of_a_row = {forum for entry in datasets.values() for forum in entry.get("forums", ())}
     rows = [entry for name, entry in datasets.items() if name not in of_a_row]
     return [datasets[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
