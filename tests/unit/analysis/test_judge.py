@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from beirflow.analysis.judge import PROMPT, JudgeSettings, grade_in, judge_pool
-from beirflow.analysis.judge_agreement import _tau, confusion_of, kappa
+from beirflow.analysis.judge_agreement import _tau, agreement, confusion_of, kappa, kappa_interval
 from beirflow.analysis.pool import pool_unjudged
+from beirflow.evaluation.measures import measure
 from beirflow.experiment.checks import family_words
 from beirflow.experiment.load import load_experiment
 from beirflow.files.errors import ConfigError, ModelError
@@ -25,6 +28,7 @@ from by_name import call
 from http_servers import Server, posted, send
 from results_writer import write_metrics, write_run
 from run_results import RunResults
+from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
 DOCUMENTS = {f"d{number}": f"text {number}" for number in range(12)}
@@ -204,6 +208,88 @@ def test_tau_counts_pairs_of_systems_in_the_same_and_in_the_other_order() -> Non
         differ = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
         assert _tau(scores) == pytest.approx(sum(sign.prod() for sign in signs) / np.sqrt(differ[0] * differ[1]))
     assert _tau(scores[:2]) is None
+
+
+def ranked(query: int, quality: float, rng: np.random.Generator) -> list[str]:
+    """Rank thirty documents, of which the first ten are relevant, by a system of some quality."""
+    scores = quality * (np.arange(30) < 10) + rng.normal(size=30)
+    return [f"d{query}-{place}" for place in np.argsort(-scores)]
+
+
+def some_systems(folder: Path, count: int, step: float) -> tuple[dict[str, pa.Table], pa.Table]:
+    """Return runs of systems on thirty queries, from bad to good, and the judgements of people, most of which are 1."""
+    rng, runs = np.random.default_rng(5), {}
+    for number in range(count):
+        path = folder / f"{number}.parquet"
+        write_run(path, {f"q{query}": ranked(query, step * number, rng) for query in range(30)})
+        runs[f"s{number}"] = pq.read_table(path)
+    rows = [(f"q{query}", f"d{query}-{place}", int(place < 10)) for query in range(30) for place in range(15)]
+    query_ids, doc_ids, grades = zip(*rows, strict=True)
+    return runs, pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(grades, pa.int32())})
+
+
+def judged(qrels: pa.Table, grades: np.ndarray) -> list[dict[str, Any]]:
+    """Return a sample of 200 pairs that people judged, with a judge's grades."""
+    lines = [qrels.slice(place, 1).to_pylist()[0] for place in np.random.default_rng(8).permutation(len(qrels))[: len(grades)]]
+    return [{**line, "people": line["score"], "grade": int(grade)} for line, grade in zip(lines, grades, strict=True)]
+
+
+def test_tau_of_a_judge_who_guesses_is_high_and_not_above_chance(tmp_path: Path) -> None:
+    runs, qrels = some_systems(tmp_path, 5, 0.5)
+    guessed = np.random.default_rng(2).permutation(np.repeat([1, 0], [150, 50]))
+    found = agreement(judged(qrels, guessed), [], runs, qrels, "NDCG@10")
+    orders = found.orders["sample"]
+    assert abs(found.kappa) < 0.15
+    assert orders.tau > 0.7  # since the sample decides which documents count
+    assert orders.random == pytest.approx(orders.tau, abs=0.25)
+    assert (orders.above_chance, orders.p > 0.05, orders.highest >= orders.random) == (False, True, True)
+    # Nothing of the pool is judged, so that its judge changes nothing: that is what chance gives.
+    pool = found.orders["pool"]
+    assert (pool.tau, pool.random, pool.p, pool.above_chance) == (pytest.approx(1), pytest.approx(1), 1, False)
+
+
+def test_tau_of_a_judge_who_judges_as_people_do_is_above_chance(tmp_path: Path) -> None:
+    runs, qrels = some_systems(tmp_path, 7, 0.05)
+    sample = judged(qrels, np.zeros(len(qrels)))
+    sample = [{**line, "grade": line["people"]} for line in sample]
+    found = agreement(sample, [], runs, qrels, "NDCG@10")
+    orders = found.orders["sample"]
+    assert (found.kappa, orders.tau, found.intervals[0]) == (1, pytest.approx(1), None)
+    assert (orders.p, orders.above_chance, orders.highest < 1) == (1 / 40, True, True)
+
+
+def test_tau_by_chance_is_that_of_permuted_grades(tmp_path: Path) -> None:
+    runs, qrels = some_systems(tmp_path, 4, 0.5)
+    sample = judged(qrels, np.array([1, 1, 0]))
+    orders = agreement(sample, [], runs, qrels, "NDCG@10").orders["sample"]
+    measured = []
+    for grades in ([1, 1, 0], [1, 0, 1], [0, 1, 1]):  # all that there are
+        both = []
+        for key in ("people", "grade"):
+            lines = [{**line, "grade": grade} for line, grade in zip(sample, grades, strict=True)]
+            table = {name: [line[of] for line in lines] for name, of in (("query_id",) * 2, ("doc_id",) * 2, ("score", key))}
+            table = pa.table(table).cast(qrels.schema)
+            both.append([measure(run, table, [10])["NDCG@10"].mean() for run in runs.values()])
+        measured.append(kendalltau(*both).statistic)
+    known = [each for each in measured if not np.isnan(each)]
+    assert min(known) - 1e-9 <= orders.random <= max(known) + 1e-9
+    assert orders.tau == pytest.approx(measured[0])
+
+
+def test_the_interval_of_kappa_is_near_that_of_its_standard_error() -> None:
+    confusion = np.array([[60, 20, 5], [15, 70, 25], [5, 10, 90]])
+    shares = confusion / confusion.sum()
+    rows, columns, n = shares.sum(axis=1), shares.sum(axis=0), confusion.sum()
+    observed, expected = np.trace(shares), rows @ columns
+    estimate = (observed - expected) / (1 - expected)
+    # Fleiss, Cohen and Everitt 1969, formula 13.
+    same = sum(shares[i, i] * (1 - (rows[i] + columns[i]) * (1 - estimate)) ** 2 for i in range(3))
+    pairs = ((i, j) for i in range(3) for j in range(3) if i != j)
+    other = (1 - estimate) ** 2 * sum(shares[i, j] * (columns[i] + rows[j]) ** 2 for i, j in pairs)
+    error = np.sqrt((same + other - (estimate - expected * (1 - estimate)) ** 2) / n) / (1 - expected)
+    assert kappa_interval(confusion) == pytest.approx((estimate - 1.96 * error, estimate + 1.96 * error), abs=0.004)
+    assert kappa_interval(np.array([[3, 0], [0, 0]])) is None
+    assert kappa_interval(np.zeros((2, 2), int)) is None
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,23 @@
 Cohen's kappa (Cohen 1960, doi:10.1177/001316446002000104) is that of the grades without weights, and of relevance, a grade
 above 0. Kendall's tau-b compares the orders of the systems, by the mean of one measure, under two sets of judgements: the
 grades of people and those of the judge on the pairs of the sample; and all judgements of the dataset without and with those of
-the judge on the pool.
+the judge on the pool. Which pairs are in the sample or the pool decides much of both orders, so tau is high for any grades: it is
+compared with that of judges who give the same grades to the same pairs at random (a permutation test).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.stats import kendalltau
 
 from beirflow.evaluation.main_measure import cutoff_of
 from beirflow.evaluation.measures import measure
+from beirflow.evaluation.paired_tests import LEVEL, ROUNDING
 from beirflow.evaluation.sample_agreement import FEWEST_SYSTEMS
 
 UNDER = {
@@ -31,6 +34,27 @@ COMPARED = {"sample": ("people_on_sample", "judge_on_sample"), "pool": ("dataset
 """Pairs of these whose orders of systems are compared."""
 
 
+RANDOM_JUDGES = 39  # so many that a tau above that of all of them has p 0.025
+DRAWN = 10_000  # draws of the pairs, for the interval of kappa
+SEED = 19600101
+BOUNDS = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Agreement of two orders of the systems."""
+
+    tau: float | None  # Kendall's tau-b; None for fewer than three systems, or if all tie
+    random: float | None = None  # mean tau of judges who give the same grades to the same pairs at random
+    highest: float | None = None  # their highest tau
+    p: float | None = None  # share of these, the judge among them, whose tau is at least that of the judge
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether tau says anything of the judge."""
+        return self.p is not None and self.p < LEVEL
+
+
 @dataclass(frozen=True)
 class Agreement:
     """Agreement of a judge with people."""
@@ -39,8 +63,9 @@ class Agreement:
     confusion: list[list[int]]  # pairs by the grade of people (rows) and of the judge (columns)
     kappa: float | None  # Cohen's kappa of the grades; None where it is not defined, as if people gave a single grade
     relevance_kappa: float | None  # the same of relevance
+    intervals: tuple[tuple[float, float] | None, tuple[float, float] | None]  # of both kappas
     scores: dict[str, dict[str, float]]  # by system, its mean under each set of judgements
-    tau: dict[str, float | None]  # by key of :data:`COMPARED`, Kendall's tau-b; None for fewer than three systems, or if all tie
+    orders: dict[str, Orders]  # by key of :data:`COMPARED`
 
 
 def agreement(
@@ -59,28 +84,55 @@ def agreement(
     judge = np.array([line["grade"] for line in sample], dtype=np.int64)
     grades = sorted({*people.tolist(), *judge.tolist()})
     confusion = confusion_of(people, judge, grades)
-    tables = {
-        "people_on_sample": _qrels(sample, "people", qrels.schema),
-        "judge_on_sample": _qrels(sample, "grade", qrels.schema),
-        "dataset": qrels,
-        "dataset_and_judge": pa.concat_tables([qrels.select(list(_PAIR)), _qrels(judged, "grade", qrels.schema)]),
+    relevance = confusion_of(people > 0, judge > 0, [False, True])
+    # The first ranks alone enter the measure.
+    first = {system: run.filter(pc.less_equal(run["rank"], cutoff_of(measured))) for system, run in runs.items()}
+    dataset = qrels.select(list(_PAIR))
+    judged_by = {
+        "judge_on_sample": (sample, lambda lines: _qrels(lines, "grade", qrels.schema)),
+        "dataset_and_judge": (judged, lambda lines: pa.concat_tables([dataset, _qrels(lines, "grade", qrels.schema)])),
     }
-    scores = {
-        system: {
-            under: float(measure(run, table, [cutoff_of(measured)])[measured].mean()) if table.num_rows else 0.0
-            for under, table in tables.items()
-        }
-        for system, run in runs.items()
-    }
-    by_system = pd.DataFrame(scores).T
+    tables = {"people_on_sample": _qrels(sample, "people", qrels.schema), "dataset": qrels}
+    tables |= {under: with_grades(lines) for under, (lines, with_grades) in judged_by.items()}
+    means = {under: _means(first, tables[under], measured) for under in UNDER}
+    random = np.random.default_rng(SEED)
+
+    def shuffled(under: str) -> np.ndarray:
+        lines, with_grades = judged_by[under]
+        if len({line["grade"] for line in lines}) < 2:
+            return means[under]
+        given = random.permutation([line["grade"] for line in lines]).tolist()
+        return _means(first, with_grades([{**line, "grade": grade} for line, grade in zip(lines, given, strict=True)]), measured)
+
     return Agreement(
         grades=grades,
         confusion=confusion.tolist(),
         kappa=kappa(confusion),
-        relevance_kappa=kappa(confusion_of(people > 0, judge > 0, [False, True])),
-        scores=scores,
-        tau={name: _tau(by_system[list(pair)].to_numpy()) for name, pair in COMPARED.items()},
+        relevance_kappa=kappa(relevance),
+        intervals=(kappa_interval(confusion), kappa_interval(relevance)),
+        scores={system: {under: float(means[under][place]) for under in UNDER} for place, system in enumerate(runs)},
+        orders={name: _orders(means[one], means[other], partial(shuffled, other)) for name, (one, other) in COMPARED.items()},
     )
+
+
+def _means(runs: Mapping[str, pa.Table], table: pa.Table, measured: str) -> np.ndarray:
+    """Return the mean of a measure by some judgements, of every system; 0 without judgements."""
+    if not table.num_rows:
+        return np.zeros(len(runs))
+    return np.array([measure(run, table, [cutoff_of(measured)])[measured].mean() for run in runs.values()])
+
+
+def _orders(people: np.ndarray, judge: np.ndarray, shuffled: Callable[[], np.ndarray]) -> Orders:
+    """Compare the order of systems by two sets of judgements, and that by grades of the second which are ``shuffled``."""
+    tau = _tau(np.stack([people, judge], axis=1))
+    if tau is None:
+        return Orders(None)
+    drawn = [_tau(np.stack([people, shuffled()], axis=1)) for _ in range(RANDOM_JUDGES)]
+    known = np.array([each for each in drawn if each is not None])
+    if not len(known):
+        return Orders(tau)
+    p = (1 + (known >= tau - ROUNDING).sum()) / (1 + len(known))
+    return Orders(tau, float(known.mean()), float(known.max()), float(p))
 
 
 _PAIR = ("query_id", "doc_id", "score")
@@ -98,6 +150,22 @@ def kappa(confusion: np.ndarray) -> float | None:
         return None
     expected = float(confusion.sum(axis=0) @ confusion.sum(axis=1)) / float(total) ** 2
     return None if np.isclose(expected, 1) else (float(np.trace(confusion)) / float(total) - expected) / (1 - expected)
+
+
+def kappa_interval(confusion: np.ndarray) -> tuple[float, float] | None:
+    """Return the 95 % interval of kappa over draws of the pairs with replacement; None where kappa is the same in all draws."""
+    total = confusion.sum()
+    if not total:
+        return None
+    drawn = np.random.default_rng(SEED).multinomial(total, confusion.ravel() / total, DRAWN).reshape(-1, *confusion.shape)
+    observed = drawn.trace(axis1=1, axis2=2) / total
+    expected = (drawn.sum(axis=1) * drawn.sum(axis=2)).sum(axis=1) / float(total) ** 2
+    defined = ~np.isclose(expected, 1)
+    kappas = (observed[defined] - expected[defined]) / (1 - expected[defined])
+    if not len(kappas) or np.ptp(kappas) <= ROUNDING:
+        return None
+    low, high = np.quantile(kappas, BOUNDS).tolist()
+    return low, high
 
 
 def _qrels(lines: Sequence[Mapping[str, Any]], key: str, schema: pa.Schema) -> pa.Table:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from beirflow.analysis.judge_agreement import COMPARED, UNDER, Agreement, agreement
+from beirflow.analysis.judge_agreement import COMPARED, RANDOM_JUDGES, UNDER, Agreement, agreement
 from beirflow.datasets.corpus_files import read_table
 from beirflow.files.records import Job, read_json
 from beirflow.files.verified import check_digest
@@ -53,6 +53,7 @@ def write_judge_page(
         "record": record,
         "pairs": counted(len(sample), "pair"),
         "added": counted(len(judged), "pair"),
+        "random_judges": RANDOM_JUDGES,
         "unreadable": counted(record["counts"]["unreadable"], "answer"),
         "tables": [_agreement_table(found), _confusion_table(found), _systems_table(found, main_measure)],
     }
@@ -60,16 +61,19 @@ def write_judge_page(
 
 
 def _agreement_table(found: Agreement) -> Table:
-    rows = {
-        "Cohen's kappa of the grades": found.kappa,
-        "Cohen's kappa of relevance, a grade above 0": found.relevance_kappa,
-        **{
-            f"Kendall's tau of the systems: {UNDER[one].lower()}; {UNDER[other].lower()}": found.tau[name]
-            for name, (one, other) in COMPARED.items()
-        },
-    }
-    cells = [[Cell(name), Cell("not defined") if value is None else number(value)] for name, value in rows.items()]
-    return Table("agreement", "Agreement", "Judge and people", [NAME, Column("Value")], cells)
+    undefined, rows = Cell("not defined"), []
+    kappas = {"Cohen's kappa of the grades": found.kappa, "Cohen's kappa of relevance, a grade above 0": found.relevance_kappa}
+    for (name, value), interval in zip(kappas.items(), found.intervals, strict=True):
+        span = "–".join(number(bound).text for bound in interval) if interval and value is not None else ""
+        rows.append([Cell(name), undefined if value is None else number(value), Cell(span), Cell("0")])
+    for name, (one, other) in COMPARED.items():
+        orders = found.orders[name]
+        value = undefined if orders.tau is None else number(orders.tau) if orders.above_chance else Cell("not above chance")
+        chance = "" if orders.random is None else f"{number(orders.random).text}, up to {number(orders.highest).text}"
+        label = f"Kendall's tau of the systems: {UNDER[one].lower()}; {UNDER[other].lower()}"
+        rows.append([Cell(label), value, Cell(""), Cell(chance)])
+    columns = [NAME, Column("Value"), Column("95 %"), Column("By chance")]
+    return Table("agreement", "Agreement", "Judge and people", columns, rows)
 
 
 def _confusion_table(found: Agreement) -> Table:
