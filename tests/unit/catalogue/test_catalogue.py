@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from beir_names import FIFTEEN, FORUMS
 from beirflow.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.catalogue.dataset import Dataset
@@ -12,6 +13,10 @@ from beirflow.catalogue.own_datasets import custom_dataset
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.experiment.systems import catalogue_systems
 from beirflow.files.errors import ConfigError
+
+TESTS = Path(__file__).parents[2]
+COMPARED = 774
+"""Values of the catalogue that are in ``published_values.yaml``."""
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +65,34 @@ def test_models_of_a_hub_are_pinned_and_contriever_is_encoded_by_its_recipe() ->
 def test_printed_values_have_a_place_and_the_version_that_was_read(known: Catalogue) -> None:
     sources = [source for entries in (*known.published.values(), *known.printed.values()) for source in entries]
     assert [source for source in sources if "page" in source["place"] or not source["version"]] == []
-    # Of MTEB's results, at least one task of each system was compared with a stored commit.
-    assert all("commit" in source["version"] for source in sources if source["source"].startswith("mteb"))
+    files = [source for source in sources if source["source"].startswith(("mteb", "pyserini", "anserini"))]
+    assert all("commit" in source["version"] for source in files)
+
+
+def test_published_values_are_of_the_split_that_is_evaluated(known: Catalogue) -> None:
+    for sources in (*known.published.values(), *known.printed.values()):
+        for source in sources:
+            others = source.get("other_splits", {})
+            assert all(any(name == key or name.startswith(f"{key}.") for name in source["scores"]) for key in others)
+            for name in source["scores"]:
+                evaluated = {corpus.split for corpus in known.known_datasets[name]}
+                split = others.get(name, others.get(name.partition(".")[0], source["split"]))
+                # The forums of BEIR-NL are splits.
+                assert evaluated == {split} or name == "beir-nl.cqadupstack", (source["citation"], name)
+
+
+def test_published_values_are_those_of_their_files(known: Catalogue) -> None:
+    compared = 0
+    for file in yaml.safe_load((TESTS / "published_values.yaml").read_text(encoding="utf-8")):
+        for system, printed in file["scores"].items():
+            [source] = [each for each in known.published[system] if each["source"] == file["source"]]
+            assert source["place"].startswith(file["place"])
+            for dataset, values in source["scores"].items():
+                # A mean of forums has more decimals than are published.
+                within = 0.5 * 10 ** -source["decimals"] + 1e-9 if dataset == "cqadupstack" else 0
+                assert values == pytest.approx(printed[dataset], abs=within, rel=0), (system, dataset)
+                compared += len(values)
+    assert compared == COMPARED
 
 
 @pytest.mark.parametrize(

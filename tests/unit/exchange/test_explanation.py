@@ -10,7 +10,7 @@ import pytrec_eval
 from beir_writer import write_corpus_record
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.exchange import explanation
-from beirflow.exchange.explanation import explain
+from beirflow.exchange.explanation import CAVEAT, explain
 from beirflow.files.errors import DataError
 from beirflow.files.layout import METRICS, PER_QUERY, QRELS
 from run_results import RunResults
@@ -62,7 +62,7 @@ def page(
 @pytest.mark.parametrize(
     ("score", "how"),
     [
-        (TIES, "ties by document id, ascending, as Lucene breaks them"),
+        (TIES, "scores as Anserini writes and trec_eval 9 reads them; ties by document id, ascending"),
         (SELF_MATCHES, "self matches kept, on rank 1"),
         (SOME, "mean over queries with results only"),
         (0.123, None),
@@ -77,6 +77,7 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
         f"NDCG@10: measured {trec_eval(RUN):.4f}, them {score:.4f}, {trec_eval(RUN) - round(score, 4):+.4f}; {led}"
     )
     assert led in html
+    assert (CAVEAT in text) == (CAVEAT in html) == (how is not None)
     for sentence in (
         "Self matches dropped: 1.",
         "Cut at the maximum length: 3 documents",

@@ -17,6 +17,7 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.evaluation.systems import in_words, settings_and_origins
+from beirflow.exchange.anserini_scores import as_read
 from beirflow.files.errors import DataError
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job, output_digest, read_json
@@ -31,6 +32,10 @@ OTHER_NAMES = {
     "Recall@100": ("recall of at most 100 documents (R_cap@100)", "R_cap@100"),
 }
 """By measure, another that some sources print under its name, in words and as it is called here."""
+
+LED = " with: "  # before the conventions that lead to a published score
+
+CAVEAT = "A convention that leads to a published score need not be the one of its source: compare the note and the place of the source."
 
 SELF_MATCH = 1e30  # score above those of a run
 
@@ -78,6 +83,8 @@ def explain(
         for source in sources
         for sentence in _differences(ours, varied, source, means, tolerance(source["decimals"], precisions))
     ]
+    if any(LED in sentence for sentence in sentences):
+        sentences.append(CAVEAT)
     values = {
         "title": f"{system} on {dataset}: measured and published",
         "sentences": sentences,
@@ -106,10 +113,11 @@ def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple
     """Evaluate a run under other conventions; ``own`` are the ids of queries whose document of that id was dropped."""
     table = run.select(["query_id", "doc_id", "score"]).to_pandas()
     yield "as it is", _means(table, qrels)
+    yield "scores as Anserini writes and trec_eval 9 reads them", _means(as_read(table), qrels)
     # Ranks as scores, so that no tie is left to the ranking rule.
     by_id = table.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True], kind="stable")
     by_id["score"] = -by_id.groupby("query_id").cumcount()
-    yield "ties by document id, ascending, as Lucene breaks them", _means(by_id, qrels)
+    yield "ties by document id, ascending", _means(by_id, qrels)
     # As many run files have them, so that close scores tie.
     yield "scores rounded to 4 decimals", _means(table.assign(score=table["score"].round(4)), qrels)
     if own:
@@ -161,8 +169,9 @@ def _differences(
         elif abs(ours[name] - published) <= within:
             yield f"{sentence}; equal within {within:.4f}"
         else:
-            close = [how for how, each in varied.items() if name in each and abs(each[name] - published) <= within]
-            led = f"equal within {within:.4f} with: {'; '.join(close)}" if close else "no convention below explains it alone"
+            apart = {how: abs(each[name] - published) for how, each in varied.items() if name in each}
+            close = sorted((how for how in apart if apart[how] <= within), key=apart.__getitem__)  # the nearest first
+            led = f"equal within {within:.4f}{LED}{'; '.join(close)}" if close else "no convention below explains it alone"
             yield f"{sentence}, {ours[name] - published:+.4f}; {led}"
 
 
