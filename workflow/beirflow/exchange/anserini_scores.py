@@ -12,9 +12,9 @@ STEP = np.float32(1e-6)
 def as_read(run: pd.DataFrame) -> pd.DataFrame:
     """Return a run with the scores that trec_eval 9 reads from the file that Anserini would have written.
 
-    Anserini ranks by score and then by ascending id, rounds to four decimals, lowers tied scores to keep that order, and prints six
-    decimals. trec_eval 9 reads float32 and ranks ties by descending id. Ids of ties ascend below a score of 16, where float32 tells
-    the lowered scores apart; above, they descend among those that became equal: pairs from 32, more the higher the score.
+    Anserini ranks by score and then by ascending id, rounds to four decimals, lowers tied scores to keep that order, and prints
+    six decimals. trec_eval 9 reads float32 and ranks ties by descending id. Ids of ties ascend below a score of 16, where float32
+    tells the lowered scores apart; above, they descend among those that became equal: pairs from 32, more the higher the score.
 
     Args:
         run: Columns ``query_id``, ``doc_id`` and ``score``.

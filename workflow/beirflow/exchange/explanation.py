@@ -35,7 +35,7 @@ OTHER_NAMES = {
 
 LED = " with: "  # before the conventions that lead to a published score
 
-CAVEAT = "A convention that leads to a published score need not be the one of its source: compare the note and the place of the source."
+CAVEAT = "A convention that leads to a published score need not be that of its source: compare the note and place of the source."
 
 SELF_MATCH = 1e30  # score above those of a run
 

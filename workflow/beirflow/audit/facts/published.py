@@ -15,7 +15,7 @@ NEAR = 0.005
 """Difference that still counts as near: half precision was measured to cause 0.0033, and another order of ties 0.0012."""
 
 NAME = "published scores"
-TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates other conventions"
+TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates others"
 
 
 def check_published(chain: Chain) -> list[Check]:
