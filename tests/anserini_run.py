@@ -39,7 +39,7 @@ def as_printed(scores: Sequence[float]) -> list[str]:
     It ranks by the float32 score and then by id, ascending. What it prints is rounded to four decimals. A hit whose rounded score
     is within 1e-4 of the number before it gets 1e-6 less for each hit since the last that was further away, so that a program
     that sorts by score, and ties another way, keeps the order (``ScoreTiesAdjusterReranker``). All of that is in float32, whose
-    steps are below 1e-6 up to 16: above, some of the lowered scores are equal before they are printed (from 32 on, those of a pair),
+    steps are below 1e-6 up to 16: above, some lowered scores are equal before they are printed (from 32 on, those of a pair),
     and trec_eval orders these by descending ids.
     """
     rounded = (np.floor(np.asarray(scores, np.float32).astype(np.float64) * 1e4 + 0.5) / 1e4).astype(np.float32)
