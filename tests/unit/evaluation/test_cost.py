@@ -89,11 +89,15 @@ ALL_JOBS = [
 ]
 
 
-def count_energy(folder: Path, *jobs: str, processor: str = "10", gpu: str = "2", own: str = "3", busy: str = "4") -> None:
+def count_energy(
+    folder: Path, *jobs: str, processor: str = "10", gpu: str = "2", own: str = "3", busy: str = "4", load: str = "0.5"
+) -> None:
     for job in jobs or ALL_JOBS:
         path = folder / f"energy/{job}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"processor_joules\tgpu_joules\town_seconds\tbusy_seconds\n{processor}\t{gpu}\t{own}\t{busy}\n")
+        path.write_text(
+            f"processor_joules\tgpu_joules\town_seconds\tbusy_seconds\tload_per_core\n{processor}\t{gpu}\t{own}\t{busy}\t{load}\n"
+        )
 
 
 def test_energy_is_the_sum_over_all_jobs_with_the_share_of_processor_time_that_was_theirs(tmp_path: Path) -> None:
@@ -124,6 +128,14 @@ def test_energy_that_is_not_known_of_every_job_is_left_empty(tmp_path: Path) -> 
         count_energy(tmp_path)
         (tmp_path / "energy/evaluate_run/x/stack-a.tsv").write_text(content)
         assert costs(tmp_path)["processor_joules"].tolist() == pytest.approx([52.5, float("nan")], nan_ok=True)
+
+
+def test_the_load_is_the_highest_of_a_job_that_has_one(tmp_path: Path) -> None:
+    assert costs(tmp_path)["load_per_core"].isna().all()
+    count_energy(tmp_path)
+    count_energy(tmp_path, "encode_chunk/x/stack-b/chunk-1", load="7.25")
+    count_energy(tmp_path, "encode_chunk/x/plain/chunk-0", load="")
+    assert costs(tmp_path)["load_per_core"].tolist() == [0.5, 7.25]
 
 
 def test_a_share_is_never_above_one_though_the_kernel_counts_coarsely(tmp_path: Path) -> None:

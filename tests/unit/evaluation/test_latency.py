@@ -139,7 +139,7 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     assert (cpu["queries"], cpu["repetitions"], cpu["where"]) == (5, 3, {"postings": "cpu"})
     assert {name: each["threads"] for name, each in record["devices"].items()} == {"cpu": 2, "cpu_1_thread": 1}
     assert record["warm_up"] == 6  # others than those that are measured
-    assert record["load"].keys() == {"before", "after", "cores"}
+    assert record["load"].keys() == {"before", "after", "cores", "others"}
     rates = [cpu[f"batch_{name}queries_per_second"] for name in ("low_", "", "high_")]
     assert 0 < rates[0] <= rates[1] <= rates[2]
     assert cpu["batch_encode_queries_per_second"] > cpu["batch_queries_per_second"]

@@ -162,7 +162,8 @@ def test_counters_are_read_while_a_long_job_runs(tmp_path: Path, powercap: Path,
             put(powercap / "intel-rapl:0/energy_uj", (current + AROUND - 10) % (AROUND + 1))
             time.sleep(0.1)
     row = dict(zip(*(line.split("\t") for line in path.read_text().splitlines()), strict=True))
-    assert list(row) == ["processor_joules", "gpu_joules", "own_seconds", "busy_seconds"]
+    assert list(row) == ["processor_joules", "gpu_joules", "own_seconds", "busy_seconds", "load_per_core"]
+    assert float(row["load_per_core"]) >= 0
     assert float(row["processor_joules"]) == pytest.approx(3 * (AROUND - 10) / 1e6 + 6, rel=1e-5)
     assert float(row["own_seconds"]) >= 0
 

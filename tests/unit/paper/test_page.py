@@ -106,6 +106,7 @@ def table(tmp_path: Path) -> pd.DataFrame:
     paths = [
         write_latency(tmp_path, "ours", "scifact", 5183, devices=both, reasons={}, gpu="a GPU"),
         write_latency(tmp_path, "bm25", "scifact", 5183),
+        write_latency(tmp_path, "busy", "scifact", 5183, load={"before": 30.2, "after": 24.0, "cores": 2}),
         write_latency(tmp_path, "theirs", "scifact", 5183, devices={}, reasons={"cpu": "it was made elsewhere"}),
     ]
     written = tmp_path / "efficiency.csv"
@@ -125,6 +126,9 @@ def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(t
     assert ours[["gpu_mean_ms", "cpu_mean_ms", "top_k"]].tolist() == [2.25, 60.0, 20]
     assert (ours["source"], ours["dataset"], ours["documents"], ours["queries"]) == ("here", "scifact", 5183, 150)
     assert (ours["index_bytes"], ours["threads"], ours["processor"], ours["gpu"]) == (1_500_000, 2, "a processor", "a GPU")
+    assert (ours["load_per_core"], ours["busy"]) == (0.55, pytest.approx(np.nan, nan_ok=True))
+    # Times of a busy machine are marked.
+    assert table.loc["busy", ["cpu_ms", "load_per_core", "busy"]].tolist() == [3.0, 15.1, "busy"]
     # A time that is not there says why.
     assert table.loc["bm25", "note"] == "GPU: there is none here"
     assert pd.isna(table.loc["bm25", "gpu_ms"])
@@ -139,4 +143,4 @@ def test_the_page_has_every_row_and_where_ours_were_measured(tmp_path: Path) -> 
     assert [row[0].text for row in shown.rows][-1] == "<b>"
     assert len(shown.rows) == len(FACTS.systems) + 1
     assert notes == ["a: 2 threads of a processor; GPU: there is none here"]
-    assert [cell.text for cell in shown.rows[-1]][-5:] == ["6.0", "", "10.0", "5", "0.0015"]
+    assert [cell.text for cell in shown.rows[-1]][-5:] == ["10.0", "5", "0.6", "", "0.0015"]

@@ -121,6 +121,77 @@ def test_costs_are_arithmetic_and_unknown_ones_are_on_no_front(table: pd.DataFra
             assert table.loc[system, f"front_of_{cost}"] == (not dominated and pd.notna(table.loc[system, cost]))
 
 
+BUSY = {"before": 24.0, "after": 30.2, "cores": 2}
+
+
+def page_of(files: ChoiceFiles, folder: Path, **choice: float) -> str:
+    (folder / "manifest.json").write_text("{}")
+    paths = {f"{name}_path": str(folder / file) for name, file in (("table", "choice.csv"), ("page", "choice.html"))}
+    manifest = str(folder / "manifest.json")
+    write_choice(files=files, **paths, manifest_path=manifest, prices=PRICES, choice=choice, job=Job(folder))
+    return (folder / "choice.html").read_text()
+
+
+def test_a_latency_of_a_busy_machine_is_shown_and_decides_nothing(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    write_latency(tmp_path, "small", "stack-b", devices={"cpu": latency(80.0, 9)}, load=BUSY)
+    table = choice_table(files, PRICES).set_index("system")
+    assert table.loc["small", "busy_milliseconds"] == 40
+    assert table.loc["small", ["milliseconds", "p95_milliseconds", "query_price"]].isna().all()
+    assert (table.loc["small", "latency_queries"], table.loc["small", "latency_load"]) == (5, 15.1)
+    assert not table.loc["small", "front_of_milliseconds"]
+    assert (table.loc["large", "milliseconds"], table.loc["large", "latency_load"]) == (20, 0.55)
+    assert not table["busy_milliseconds"].drop("small").notna().any()
+    page = page_of(files, tmp_path, milliseconds=50.0)
+    assert "40.0 (busy)" in page
+    assert "Latencies that decide nothing:</b> small, measured on a busy machine (load average up to 15.1 per core)." in page
+    assert "add --forcerun measure_latency to the command" in page
+    quiet = page_of(made(tmp_path / "quiet"), tmp_path / "quiet", milliseconds=50.0)
+    assert "decide nothing:</b>" not in quiet
+    assert "not estimated" not in quiet
+
+
+@pytest.mark.parametrize(("documents", "estimated"), [(60, False), (999, False), (1000, True)])
+def test_a_million_documents_are_not_estimated_from_a_few(tmp_path: Path, documents: int, estimated: bool) -> None:
+    files = made(tmp_path)
+    costs = pd.read_csv(files.costs_path).assign(documents=documents, documents_reused=0, load_seconds=3.0)
+    costs.to_csv(files.costs_path, index=False)
+    row = choice_table(files, PRICES).set_index("system").loc["small"]
+    of_million = row[["bytes_per_million", "index_seconds_per_million", "price", "month_price", "index_price"]]
+    assert of_million.notna().tolist() == [estimated] * 5
+    assert (row["index_bytes"], row["load_seconds"], row["largest_dataset"]) == (4e6, 6.0, documents)
+    reason = f"not estimated, since the largest dataset has {documents} documents, fewer than 1,000."
+    page = page_of(files, tmp_path)
+    assert (reason in page) != estimated
+    # The time of a query decides then, and no number for a million documents is in the answer.
+    assert ("the fastest" in page.split("Quality and cost")[0]) != estimated
+    assert ("for a million documents" in page.split("Quality and cost")[0]) == estimated
+
+
+def test_a_million_documents_are_estimated_from_the_large_datasets_alone(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    costs = pd.read_csv(files.costs_path)
+    small = costs["dataset"] == "plain"
+    costs.loc[small, ["documents", "documents_reused", "index_seconds", "index_bytes"]] = [60, 0, 50.0, 1e6]
+    costs.loc[~small, "documents_reused"] = 0
+    costs.to_csv(files.costs_path, index=False)
+    row = choice_table(files, PRICES).set_index("system").loc["small"]
+    assert (row["bytes_per_million"], row["index_seconds_per_million"], row["index_bytes"]) == (2e9, 2000, 3e6)
+
+
+def test_seconds_of_indexing_on_a_busy_machine_have_no_price(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    costs = pd.read_csv(files.costs_path)
+    costs["load_per_core"] = np.where((costs["system"] == "small") & (costs["dataset"] == "stack"), 8.0, 1.1)
+    costs.to_csv(files.costs_path, index=False)
+    table = choice_table(files, PRICES).set_index("system")
+    assert table.loc["small", ["index_seconds_per_million", "index_price", "price"]].isna().all()
+    assert (table.loc["small", "index_load"], table.loc["small", "month_price"]) == (8.0, 1.0)
+    assert table.loc["large", ["index_seconds_per_million", "price"]].notna().all()
+    page = page_of(files, tmp_path)
+    assert "left out:</b> small, indexed on a busy machine (load average up to 8.0 per core)" in page
+
+
 def test_other_queries_are_refused(tmp_path: Path) -> None:
     files = made(tmp_path)
     write_metrics(tmp_path, "tiny", "plain", {"NDCG@10": values("tiny", "plain")}, ids=[f"other{i}" for i in range(8)])
@@ -159,7 +230,8 @@ CHOICES = pd.DataFrame(
     ("budgets", "taken"),
     [
         ({}, {"near": "without a budget"}),
-        ({"milliseconds": 100}, {"near": "without a budget, within 100 ms a query"}),
+        ({"milliseconds": 100}, {"near": "without a budget, or within 100 ms a query"}),
+        ({"milliseconds": 100, "gigabytes": 25}, {"near": "with or without the budgets of 100 ms a query and 25 GB of index: "}),
         ({"milliseconds": 50}, {"near": "without a budget", "dear": "within 50 ms a query"}),
         (
             {"milliseconds": 50, "gigabytes": 25},
@@ -185,8 +257,8 @@ def test_what_is_taken_though_it_is_significantly_worse_says_so_with_its_loss() 
     *_, (head, text) = answers(CHOICES, "NDCG@10", {"milliseconds": 2})
     assert head == "Take poor"
     assert text == (
-        "within 2 ms a query: the best there, but significantly worse; NDCG@10 0.3000, −0.2000 (−0.2100 to −0.1900) beside the "
-        "best, 1.00 for a million documents in the first month, 1 ms a query, 1 GB for a million documents."
+        "within 2 ms a query: the best there, but significantly worse. NDCG@10 0.3000, −0.2000 (−0.2100 to −0.1900) beside the "
+        "best. Cost: 1.00 for a million documents in the first month, 1 ms a query, 1 GB for a million documents."
     )
 
 
@@ -202,7 +274,13 @@ def test_a_cheap_system_that_may_lose_much_is_no_choice() -> None:
 
 def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None:
     unpriced = CHOICES.assign(price=np.nan)
-    assert [head for head, _ in answers(unpriced, "NDCG@10", {})][1:] == ["Take near"]
+    [(head, text)] = list(answers(unpriced, "NDCG@10", {}))[1:]
+    assert (head, text.split(" that")[0]) == ("Take near", "without a budget: the one with the smallest index")
+    fastest = unpriced.assign(bytes_per_million=np.nan)
+    [(head, text)] = list(answers(fastest, "NDCG@10", {}))[1:]
+    assert (head, text.split(" that")[0]) == ("Take dear", "without a budget: the fastest")
+    [(head, text)] = list(answers(fastest.assign(milliseconds=[900, 90, np.nan, 1, 0.5]), "NDCG@10", {}))[1:]
+    assert (head, text.split(" is not")[0]) == ("Take near", "without a budget: the fastest whose cost is known and which")
     unknown = unpriced.assign(bytes_per_million=np.nan, milliseconds=np.nan)
     assert "are not known" in list(answers(unknown, "NDCG@10", {}))[-1][1]
 

@@ -17,8 +17,12 @@ from beirflow.files.records import Job, read_json
 STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
+LOAD = "load_per_core"  # column of the files of counters, the load average of the machine
 COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")  # columns of counters, read while a job runs
 SUMMED = ("machine_joules", *COUNTED)  # the same with the attributed part of the first
+
+HIGHEST = {"peak_memory_bytes": np.max, LOAD: np.fmax.reduce}
+"""Columns of which several corpora have the highest value; a load that is not known of all is that of the others."""
 
 
 def collect_costs(
@@ -68,7 +72,7 @@ def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) 
         "documents_reused": run.get("counts", {}).get("documents_reused", 0),
         "index_bytes": run.get("bytes", {}).get("index", np.nan),
         "peak_memory_bytes": _peak_memory(results / BENCHMARK(job=job) for job in jobs),
-        **_counted(results / ENERGY(job=job) for job in jobs),
+        **_counted([results / ENERGY(job=job) for job in jobs]),
         "precision": _values(made.get("precision")),
         "devices": _values(made.get("device")),
     }
@@ -90,8 +94,8 @@ def _peak_memory(paths: Iterable[Path]) -> float:
 
 
 def _counted(paths: Iterable[Path]) -> dict[str, float]:
-    """Sum up the counts of some jobs; not-a-number for a count that a job lacks."""
-    total = dict.fromkeys(SUMMED, 0.0)
+    """Sum up the counts of some jobs, with the highest load; not-a-number for a count that a job lacks, or without any load."""
+    total, highest = dict.fromkeys(SUMMED, 0.0), np.nan
     for path in paths:
         counts = dict[Any, float]()
         with suppress(OSError, ValueError, IndexError):  # no digest names it, so what it cannot say is not known
@@ -101,7 +105,8 @@ def _counted(paths: Iterable[Path]) -> dict[str, float]:
             counts.get("own_seconds", np.nan), counts.get("busy_seconds")
         )
         total = {name: value + counts.get(name, np.nan) for name, value in total.items()}
-    return total
+        highest = np.fmax(highest, counts.get(LOAD, np.nan))
+    return {LOAD: highest, **total}
 
 
 def _share(own: float, busy: float | None) -> float:
@@ -116,7 +121,7 @@ def _together(corpora: Sequence[Mapping[str, Any]], carbon_intensity: float | No
         if isinstance(first, set):
             row[key] = ", ".join(sorted(str(name) for name in set().union(*values) if name))
         else:
-            row[key] = np.max(values) if key == "peak_memory_bytes" else sum(values)
+            row[key] = HIGHEST[key](values) if key in HIGHEST else sum(values)
         # Ratios of sums, and not sums of ratios.
         if key == "seconds":
             row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)

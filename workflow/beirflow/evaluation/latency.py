@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.datasets.corpus_files import read_table, recorded_digest
+from beirflow.evaluation.machine_load import OtherProcesses
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import DOCUMENTS, QUERIES, RUN_RECORD
 from beirflow.files.progress import silence
@@ -59,7 +60,7 @@ def measure_latency(
     asking = Asking(systems, dataset, job)
     measurements: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
-    load = [os.getloadavg()[0]]
+    load, others = [os.getloadavg()[0]], OtherProcesses()
     with _surroundings(systems, hardware) as (devices, without_gpu, gpu):
         places = [(name, name, hardware.threads) for name in devices] + [("cpu_1_thread", "cpu", 1)] * (hardware.threads > 1)
         for name, device, threads in places:
@@ -88,7 +89,7 @@ def measure_latency(
         of_queries=asking.of_queries,
         seed=SEED,
         warm_up=len(asking.warm_up),
-        load={"before": load[0], "after": load[1], "cores": os.cpu_count()},
+        load={"before": load[0], "after": load[1], "cores": os.cpu_count(), "others": others.cores()},
         top_k=top_k,
         threads=hardware.threads,
         processor=processor(),

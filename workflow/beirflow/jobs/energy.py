@@ -3,8 +3,8 @@
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
 Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv`` beside the benchmarks has one row:
 ``processor_joules``; ``gpu_joules``, of which the jobs that hold the GPU at a reading have equal parts, 0 if the job had no GPU;
-and the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values
-are empty.
+the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``; and the load
+average of the last minute per core, ``load_per_core``. Unknown values are empty.
 """
 
 import logging
@@ -157,7 +157,7 @@ class Meter:
         self._lock, self._counters, self.unknown = threading.Lock(), {"gpu": list[Counter]()}, dict[str, str]()
         self._add("processor", lambda: rapl_counters(powercap))
         self._gpus: list[Gpu | None] = []
-        self._own, self._busy = _own_seconds(), _busy_seconds()
+        self._own, self._busy = own_seconds(), busy_seconds()
 
     def count_gpu(self, gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> None:
         """Count a GPU too, from now on, once, which ``jobs`` share; None for one of which nothing is known."""
@@ -192,20 +192,22 @@ class Meter:
                 self.unknown[kind] = f"{still[0]} counts nothing"
         return {
             **{f"{kind}_joules": self._joules(kind) for kind in ("processor", "gpu")},
-            "own_seconds": _own_seconds() - self._own,
-            "busy_seconds": _busy_seconds() - self._busy,
+            "own_seconds": own_seconds() - self._own,
+            "busy_seconds": busy_seconds() - self._busy,
+            "load_per_core": os.getloadavg()[0] / (os.cpu_count() or 1),
         }
 
     def _joules(self, kind: str) -> float | None:
         return None if kind in self.unknown else sum(counter.total for counter in self._counters[kind]) / UNITS
 
 
-def _own_seconds() -> float:
+def own_seconds() -> float:
     """Return the processor time of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
-def _busy_seconds() -> float:
+def busy_seconds() -> float:
+    """Return the processor time of all processes."""
     times = psutil.cpu_times()
     return sum(getattr(times, name, 0.0) for name in WORK)
 

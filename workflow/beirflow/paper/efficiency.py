@@ -9,9 +9,12 @@ from typing import Any
 import pandas as pd
 
 from beirflow.catalogue.choice import OF_THE_PAPER
+from beirflow.evaluation.machine_load import is_busy, load_per_core
 from beirflow.files.csv_files import write_csv
 from beirflow.files.records import read_json
 from beirflow.paper.facts import PaperFacts, load_facts
+
+BUSY = "busy"  # a machine on which times are no measurement
 
 QUOTED, HERE = "as quoted elsewhere", "here"  # sources
 
@@ -22,7 +25,8 @@ GIGABYTE = 1e9
 TIMES = ("gpu_ms", "gpu_p95_ms", "gpu_mean_ms", "cpu_ms", "cpu_p95_ms", "cpu_mean_ms", "cpu_1_thread_ms")
 RATE = "batch_queries_per_second"  # of each device
 COLUMNS = (
-    *("system", "source", "dataset", "documents", *TIMES, f"gpu_{RATE}", f"cpu_{RATE}", "queries", "index_bytes"),
+    *("system", "source", "dataset", "documents", *TIMES, f"gpu_{RATE}", f"cpu_{RATE}", "queries"),
+    *("load_per_core", "busy", "index_bytes"),
     *("top_k", "precision", "threads", "processor", "gpu", "note"),
 )
 
@@ -59,6 +63,8 @@ def _measured(record: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "source": HERE,
         "queries": min((summary["queries"] for summary in measured.values()), default=None),
+        "load_per_core": load_per_core(record),
+        "busy": BUSY if is_busy(record) else "",
         "index_bytes": record.get("bytes", {}).get("index"),
         "note": "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason),
     }

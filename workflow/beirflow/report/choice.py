@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.constants import giga, hour, kilo, mega
 
+from beirflow.evaluation.cost import LOAD
+from beirflow.evaluation.machine_load import BUSY_LOAD, is_busy, load_per_core
 from beirflow.evaluation.main_measure import MAIN_MEASURE
 from beirflow.evaluation.paired_tests import confidence_interval, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
@@ -24,6 +26,9 @@ DRAWN = 20_000  # signs of a test; their least p, times the number of systems, i
 
 INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
 """Columns of ``cost.csv`` of stages before the first query."""
+
+LEAST_DOCUMENTS = 1000
+"""Documents of a dataset from which a million are estimated, a thousandfold at most: less is mostly the fixed cost of a job."""
 
 COSTS = ("milliseconds", "bytes_per_million", "price")  # kinds of cost that have a front
 
@@ -146,7 +151,11 @@ def _compare(table: pd.DataFrame, quality: Quality, others: Mapping[str, str], n
 
 
 def _latencies(files: ChoiceFiles) -> dict[str, dict[str, Any]]:
-    """Return by system the time of a query, on the GPU where it was measured on every corpus, else on the processor."""
+    """Return by system the time of a query, on the GPU where it was measured on every corpus, else on the processor.
+
+    A time of a busy machine is apart, so that no budget, price or front has it; ``latency_queries`` is the least number of
+    queries of a corpus, ``latency_load`` the highest load average per core.
+    """
     records = {(record["system"], record["dataset"]): record for record in map(read_json, files.latency_paths)}
     found = {}
     for system in dict.fromkeys(system for system, _ in records):
@@ -162,20 +171,38 @@ def _latencies(files: ChoiceFiles) -> dict[str, dict[str, Any]]:
                 for names in files.rows.values()
             ]
             times[column] = float(np.mean(rows))
-        found[system] = {**times, "device": device}
+        of_system = [records[system, corpus] for names in files.rows.values() for corpus in names]
+        busy = {"busy_milliseconds": np.nan}
+        if any(map(is_busy, of_system)):
+            busy, times = {"busy_milliseconds": times["milliseconds"]}, dict.fromkeys(times, np.nan)
+        found[system] = {
+            **times,
+            **busy,
+            "device": device,
+            "latency_queries": min(record["devices"][device]["queries"] for record in of_system) if device else None,
+            "latency_load": max(map(load_per_core, of_system)),
+        }
     return found
 
 
 def _of_index(costs: pd.DataFrame) -> dict[str, float]:
-    """Return bytes and seconds of the indexes of a system from its rows of ``cost.csv``."""
-    index_bytes, documents = float(costs["index_bytes"].sum(skipna=False)), costs["documents"].sum()
-    computed = (costs["documents"] - costs["documents_reused"]).sum()
-    known = bool(costs["index_seconds"].notna().all()) and computed > 0
-    seconds = float(costs[[column for column in INDEXING if column in costs]].sum().sum()) if known else np.nan
+    """Return bytes and seconds of the indexes of a system from its rows of ``cost.csv``.
+
+    Those of a million documents are estimated from the datasets of :data:`LEAST_DOCUMENTS` or more; seconds only if the machine
+    was not busy while any of these was indexed, as far as that is known.
+    """
+    large = costs[costs["documents"] >= LEAST_DOCUMENTS]
+    load = float(large[LOAD].max()) if LOAD in large else np.nan
+    computed = int((large["documents"] - large["documents_reused"]).sum())
+    known = bool(large["index_seconds"].notna().all()) and computed >= LEAST_DOCUMENTS and not load > BUSY_LOAD
+    seconds = float(large[[column for column in INDEXING if column in large]].sum().sum())
     return {
-        "index_bytes": index_bytes,
-        "bytes_per_million": index_bytes / documents * mega,
-        "index_seconds_per_million": seconds / max(computed, 1) * mega,
+        "index_bytes": float(costs["index_bytes"].sum(skipna=False)),
+        "bytes_per_million": large["index_bytes"].sum(skipna=False) / (large["documents"].sum() or np.nan) * mega,
+        "index_seconds_per_million": seconds / computed * mega if known else np.nan,
+        "load_seconds": float(costs["load_seconds"].sum(skipna=False)) if "load_seconds" in costs else np.nan,
+        "index_load": load,
+        "largest_dataset": int(costs["documents"].max()),
     }
 
 
@@ -188,10 +215,12 @@ def _add_prices(table: pd.DataFrame, prices: Prices) -> None:
     table["query_price"] = table["milliseconds"] / kilo / hour * hourly * mega
 
 
+def known_costs(table: pd.DataFrame) -> list[str]:
+    """Return the kinds of cost by which systems are compared, price before bytes and milliseconds, that are known of any."""
+    return [cost for cost in ("price", "bytes_per_million", "milliseconds") if table[cost].notna().any()]
+
+
 def cheapest(table: pd.DataFrame) -> Any:
-    """Return the cheapest row, by price, else by bytes, then by milliseconds and quality; None if no cost is known."""
-    orders = [cost for cost in ("price", "bytes_per_million", "milliseconds") if table[cost].notna().any()]
-    if not orders:
-        return None
-    known = table[table[orders[0]].notna()]
-    return known.sort_values(orders, kind="stable").iloc[0]
+    """Return the cheapest row of those whose first known cost is known, by quality if costs are equal; None if no cost is."""
+    orders = known_costs(table)
+    return table[table[orders[0]].notna()].sort_values(orders, kind="stable").iloc[0] if orders else None

@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 from scipy.constants import giga
 
+from beirflow.evaluation.machine_load import BUSY_LOAD, IN_WORDS
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.files.csv_files import write_csv
 from beirflow.files.layout import record_of
 from beirflow.files.records import Job
-from beirflow.report.choice import ChoiceFiles, Prices, cheapest, choice_table
+from beirflow.report.choice import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
 from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
 from beirflow.report.scatter import Scatter, scatter
 
@@ -27,7 +28,12 @@ PLOTS = {
 
 PRICES = ("index_price", "month_price", "price", "query_price")  # columns of ``choice.csv``
 
+RARE = ("p95_milliseconds", "load_seconds", "index_load")  # columns that are left out if no system has them
+
 EXACT = ("exact@10", "exact@100", "exact@1000")  # likewise, where an approximate system has them
+REASONS = {"price": "the cheapest", "bytes_per_million": "the one with the smallest index", "milliseconds": "the fastest"}
+"""By kind of cost, what a system is that has the least of it."""
+
 UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
 
 
@@ -54,13 +60,16 @@ def write_choice(
         "title": f"beirflow: the choice among {counted(len(table), 'system')}",
         "heading": "Which system to take",
         "lead": f"{counted(len(table), 'system')} on {counted(len(files.rows), 'dataset')}, by {_mean(table, measure)}.",
-        "answers": list(answers(table, measure, choice)),
+        "answers": [*answers(table, measure, choice), *limits(table)],
         "plots": [plot for plot in plots if plot],
         "systems": systems_table(table, measure),
         "encoders": list(_encoders(in_gigabytes, measure)),
         "prices": known_prices,
         "significant": LEVEL,
         "measure": measure,
+        "busy": IN_WORDS,
+        "busy_load": BUSY_LOAD,
+        "least_documents": LEAST_DOCUMENTS,
     }
     write_page("choice.html.j2", page_path, values, scripts=("tables.js", "choice.js"))
     record_files_for_reading(
@@ -91,19 +100,52 @@ def answers(table: pd.DataFrame, measure: str, budgets: Mapping[str, float]) -> 
     for said, affordable in _affordable(table, budgets):
         found.setdefault(_answer(affordable, equals, measure), []).append(said)
     for (head, text), budgets_in_words in found.items():
-        yield head, f"{', '.join(budgets_in_words)}: {text}."
+        whatever = f"with or without the budgets of {' and '.join(_budgets(budgets))}"
+        yield head, f"{whatever if len(budgets_in_words) > 2 and len(found) == 1 else ', or '.join(budgets_in_words)}: {text}."
+
+
+def limits(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield in sentences why costs that were measured decide nothing, their heads apart."""
+    busy = table[table["busy_milliseconds"].notna()]
+    if len(busy):
+        yield (
+            "Latencies that decide nothing:",
+            f"{listed(list(busy['system']))}, measured on a busy machine ({_load(busy['latency_load'])}). No budget, price or "
+            "plot has them; to measure them again while nothing else runs, add --forcerun measure_latency to the command.",
+        )
+    largest = int(table["largest_dataset"].max())
+    if largest < LEAST_DOCUMENTS:
+        yield (
+            "No size and no price of a million documents:",
+            f"not estimated, since the largest dataset has {counted(largest, 'document')}, fewer than {LEAST_DOCUMENTS:,}.",
+        )
+    indexed = table[table["index_load"] > BUSY_LOAD]
+    if len(indexed):
+        yield (
+            "Seconds of indexing that are left out:",
+            f"{listed(list(indexed['system']))}, indexed on a busy machine ({_load(indexed['index_load'])}). Prices need them.",
+        )
+
+
+def _load(loads: pd.Series) -> str:
+    return f"load average up to {loads.max():.1f} per core"
 
 
 def _affordable(table: pd.DataFrame, budgets: Mapping[str, float]) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield every budget in words, with the systems in it: without one, each, and all together."""
     keys = [key for key in BUDGETS if key in budgets]
     for some in ([], *([key] for key in keys), *([keys] if len(keys) > 1 else [])):
-        affordable, said = table, list[str]()
+        affordable = table
         for key in some:
-            column, unit, words = BUDGETS[key]
+            column, unit, _ = BUDGETS[key]
             affordable = affordable[affordable[column] / unit <= budgets[key]]
-            said.append(words.format(budgets[key]))
+        said = _budgets({key: budgets[key] for key in some})
         yield f"within {' and '.join(said)}" if said else "without a budget", affordable
+
+
+def _budgets(budgets: Mapping[str, float]) -> list[str]:
+    """Return budgets in words."""
+    return [words.format(budgets[key]) for key, (_, _, words) in BUDGETS.items() if key in budgets]
 
 
 def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tuple[str, str]:
@@ -114,15 +156,17 @@ def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tup
     taken = cheapest(among) if len(among) else affordable.iloc[0]
     if taken is None:
         return f"{among['system'].iloc[0]},", "the costs of those that are not significantly worse than the best are not known"
-    reason = (
-        "the cheapest that is not significantly worse than the best" if len(among) else "the best there, but significantly worse"
-    )
+    reason = "the best there, but significantly worse"
+    if len(among):
+        cost = known_costs(among)[0]
+        known = "whose cost is known and which" if among[cost].isna().any() else "that"
+        reason = f"{REASONS[cost]} {known} is not significantly worse than the best"
     # A loss that is not known, as of a single query, is not excluded either.
     is_undecided = len(among) > 0 and pd.notna(taken["difference"]) and not taken["difference_low"] >= -UNDECIDED
     loss = f" of {-taken['difference_low']:.4f}" if pd.notna(taken["difference_low"]) else ""
-    few = f"; too few queries to exclude a loss{loss}, so add queries or datasets" if is_undecided else ""
+    few = f", but with too few queries to exclude a loss{loss}, so add queries or datasets" if is_undecided else ""
     head = f"{'Undecided, perhaps' if is_undecided else 'Take'} {taken['system']}"
-    return head, f"{reason}{few}; {measure} {taken[measure]:.4f}{_lost(taken)}, {_costs(taken)}"
+    return head, f"{reason}{few}. {measure} {taken[measure]:.4f}{_lost(taken)}. Cost: {_costs(taken)}"
 
 
 def _costs(row: Any) -> str:
@@ -132,7 +176,7 @@ def _costs(row: Any) -> str:
         "milliseconds": f"{short(row['milliseconds'])} ms a query",
         "bytes_per_million": f"{short(row['bytes_per_million'] / giga)} GB for a million documents",
     }
-    return ", ".join(text for key, text in said.items() if pd.notna(row[key])) or "costs unknown"
+    return ", ".join(text for key, text in said.items() if pd.notna(row[key])) or "unknown"
 
 
 def _lost(row: Any) -> str:
@@ -156,15 +200,16 @@ def systems_table(table: pd.DataFrame, measure: str) -> Table:
         **{measure: pd.Series([Cell(f"{mean:.4f}", mean, best=not i) for i, mean in enumerate(table[measure])], table.index)},
         interval=_intervals(table["low"], table["high"], ".4f"),
         differences=_intervals(table["difference_low"], table["difference_high"]),
-        times=pd.Series([*map(_times, table["milliseconds"], table["p95_milliseconds"])], table.index),
+        times=pd.Series([*map(_times, table["milliseconds"], table["busy_milliseconds"])], table.index),
         device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
     )
-    return framed("choice-table", shown, () if priced else PRICES, measure=measure, mean=_mean(table, measure))
+    absent = [*(() if priced else PRICES), *(name for name in RARE if table[name].isna().all())]
+    return framed("choice-table", shown, absent, measure=measure, mean=_mean(table, measure))
 
 
-def _times(median: float, p95: float) -> Cell:
-    """Return the cell of the times of a query that are known, by which a column sorts from the median."""
-    return replace(number(median), text=", ".join(f"{time:,.1f}" for time in (median, p95) if pd.notna(time)))
+def _times(median: float, busy: float) -> Cell:
+    """Return the cell of the time of a query, marked and last in order if the machine was busy."""
+    return Cell(f"{busy:,.1f} (busy)") if pd.notna(busy) else number(median, ",.1f")
 
 
 def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+.4f") -> pd.Series:

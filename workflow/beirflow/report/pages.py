@@ -129,7 +129,16 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-FORMS: Mapping[str, Callable[[float], str]] = {"short": short, "p": lambda p: "< 0.0001" if p < 0.0001 else f"{p:.4f}"}
+def _least(value: float) -> str:
+    """Return a short number, or that it is below 0.001."""
+    return "< 0.001" if 0 < value < 0.001 else short(value)
+
+
+FORMS: Mapping[str, Callable[[float], str]] = {
+    "short": short,
+    "least": _least,
+    "p": lambda p: "< 0.0001" if p < 0.0001 else f"{p:.4f}",
+}
 """Ways to write numbers besides those of Python, by their names in ``tables.yaml``."""
 
 

@@ -13,7 +13,7 @@ from beirflow.report.figure_style import is_wide
 from beirflow.report.pages import short
 
 WIDTH, HEIGHT = 380.0, 300.0  # of a drawing, in pixels of the text
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 14.0, 44.0  # around the panel
+LEFT, RIGHT, TOP, BOTTOM = 56.0, 14.0, 14.0, 44.0  # around the panel
 LETTER, LINE = 6.1, 12.0  # width and height of a label's letters
 
 
