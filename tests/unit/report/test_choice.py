@@ -279,6 +279,9 @@ def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None
     fastest = unpriced.assign(bytes_per_million=np.nan)
     [(head, text)] = list(answers(fastest, "NDCG@10", {}))[1:]
     assert (head, text.split(" that")[0]) == ("Take dear", "without a budget: the fastest")
+    # A cost that is not known of one of them, as after a busy machine, gives way to one that is.
+    [(head, text)] = list(answers(CHOICES.assign(price=[9, 5, np.nan, 1, 0.5]), "NDCG@10", {}))[1:]
+    assert (head, text.split(" that")[0]) == ("Take near", "without a budget: the one with the smallest index")
     [(head, text)] = list(answers(fastest.assign(milliseconds=[900, 90, np.nan, 1, 0.5]), "NDCG@10", {}))[1:]
     assert (head, text.split(" is not")[0]) == ("Take near", "without a budget: the fastest whose cost is known and which")
     unknown = unpriced.assign(bytes_per_million=np.nan, milliseconds=np.nan)

@@ -216,8 +216,9 @@ def _add_prices(table: pd.DataFrame, prices: Prices) -> None:
 
 
 def known_costs(table: pd.DataFrame) -> list[str]:
-    """Return the kinds of cost by which systems are compared, price before bytes and milliseconds, that are known of any."""
-    return [cost for cost in ("price", "bytes_per_million", "milliseconds") if table[cost].notna().any()]
+    """Return the kinds of cost that are known of the most systems, price before bytes and milliseconds; none without any cost."""
+    known = {cost: int(table[cost].notna().sum()) for cost in ("price", "bytes_per_million", "milliseconds")}
+    return [cost for cost, systems in known.items() if systems == max(known.values()) > 0]
 
 
 def cheapest(table: pd.DataFrame) -> Any:

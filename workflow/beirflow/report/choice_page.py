@@ -62,7 +62,7 @@ def write_choice(
         "lead": f"{counted(len(table), 'system')} on {counted(len(files.rows), 'dataset')}, by {_mean(table, measure)}.",
         "answers": [*answers(table, measure, choice), *limits(table)],
         "plots": [plot for plot in plots if plot],
-        "systems": systems_table(table, measure),
+        "systems": systems_tables(table, measure),
         "encoders": list(_encoders(in_gigabytes, measure)),
         "prices": known_prices,
         "significant": LEVEL,
@@ -193,8 +193,8 @@ def _signed(value: float) -> str:
     return number(value, "+.4f").text
 
 
-def systems_table(table: pd.DataFrame, measure: str) -> Table:
-    """Return quality, significance and cost of every system, the best first."""
+def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
+    """Return quality with significance, and cost, of every system, the best first."""
     priced = table["price"].notna().any() or table["query_price"].notna().any()
     shown = table.assign(
         **{measure: pd.Series([Cell(f"{mean:.4f}", mean, best=not i) for i, mean in enumerate(table[measure])], table.index)},
@@ -204,7 +204,10 @@ def systems_table(table: pd.DataFrame, measure: str) -> Table:
         device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
     )
     absent = [*(() if priced else PRICES), *(name for name in RARE if table[name].isna().all())]
-    return framed("choice-table", shown, absent, measure=measure, mean=_mean(table, measure))
+    return (
+        framed("choice-table", shown, measure=measure, mean=_mean(table, measure)),
+        framed("choice-costs", shown, absent),
+    )
 
 
 def _times(median: float, busy: float) -> Cell:
