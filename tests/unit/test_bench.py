@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -252,3 +253,20 @@ def test_a_stage_of_the_wrong_command_is_refused(capsys: pytest.CaptureFixture[s
 
 def test_the_name_of_a_device_becomes_that_of_a_file() -> None:
     assert slug("Intel(R) Xeon(R) Processor @ 2.00GHz") == "intel-xeon-processor-2-00ghz"
+
+
+def table_of(text: str) -> list[str]:
+    """Rows of the first table of a text."""
+    lines = iter(text.splitlines())
+    return [next(line for line in lines if line.startswith("|")), *takewhile(lambda line: line.startswith("|"), lines)]
+
+
+@pytest.mark.parametrize("page", ["speed.md", "gpus.md"])
+def test_pages_on_speed_have_the_stored_results_whole_with_missed_targets(page: str) -> None:
+    text = (REPOSITORY / "docs" / page).read_text()
+    sections = re.findall(r"^### \[.*?\]\(\.\./(tests/bench/results/\S+\.md)\)$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    for path, section in sections:
+        assert table_of(section) == table_of((REPOSITORY / path).read_text()), path
+    stored = (REPOSITORY / "tests/bench/results").glob("*.md")
+    on_page = {str(path.relative_to(REPOSITORY)) for path in stored if path.name.startswith("nvidia") == (page == "gpus.md")}
+    assert {path for path, _ in sections} == on_page
