@@ -1,6 +1,7 @@
 """Results in the forms of MTEB: what was measured and nothing else, under its names; those of others as they are, or refused."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,8 @@ def write(folder: Path, model: str, task: str, split: str = "test", **scores: An
     return path
 
 
-def collected(folder: Path, references: list[str]) -> pd.DataFrame:
-    config = {"systems": ["bm25"], "datasets": ["nq", "fiqa", "nfcorpus.dev"], "references": references}
+def collected(folder: Path, references: list[str], datasets: Sequence[str] = ("nq", "fiqa", "nfcorpus.dev")) -> pd.DataFrame:
+    config = {"systems": ["bm25"], "datasets": [*datasets], "references": references}
     experiment = load_experiment(config)
     table_path = str(folder / "references.csv")
     measures = ["NDCG@10", "Recall@100", "R_cap@100"]
@@ -164,6 +165,22 @@ def test_results_of_others_are_below_the_leaderboard_and_change_nothing_of_it(tm
     # The folder of a model or of a revision is one too.
     for folder in (path.parent, path.parent.parent):
         assert set(collected(tmp_path, [str(folder)])["model"]) == {"BAAI/bge"}
+
+
+def test_cqadupstack_of_others_is_the_mean_of_twelve_forums_and_never_of_fewer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    forums = list(load_experiment({"systems": ["bm25"], "datasets": ["cqadupstack"]}).reference_tasks)
+    assert len(forums) == 12
+    for place, task in enumerate(forums):
+        write(tmp_path, "whole", task, ndcg_at_10=place / 16, recall_at_100=0.5)
+        if place:
+            write(tmp_path, "fewer", task, ndcg_at_10=0.5)
+    write(tmp_path, "fewer", "CQADupstackRetrieval", ndcg_at_10=0.5)  # a mean of eleven
+    [row] = collected(tmp_path, [str(tmp_path)], ["cqadupstack", "nq"]).to_dict("records")
+    assert (row["model"], row["dataset"], row["NDCG@10"], row["Recall@100"]) == ("whole", "cqadupstack", 66 / 16 / 12, 0.5)
+    assert len(row["sha256"].split()) == 12
+    assert "fewer/0123456789abcdef: results of 11 of 12 forums of cqadupstack" in caplog.text
 
 
 @pytest.mark.parametrize("value", [75.5, -0.1, True, "0.5", None, float("nan")])

@@ -62,9 +62,14 @@ class Datasets:
 
     @property
     def reference_tasks(self) -> dict[str, tuple[str, str]]:
-        """Return by task of MTEB the configured dataset, not a forum, and its evaluated split."""
-        names = [name for name in self.mteb_datasets if name in self.chosen_rows]
-        return {self.catalogue.mteb[name].name: (name, self.rows[name][0].split) for name in names}
+        """Return by task of MTEB the configured dataset and its evaluated split; of a dataset of forums, the tasks of these.
+
+        What MTEB stores of such a dataset as a whole may be a mean of fewer forums.
+        """
+        corpora = {row: self.rows_of_forums.get(row, [row]) for row in self.chosen_rows if row in self.mteb_datasets}
+        return {
+            self.catalogue.mteb[name].name: (row, self.rows[row][0].split) for row, names in corpora.items() for name in names
+        }
 
     def reference_files(self, folder: str) -> list[str]:
         """Return the results of configured tasks in a folder of MTEB's layout: of one revision, of one model, or of many."""

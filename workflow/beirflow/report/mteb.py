@@ -6,6 +6,7 @@ them and ``references.csv``.
 
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.files.writing import write_text
+
+logger = logging.getLogger(__name__)
 
 MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
 """By measure of ours, its name in MTEB."""
@@ -133,11 +136,35 @@ def collect_references(
 ) -> None:
     """Write ``references.csv`` from the JSON of tasks; ``tasks`` has by task the dataset and its evaluated split.
 
-    Raise DataError if a file is no result of its task, or a score is no fraction.
+    A dataset of several tasks has their mean, if all of them are there. Raise DataError if a file is no result of its task, or a
+    score is no fraction.
     """
-    rows = [_reference(Path(path), tasks[Path(path).stem], measures) for path in reference_paths]
+    found: dict[tuple[str, Path, str], dict[str, dict[str, Any]]] = {}
+    for path in map(Path, dict.fromkeys(reference_paths)):
+        row = _reference(path, tasks[path.stem], measures)
+        found.setdefault((row["model"], path.parent, row["dataset"]), {})[path.stem] = row
+    rows = []
+    for (_, folder, dataset), parts in found.items():
+        wanted = sum(name == dataset for name, _ in tasks.values())
+        if len(parts) == wanted:
+            rows.append(_mean_of([*parts.values()]))
+        else:
+            few = "%s: results of %d of %d forums of %s; a mean of fewer is not comparable, so it is left out"
+            logger.warning(few, folder, len(parts), wanted, dataset)
     columns = ("model", "revision", "dataset", "mteb_version", "dataset_revision", "sha256", *measures)
     write_csv(pd.DataFrame(rows, columns=list(columns)), table_path)
+
+
+def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the row of a dataset from those of its tasks: means of measures that all have, and what they say otherwise."""
+    row: dict[str, Any] = {}
+    for key, value in parts[0].items():
+        values = [part.get(key) for part in parts]
+        if isinstance(value, str):
+            row[key] = " ".join(dict.fromkeys(map(str, values)))
+        elif None not in values:
+            row[key] = sum(map(float, values)) / len(values)  # type: ignore[arg-type]
+    return row
 
 
 def _reference(path: Path, of_task: Sequence[str], measures: Sequence[str]) -> dict[str, Any]:
