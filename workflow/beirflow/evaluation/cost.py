@@ -1,6 +1,6 @@
 """The cost of every system on every dataset: ``cost.csv`` of ``docs/files.md``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ LOAD = "load_per_core"  # column of the files of counters, the load average of t
 COUNTED = ("processor_joules", "gpu_joules", "own_seconds", "busy_seconds")  # columns of counters, read while a job runs
 SUMMED = ("machine_joules", *COUNTED)  # the same with the attributed part of the first
 
-HIGHEST = {"peak_memory_bytes": np.max, LOAD: np.fmax.reduce}
+HIGHEST: Mapping[str, Callable[[Any], Any]] = {"peak_memory_bytes": np.max, LOAD: np.fmax.reduce}
 """Columns of which several corpora have the highest value; a load that is not known of all is that of the others."""
 
 
