@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 import pytrec_eval
 import yaml
+from beirflow.exchange.anserini_scores import as_read
 from http_servers import FileServer
 from workflow_runs import Workflow
 
@@ -128,6 +129,12 @@ def test_bm25_is_anserinis(bm25: Workflow, system: str, dataset: str) -> None:
     as_printed = {query: {doc_id: float(score) for doc_id, score in hits} for query, hits in run.items()}
     assert by_trec_eval(as_printed, qrels_of(bm25, dataset)).mean().tolist() == pytest.approx(BM25[system, dataset], abs=0.0001)
     assert measures(bm25, dataset, system) == pytest.approx(BM25[system, dataset], abs=BY_TIES[dataset])
+    # The convention that `explain` offers.
+    read = {
+        query: dict(zip(of["doc_id"], of["score"].tolist(), strict=True)) for query, of in as_read(stored).groupby("query_id")
+    }
+    found = by_trec_eval(read, qrels_of(bm25, dataset)).mean().tolist()
+    assert [round(value, 4) for value in found] == list(BM25[system, dataset])
 
 
 @pytest.mark.parametrize("dataset", CHECKSUMS)
