@@ -87,22 +87,23 @@ def agreement(
     relevance = confusion_of(people > 0, judge > 0, [False, True])
     # The first ranks alone enter the measure.
     first = {system: run.filter(pc.less_equal(run["rank"], cutoff_of(measured))) for system, run in runs.items()}
-    dataset = qrels.select(list(_PAIR))
-    judged_by = {
-        "judge_on_sample": (sample, lambda lines: _qrels(lines, "grade", qrels.schema)),
-        "dataset_and_judge": (judged, lambda lines: pa.concat_tables([dataset, _qrels(lines, "grade", qrels.schema)])),
-    }
-    tables = {"people_on_sample": _qrels(sample, "people", qrels.schema), "dataset": qrels}
-    tables |= {under: with_grades(lines) for under, (lines, with_grades) in judged_by.items()}
-    means = {under: _means(first, tables[under], measured) for under in UNDER}
-    random = np.random.default_rng(SEED)
+    graded, random = {"judge_on_sample": sample, "dataset_and_judge": judged}, np.random.default_rng(SEED)
+
+    def by_judge(under: str, lines: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        table = _qrels(lines, "grade", qrels.schema)
+        beside = [qrels.select(list(_PAIR))] if under == "dataset_and_judge" else []
+        return _means(first, pa.concat_tables([*beside, table]), measured)
 
     def shuffled(under: str) -> np.ndarray:
-        lines, with_grades = judged_by[under]
-        if len({line["grade"] for line in lines}) < 2:
+        grades = [line["grade"] for line in graded[under]]
+        if len({*grades}) < 2:
             return means[under]
-        given = random.permutation([line["grade"] for line in lines]).tolist()
-        return _means(first, with_grades([{**line, "grade": grade} for line, grade in zip(lines, given, strict=True)]), measured)
+        pairs = zip(graded[under], random.permutation(grades).tolist(), strict=True)
+        return by_judge(under, [{**line, "grade": grade} for line, grade in pairs])
+
+    people_on_sample = _means(first, _qrels(sample, "people", qrels.schema), measured)
+    means = {"people_on_sample": people_on_sample, "dataset": _means(first, qrels, measured)}
+    means |= {under: by_judge(under, lines) for under, lines in graded.items()}
 
     return Agreement(
         grades=grades,

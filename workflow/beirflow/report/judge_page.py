@@ -68,10 +68,10 @@ def _agreement_table(found: Agreement) -> Table:
         rows.append([Cell(name), undefined if value is None else number(value), Cell(span), Cell("0")])
     for name, (one, other) in COMPARED.items():
         orders = found.orders[name]
-        value = undefined if orders.tau is None else number(orders.tau) if orders.above_chance else Cell("not above chance")
+        tau = undefined if orders.tau is None else number(orders.tau) if orders.above_chance else Cell("not above chance")
         chance = "" if orders.random is None else f"{number(orders.random).text}, up to {number(orders.highest).text}"
         label = f"Kendall's tau of the systems: {UNDER[one].lower()}; {UNDER[other].lower()}"
-        rows.append([Cell(label), value, Cell(""), Cell(chance)])
+        rows.append([Cell(label), tau, Cell(""), Cell(chance)])
     columns = [NAME, Column("Value"), Column("95 %"), Column("By chance")]
     return Table("agreement", "Agreement", "Judge and people", columns, rows)
 
