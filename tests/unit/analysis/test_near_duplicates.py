@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.analysis.near_duplicates import find_near_duplicates, near_duplicates
+import regex
+from beirflow.analysis.near_duplicates import find_near_duplicates, grams_of, near_duplicates
 from beirflow.files.errors import DataError
 from by_name import call
 from results_writer import write_metrics
@@ -95,3 +96,32 @@ def test_scores_are_given_without_queries_and_relevant_documents_that_the_other_
 def test_a_corpus_is_not_compared_with_itself(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="small is compared with itself"):
         find(tmp_path, other="small")
+
+
+CHINESE = "信息检索是从大规模文档集合中查找相关文档的过程，评测需要可靠的人工标注。"
+JAPANESE = "情報検索とは、大量の文書の中から必要な情報を見つけ出す技術のことである。"
+THAI = "การค้นคืนสารสนเทศคือการค้นหาเอกสารที่เกี่ยวข้องจากเอกสารจำนวนมาก"
+
+
+@pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
+def test_near_duplicates_are_found_in_scripts_without_spaces(text: str) -> None:
+    half = len(text) // 2
+    others = {"same": f"{text}!", "edited": f"X{text[:-4]}", "middle": text[5:], "other": text[:4] + text[half : half + 6]}
+    ours = pd.DataFrame({"kind": "document", "id": ["a"], "text": [text]})
+    batch = pd.DataFrame({"kind": "document", "id": list(others), "text": list(others.values())})
+
+    def grams(each: str) -> set[str]:
+        parts = [part.group() for part in regex.finditer(r"(?=\p{L})\X|[a-z]+", each.lower())]
+        return {"".join(parts[start : start + 8]) for start in range(len(parts) - 7)}
+
+    shares = {name: len(grams(text) & grams(each)) / len(grams(text)) for name, each in others.items()}
+    expected = {name for name, share in shares.items() if share >= 0.5}
+    assert expected == {"same", "edited", "middle"}
+    assert {*near_duplicates(ours, [batch])["other_id"]} == expected
+
+
+def test_words_beside_characters_of_scripts_without_spaces_stay_words() -> None:
+    rows, _ = grams_of(["two words", "BM25 検索 one", "สวัสดี", ""])
+    assert rows.tolist() == [0, 1, 2]
+    (mixed,), (apart,) = (grams_of([text])[1] for text in ("BM25検索 one", "bm25 検 索 ONE"))
+    assert mixed == apart

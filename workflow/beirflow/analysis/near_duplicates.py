@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.analysis.document_scan import document_batches
-from beirflow.analysis.lengths import NO_WORD
+from beirflow.analysis.lengths import NO_WORD, UNSPACED
 from beirflow.analysis.pool import query_texts
 from beirflow.datasets.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.scores import read_per_query
@@ -133,9 +133,12 @@ def near_duplicates(ours: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.Da
 def grams_of(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the 8-grams of words of n texts, or the words of a shorter text as one gram; none of a text without a word.
 
+    In scripts without spaces, such as Chinese, Japanese and Thai, a character counts as a word.
+
     They are the number of the text of each gram, int64, and the hash of each gram, uint64, both of shape (m,).
     """
-    split = pc.split_pattern_regex(pc.utf8_lower(pa.array(texts, pa.large_string())), NO_WORD)
+    lower = pc.utf8_lower(pa.array(texts, pa.large_string()))
+    split = pc.split_pattern_regex(pc.replace_substring_regex(lower, f"({UNSPACED})", r" \1 "), NO_WORD)
     words, text = pc.list_flatten(split), pc.list_parent_indices(split).to_numpy()
     is_word = pc.greater(pc.binary_length(words), 0).to_numpy(zero_copy_only=False)
     words, text = words.filter(pa.array(is_word)).dictionary_encode(), text[is_word].astype(np.int64)
