@@ -71,6 +71,20 @@ def test_p_mrr_is_the_formula_of_followir_at_the_original_query_of_a_whole_topic
     assert gone["p-MRR@10"]["t-og"] == pytest.approx((0 + (1 / 2 - 1)) / 2)  # d1 at 1 in both, d2 from 2 to 1: behind no document
 
 
+def test_topics_that_are_not_whole_have_no_value_and_without_any_other_there_is_no_measure() -> None:
+    alone = [{**row, "changed": False} if row["topic_id"] == "t" else row for row in CHANGED]
+    found = measured(PAIR, judged(alone, topic_id=pa.string(), changed=pa.bool_()), (10,))
+    assert not [name for name in found if name.startswith("p-MRR")]
+    more = [*alone, {"query_id": "v-a", "doc_id": "d1", "score": 1, "topic_id": "v", "changed": True}]
+    more.append({"query_id": "v-b", "doc_id": "d1", "score": 0, "topic_id": "v", "changed": False})
+    found = measured({**PAIR, "v-a": ["d1"], "v-b": ["d2", "d1"]}, judged(more, topic_id=pa.string(), changed=pa.bool_()), (10,))
+    values = found["p-MRR@10"]
+    assert {query for query, value in values.items() if not np.isnan(value)} == {"v-a"}
+    assert values["v-a"] == pytest.approx(1 - 1 / 2)
+    single = [{"query_id": "q", "doc_id": "d1", "score": 1, "topic_id": None}]
+    assert "robustness@10" not in measured({"q": ["d1"]}, judged(single, topic_id=pa.string()), (10,))
+
+
 @given(RANKED, RANKED, st.lists(st.sampled_from(DOCUMENTS), unique=True, min_size=1))
 def test_p_mrr_agrees_with_its_definition(before: list[str], after: list[str], changed: list[str]) -> None:
     rows = [{"query_id": "a", "doc_id": doc, "score": 1, "topic_id": "t", "changed": True} for doc in sorted(changed)]

@@ -11,7 +11,7 @@
 The last two have one value a topic, at its first query, or the one with the original instruction; not-a-number at the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +32,11 @@ def topic_measures(
     found: dict[str, np.ndarray] = {}
     if NUGGETS in qrels.column_names:
         found |= _of_nuggets(ranking, qrels, cutoffs)
-    if TOPIC in qrels.column_names and "changed" in qrels.column_names:
-        found |= {f"p-MRR@{k}": _p_mrr(ranking, qrels, k) for k in cutoffs}
-    elif TOPIC in qrels.column_names:
-        topics = _topics(ranking, qrels)
+    topics = _topics(ranking, qrels) if TOPIC in qrels.column_names else []
+    if "changed" in qrels.column_names:
+        if pairs := _pairs(ranking, qrels, topics):
+            found |= {f"p-MRR@{k}": _p_mrr(ranking, pairs, k) for k in cutoffs}
+    elif topics:
         for k, values in zip(cutoffs, ndcg, strict=True):
             found[f"robustness@{k}"] = np.full(len(values), np.nan)
             for queries in topics:
@@ -53,17 +54,22 @@ def _topics(ranking: Ranking, qrels: pa.Table) -> list[list[int]]:
     return list(topics.values())
 
 
-def _p_mrr(ranking: Ranking, qrels: pa.Table, k: int) -> np.ndarray:
-    """Compute p-MRR@k of each topic, at the query with the original instruction."""
+def _pairs(ranking: Ranking, qrels: pa.Table, topics: Sequence[Sequence[int]]) -> dict[tuple[int, int], np.ndarray]:
+    """Return by numbers of an original and an altered query of a topic the documents that are relevant to the first alone."""
     changed = np.flatnonzero(qrels["changed"].to_numpy())
     queries = ranking.qrel_query[changed]
     documents = {query: ranking.qrel_document[changed[queries == query]] for query in np.unique(queries).tolist()}
+    orders = [sorted(both, key=lambda query: query not in documents) for both in topics]
+    whole = [tuple(both) for both in orders if len(both) == 2 and len(documents.keys() & set(both)) == 1]
+    return {(original, altered): documents[original] for original, altered in whole}
+
+
+def _p_mrr(ranking: Ranking, pairs: Mapping[tuple[int, int], np.ndarray], k: int) -> np.ndarray:
+    """Compute p-MRR@k of each topic, at the query with the original instruction."""
     values = np.full(len(ranking.query_ids), np.nan)
-    for both in _topics(ranking, qrels):
-        (original,) = documents.keys() & set(both)
-        (altered,) = set(both) - {original}
+    for (original, altered), documents in pairs.items():
         moves = []
-        for document in documents[original]:
+        for document in documents:
             before, after = (_rank_of(ranking, query, document, k) for query in (original, altered))
             moves.append(after / before - 1 if before >= after else 1 - before / after)
         values[original] = np.mean(moves)
