@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
@@ -80,6 +82,29 @@ def test_ranks_that_contradict_the_scores_are_counted_and_said(made: RunResults,
     assert [row[1] for row in made.run("theirs") if row[0] == "q0"] == ["d3", "d1"]
 
 
+@pytest.mark.parametrize("form", ["trec", "parquet"])
+def test_ties_that_only_float32_makes_are_counted(made: RunResults, caplog: pytest.LogCaptureFixture, form: str) -> None:
+    # A run of doubles: of trec_eval 10, d3 is before d4; float32 cannot tell them apart, nor d1 and d2 of another query.
+    scores = {
+        "q0": {"d3": 20.1234567890123, "d4": 20.1234567890122, "d5": 1.5},
+        "d2": {"d1": 0.1, "d3": 0.1, "d0": 3 + 1e-9, "d9": 3},
+    }
+    rows = [(query_id, doc_id, score) for query_id, of_query in scores.items() for doc_id, score in of_query.items()]
+    content: bytes = "".join(f"{query_id} Q0 {doc_id} 0 {score!r} t\n" for query_id, doc_id, score in rows).encode()
+    if form == "parquet":
+        path = made.results.parent / "doubles.parquet"
+        pq.write_table(pa.table(dict(zip(("query_id", "doc_id", "score"), zip(*rows, strict=True), strict=True))), path)
+        content = path.read_bytes()
+    read(made, content)
+    (warning,) = [record.getMessage() for record in caplog.records if "equal as float32" in record.getMessage()]
+    assert ": 2 scores that differ in the file are equal as float32" in warning
+    assert [row[1] for row in made.run("theirs") if row[0] == "q0"] == ["d4", "d3", "d5"]
+    caplog.clear()
+    read(made)
+    read(made, "q0 Q0 d1 1 0.1 t\nq0 Q0 d3 2 0.1 t\nq0 Q0 d4 3 0.2 t\n")
+    assert "equal as float32" not in caplog.text
+
+
 def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResults) -> None:
     random = np.random.default_rng(0)
     scores = {q: {d: float(np.float32(random.integers(0, 5) / 7)) for d in ids(12) if d != q} for q in ("q0", "d2")}
@@ -100,10 +125,11 @@ def test_a_run_of_ours_in_trec_form_comes_back_as_the_same_bytes(made: RunResult
         ),
         (TREC + "\nq0 Q0 d1 4 1 t\n", ":8: found the document 'd1' again for the query 'q0', as in line 1"),
         ("other Q0 d1 1 1 t\n", ": none of its 1 rows is of a query with judgements, such as 'd2'"),
-        ("", ": none of its 0 rows"),
+        ("", ": the run is empty, it has no row"),
+        ("# tag: x\n\n", ": the run is empty, it has no row"),
         (TREC + "q0 Q0 d1\n", ":7: expected a line of a TREC run"),
     ],
-    ids=["no document", "twice", "no query", "empty", "no line"],
+    ids=["no document", "twice", "no query", "empty", "comments", "no line"],
 )
 def test_a_run_that_cannot_be_of_this_corpus_is_refused_and_nothing_is_written(made: RunResults, content: str, says: str) -> None:
     with refused(DataError, f"{made.results.parent / 'theirs-small.trec'}{says}"):
@@ -125,6 +151,8 @@ def test_the_spot_check_reads_it_again(made: RunResults, top_k: int) -> None:
     read(made, top_k=top_k)
     assert check(made, top_k=top_k).passed
     read(made, Path(made.paths("theirs")["run_path"]).read_bytes(), top_k=top_k)
+    assert check(made, top_k=top_k).passed
+    read(made, f"# made by hand\n#\n{TREC.replace(' them', ' them k1=0.9')}# end of the run\n", top_k=top_k)
     assert check(made, top_k=top_k).passed
     source = read(made, top_k=top_k)
     source.write_bytes(gzip.compress(source.read_bytes()))

@@ -58,15 +58,24 @@ def test_blocks_change_nothing_and_lines_behind_the_header_of_open_runs_keep_the
 def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"run.trec:3: the header that line 1 begins has no end; expected '# ir_metadata.end'"):
         rows_of(written(tmp_path, b"# ir_metadata.start\n# tag: x\n" + RIGHT))
-    with pytest.raises(DataError, match=r"run.trec:1: expected a line of a TREC run.*found 3 columns: '# tag: x'"):
-        rows_of(written(tmp_path, b"# tag: x\n" + RIGHT))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_comments_and_what_follows_the_tag_are_ignored_as_by_trec_eval_10(tmp_path: Path, packed: bool) -> None:
+    content = b"# tag: x\n#made by hand on the 1st of May\n" + RIGHT.replace(b" tag\n", b" tag k1=0.9 #3 more\n") + b"# end\n"
+    found = rows_of(written(tmp_path, gzip.compress(content) if packed else content))
+    assert found == [(line + 2, *row) for line, *row in ROWS]
+    # Rows of a query whose id begins so are rows, as for trec_eval 9.
+    assert rows_of(written(tmp_path, b"#2 Q0 d1 1 2.5 tag\n# 2 Q0 d1 1 2.5 tag\n")) == [(1, "#2", "d1", 2.5, 1)]
+    with pytest.raises(DataError, match=r"run.trec:1: expected a line of a TREC run.*found 3 columns: 'tag: x #'"):
+        rows_of(written(tmp_path, b"tag: x #\n" + RIGHT))
 
 
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
         (b"q1 Q0 d3 3 1.0", "found 5 columns: 'q1 Q0 d3 3 1.0'"),
-        (b"q1 Q0 d3 3 1.0 my tag", "found 7 columns"),
+        (b"q 1 Q0 d3 3 1.0 tag", "the rank, column 4, must be an integer, found 'd3'"),
         (b"q1,Q0,d3,3,1.0,tag", "found 1 columns"),
         (b"q1 Q0 d3 first 1.0 tag", "the rank, column 4, must be an integer, found 'first'"),
         (b"q1 Q0 d3 3 nan tag", "the score, column 5, must be a finite number, found 'nan'"),
@@ -77,7 +86,7 @@ def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:
         (b"q1 Q0 d3 3 1e39 tag", "must be finite in float32, found 1e+39"),
         (b"q1 Q0 d\xff 3 1.0 tag", "expected UTF-8, found the byte 0xff"),
         (b'{"query": "q1"}', "found 2 columns"),
-        (b"q1 Q0 " + b"d" * 200 + b" 3 nan tag tag", " … "),
+        (b"q1 Q0 " + b"d" * 200 + b" 3 1.0", " … "),
     ],
     ids=str,
 )

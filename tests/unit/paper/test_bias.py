@@ -113,7 +113,7 @@ def test_random_documents_are_no_pool(tmp_path: Path, name: str) -> None:
 
 
 def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
-    (tmp_path / "more").write_text("q1 0 b 2\n\nq2\t0\tdöc -1\nq1 0 a 0\n", encoding="utf-8")
+    (tmp_path / "more").write_text("# judged by hand\nq1 0 b 2\n\nq2\t0\tdöc -1\nq1 0 a 0\n#\n", encoding="utf-8")
     table = with_extra(TWO, read_extra(str(tmp_path / "more"), TWO))
     assert table.schema == SCHEMA
     expected = [("q2", "b", -1), ("q1", "b", 2), ("q2", "döc", -1), ("q1", "a", 0)]  # the grade 2 of "a" was changed

@@ -123,6 +123,13 @@ def test_an_id_with_whitespace_or_nul_is_refused_and_nothing_is_written(tmp_path
     assert (tmp_path / "before.trec.gz").read_bytes() == before
 
 
+def test_a_query_whose_lines_trec_eval_10_would_take_for_comments_is_refused(tmp_path: Path) -> None:
+    assert convert(tmp_path, [("q#1", "#d", 1.0, 1)], "inside.trec.gz").is_file()
+    with pytest.raises(DataError, match=r"cannot hold the query '#2'.*is a comment.*use the Parquet file"):
+        convert(tmp_path, [("#2", "d", 1.0, 1)], "comment.trec.gz")
+    assert not (tmp_path / "comment.trec.gz").exists()
+
+
 def test_the_bytes_depend_on_the_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = convert(tmp_path, ROWS).read_bytes()
     monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)  # what gzip would write into the header

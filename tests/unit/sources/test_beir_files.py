@@ -108,6 +108,20 @@ def test_qrels_are_read_with_any_line_end_and_with_or_without_header(folder: Pat
         assert list(read_judgements(Source(folder), "test")) == expected
 
 
+def test_comments_of_qrels_are_no_judgements_but_queries_may_begin_like_them(folder: Path) -> None:
+    lines = ["# made by hand\tin May", "#", "query-id\tcorpus-id\tscore", "q1\td1\t1", "# end", "#2\td1\t1"]
+    (folder / "qrels/test.tsv").write_text("\n".join(lines))
+    expected = [(4, Judgement("q1", "d1", 1)), (6, Judgement("#2", "d1", 1))]
+    assert list(read_judgements(Source(folder), "test")) == expected
+
+
+def test_a_header_of_other_names_is_taken_for_one(folder: Path) -> None:
+    (folder / "qrels/test.tsv").write_text("qid\tdocid\trelevance\nq1\td1\t1\n")
+    says = "found 'relevance'; if this line is a header, its columns must be query-id, corpus-id, score: rename them"
+    with refused(DataError, f"{folder}/qrels/test.tsv:1: ", says):
+        list(read_judgements(Source(folder), "test"))
+
+
 def test_quotation_marks_around_a_column_of_qrels_are_none_of_its_own(folder: Path) -> None:
     lines = ['"query-id"\t"corpus-id"\t"score"', '"q1"\t"d1"\t"1"', 'q1\t"the ""d2"""\t1', 'q1\t<a:"d3"_(b)>\t0']
     (folder / "qrels/test.tsv").write_text("\n".join(lines))

@@ -49,6 +49,9 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         logger.warning(
             "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
         )
+    if ties := _ties_by_rounding(rows, query):
+        problem = "scores that differ in the file are equal as float32, so that ids rank their documents"
+        logger.warning("%s: %d %s, as for trec_eval 9; trec_eval 10 compares them as doubles", source_path, ties, problem)
     hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
     more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
     with run_writer(run.run_path) as write:
@@ -88,7 +91,10 @@ def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
         chosen = np.flatnonzero(judged.to_numpy(zero_copy_only=False))
         queries, documents = (column.take(pa.array(chosen)) for column in (rows.query_ids, rows.doc_ids))
         ranks = None if rows.ranks is None else rows.ranks[chosen]
-        parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks))
+        exact = None if rows.exact is None else rows.exact[chosen]
+        parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks, exact))
+    if not any(len(part.lines) for part in parts) and not others:
+        raise DataError(f"{path}: the run is empty, it has no row; was it written to its end?")
     if not any(len(part.lines) for part in parts):
         problem = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
         raise DataError(f"{path}: {problem}; does the run belong to another dataset or split?")
@@ -128,3 +134,13 @@ def _queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
     query, rank, score = query[order], rows.ranks[order], rows.scores[order]
     rises = (query[1:] == query[:-1]) & (rank[1:] > rank[:-1]) & (score[1:] > score[:-1])
     return len(np.unique(query[1:][rises]))
+
+
+def _ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
+    """Count the neighbouring scores of a query, in their order, that are equal as float32 and differ in the file."""
+    if rows.exact is None:
+        return 0
+    order = np.lexsort((rows.exact, query))
+    asked, exact, rounded = query[order], rows.exact[order], rows.scores[order]
+    tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
+    return int(tied.sum())

@@ -58,5 +58,10 @@ def _rows(path: Path) -> Iterator[tuple[str, str, float]]:
     with gzip.open(path) if start[:2] == b"\x1f\x8b" else path.open("rb") as lines:
         for line in lines:
             columns = line.decode("utf-8-sig").encode().split()
-            if columns:
-                yield columns[0].decode(), columns[2].decode(), float(columns[4])
+            try:
+                row = columns[0].decode(), columns[2].decode(), float(columns[4]), int(columns[3])
+            except (IndexError, ValueError):
+                if columns and not columns[0].startswith(b"#"):
+                    raise
+            else:
+                yield row[:3]

@@ -1,10 +1,11 @@
 """The rows of an imported run: TREC form, plain or gzipped, or Parquet. Hostile until checked.
 
-The first bytes of the file decide its form, not its name.
+The first bytes of the file decide its form, not its name. A line that begins with ``#`` and is no row is a comment, as for
+trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_eval 9.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ class Rows(NamedTuple):
     doc_ids: pa.Array  # n strings
     scores: np.ndarray  # finite, float32 of shape (n,)
     ranks: np.ndarray | None  # of the file, int64 of shape (n,); None if it has none
+    exact: np.ndarray | None = None  # the scores of the file, float64 of shape (n,); None if float32 holds all of them
 
 
 def read_rows(path: Path) -> Iterator[Rows]:
@@ -80,11 +82,11 @@ def _check_utf8(path: Path, first: int, block: bytes) -> None:
 
 
 def _parsed(path: Path, first: int, block: bytes) -> Rows:
-    """Return the rows of whole lines; blank lines are none."""
+    """Return the rows of whole lines; blank lines and comments are none, and what follows the tag is ignored."""
     numbered = [(number, line.split()) for number, line in enumerate(block.split(b"\n"), first)]
-    numbered = [row for row in numbered if row[1]]
+    numbered = [(number, columns) for number, columns in numbered if columns and not is_comment(columns)]
     for number, columns in numbered:
-        if len(columns) != COLUMNS:
+        if len(columns) < COLUMNS:
             raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {short(b' '.join(columns).decode())}")
         if not INTEGER.fullmatch(columns[3]):
             raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {short(columns[3].decode())}")
@@ -94,7 +96,13 @@ def _parsed(path: Path, first: int, block: bytes) -> Rows:
     query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
     scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
     ranks = np.array([int(columns[3]) for _, columns in numbered], np.int64)
-    return Rows(lines, query_ids, doc_ids, _float32(path, lines, scores), ranks)
+    return Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
+
+
+def is_comment(columns: Sequence[bytes]) -> bool:
+    """Test whether the columns of a line are those of a comment: ``#`` begins it, and it cannot be a row."""
+    is_row = len(columns) >= COLUMNS and INTEGER.fullmatch(columns[3]) and NUMBER.fullmatch(columns[4])
+    return columns[0].removeprefix(BYTE_ORDER_MARK).startswith(b"#") and not is_row
 
 
 def _parquet_rows(path: Path) -> Iterator[Rows]:
@@ -112,7 +120,7 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
                 query_ids, doc_ids = (_in_utf8(path, lines, batch[name].cast(pa.string())) for name in ("query_id", "doc_id"))
                 scores = batch["score"].cast(pa.float64()).to_numpy()
                 ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
-                yield Rows(lines, query_ids, doc_ids, _float32(path, lines, scores), ranks)
+                yield Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None):
             raise
@@ -155,19 +163,25 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
 
 
-def _float32(path: Path, lines: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def _float32(
+    path: Path, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return scores as float32, ranks, and scores as they are if some of them are rounded."""
     with np.errstate(over="ignore"):
         rounded = scores.astype(np.float32)
     wrong = np.flatnonzero(~np.isfinite(rounded))
     if len(wrong):
         row = wrong[0]
         raise DataError(f"{path}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
-    return rounded
+    return rounded, ranks, None if (rounded == scores).all() else scores
 
 
 def concatenated(parts: list[Rows]) -> Rows:
     """Return all rows of several parts in one; ranks only if every part has them."""
-    lines, queries, documents, scores, ranks = zip(*parts, strict=True)
+    lines, queries, documents, scores, ranks, exact = zip(*parts, strict=True)
     query_ids, doc_ids = (pa.chunked_array(ids, pa.string()).combine_chunks() for ids in (queries, documents))
     all_ranks = None if any(each is None for each in ranks) else np.concatenate(ranks)
-    return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks)
+    all_exact = None
+    if any(each is not None for each in exact):
+        all_exact = np.concatenate([rounded if each is None else each for rounded, each in zip(scores, exact, strict=True)])
+    return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks, all_exact)

@@ -155,6 +155,8 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
         if not line.strip():
             continue
         problem, pair, grade = judgement(line)
+        if problem and line.startswith("#"):  # a comment, as for trec_eval 10
+            continue
         if not problem and pair[0] not in queries:
             problem = f"the query {pair[0]!r} has no judgements in the dataset"
         elif not problem and pair in added:

@@ -141,7 +141,8 @@ def collect_references(
     """
     found: dict[tuple[str, Path, str], dict[str, dict[str, Any]]] = {}
     for path in map(Path, dict.fromkeys(reference_paths)):
-        row = _reference(path, tasks[path.stem], measures)
+        if (row := _reference(path, tasks[path.stem], measures)) is None:
+            continue
         found.setdefault((row["model"], path.parent, row["dataset"]), {})[path.stem] = row
     rows = []
     for (_, folder, dataset), parts in found.items():
@@ -167,14 +168,20 @@ def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _reference(path: Path, of_task: Sequence[str], measures: Sequence[str]) -> dict[str, Any]:
+def _reference(path: Path, of_task: Sequence[str], measures: Sequence[str]) -> dict[str, Any] | None:
+    """Return the row of a file; None, with a warning, for one in an older form of MTEB's."""
     dataset, split = of_task
     try:
         result = json.loads(path.read_bytes())
+        if "scores" not in result and split in result:
+            problem = "it is in an older form of MTEB's, without 'scores', and is left out"
+            logger.warning("%s: %s; to have it shown, evaluate again with a newer MTEB", path, problem)
+            return None
         (scores,) = (each for each in result["scores"][split] if each["hf_subset"] == "default")
         versions = {key: str(result.get(key) or "") for key in ("mteb_version", "dataset_revision")}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = f"it is no result of {path.stem} on the split {split} as MTEB writes it ({error!r})"
+        reason = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
+        problem = f"it is no result of {path.stem} on the split {split} as MTEB writes it ({reason})"
         raise DataError(f"{path}: {problem}; remove it, or name another folder in references") from error
     names = {measure: mteb_name(measure) for measure in measures if measure.partition("@")[0] in MEASURES}
     values = {measure: scores[name] for measure, name in names.items() if name in scores}

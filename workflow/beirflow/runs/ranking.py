@@ -1,4 +1,4 @@
-"""The ranking rule, written once: score descending as float32, then document id descending in byte order, as trec_eval ranks.
+"""The ranking rule, written once: score descending as float32, then document id descending in byte order, as trec_eval 9 ranks.
 
 Stored runs have this order, and so has everything that reads one. A system may break ties at its cut at k as Lucene does, by
 ascending ids: that decides which documents are kept, in every chunk and in the merge, and nothing else.

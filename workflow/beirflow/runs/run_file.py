@@ -177,7 +177,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
     """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip; ``#`` begins each line of the header.
 
     Raises DataError, and writes nothing, if the run or the queries were changed after they were written, the run is of other
-    queries, or an id holds whitespace, which separates the columns of a TREC run, or NUL.
+    queries, an id holds whitespace, which separates the columns of a TREC run, or NUL, or a query begins with ``#``.
     """
     _check_export(run_path, record_path, queries_path, output_path, system=tag)
     run = pq.ParquetFile(run_path)
@@ -191,6 +191,9 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
         for batch in run.iter_batches():
             query_ids, doc_ids, scores, ranks = (column.to_pylist() for column in batch)
             _check_trec_ids(dict.fromkeys([*query_ids, *doc_ids]), run_path)
+            if comment := next((query_id for query_id in query_ids if query_id.startswith("#")), None):
+                problem = "for trec_eval 10, a line that begins with '#' is a comment, so it would leave the query out"
+                raise DataError(f"{run_path}: a TREC run cannot hold the query {comment!r}: {problem}; use the Parquet file")
             rows = zip(query_ids, doc_ids, ranks, scores, strict=True)
             lines = [f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n" for query_id, doc_id, rank, score in rows]
             out.write("".join(lines).encode("utf-8"))

@@ -159,10 +159,11 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
 def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
     """Yield line number and judgement of each line of ``qrels/<split>.tsv``, which may have a header line.
 
+    A line that begins with ``#`` and does not have three columns is a comment, as for trec_eval 10.
     Quotation marks around a column are none of its own, and doubled ones inside stand for one, as the beir package reads them.
     Raises DataError if a line does not have the three columns in UTF-8, or if its score is not an integer.
     """
-    name = qrels_of(split)
+    name, first = qrels_of(split), True
     for number, line in source.lines(name):
         try:
             columns = _columns(line.decode("utf-8").rstrip("\r"))
@@ -171,13 +172,18 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
         except csv.Error as error:
             problem = f"found {snippet(line)} ({error})"
             raise DataError(f"{source.where(name)}:{number}: expected columns between tabs, {problem}") from error
-        if number == 1 and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
+        if line.startswith(b"#") and len(columns) != 3:
+            continue
+        is_first, first = first, False
+        if is_first and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
             continue
         if len(columns) != 3 or not columns[0] or not columns[1]:
             message = "expected query id, document id and score between tabs"
             raise DataError(f"{source.where(name)}:{number}: {message}, found {snippet(line)}")
         if not INTEGER.fullmatch(columns[2]):
-            raise DataError(f"{source.where(name)}:{number}: the score must be an integer, found {columns[2]!r}")
+            header = f"; if this line is a header, its columns must be {', '.join(QRELS_HEADER)}: rename them, or remove the line"
+            problem = f"the score must be an integer, found {columns[2]!r}"
+            raise DataError(f"{source.where(name)}:{number}: {problem}{header if is_first and columns[2].isidentifier() else ''}")
         yield number, Judgement(columns[0], columns[1], int(columns[2]))
 
 
