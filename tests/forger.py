@@ -22,7 +22,7 @@ from beirflow.audit.chain.checks import WARNING as WARNING
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.root import Published
 from beirflow.datasets.corpus_files import FOOTER, footer_digest
-from beirflow.evaluation.summary import summarize
+from beirflow.evaluation.summary import kept_self_matches, summarize
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
@@ -128,7 +128,8 @@ class Forger:
         self.digest_again()
         manifest = self.read(MANIFEST)
         means = [str(self.path(path)) for path in manifest["inputs"]]
-        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=self.experiment.in_domain)
+        kept = kept_self_matches(manifest["datasets"])
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=self.experiment.in_domain, kept=kept)
         self.digest_again()
 
     def evaluate_again(self, system: str, *names: str) -> None:

@@ -43,7 +43,7 @@ SUMMARY = (
     "approximate_index_bytes",
     *summary.LAST,
 )
-SOMETIMES = (summary.TRAINED_ON, summary.PRECISION, summary.CHARACTERS, summary.TRUNCATED, summary.SEEDS)
+SOMETIMES = (summary.TRAINED_ON, summary.PRECISION, summary.CHARACTERS, summary.TRUNCATED, summary.SEEDS, summary.UNREACHABLE)
 
 COLUMNS = {
     "summary.csv": (*SUMMARY, *SOMETIMES, summary.OWN_MEASURE, summary.OWN_SCORE),

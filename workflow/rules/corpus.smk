@@ -45,6 +45,9 @@ rule prepare_corpus:
         local_folder=of_dataset(experiment.folder),
         settings=of_dataset(experiment.corpus_settings),
         source_states=of_dataset(experiment.source_states),
+        # Derived from `input` so that Snakemake does not compare them: they change no file of a corpus.
+        self_matches=lambda wildcards, input: experiment.self_matches(wildcards.dataset),
+        main_measure=lambda wildcards, input: experiment.main_measure,
     message:
         "prepare {wildcards.dataset}"
     script:

@@ -124,6 +124,52 @@ def test_a_sample_of_documents_is_named_as_such_too() -> None:
     assert more.whole_row == "scifact"
 
 
+def test_another_treatment_of_self_matches_is_a_dataset_of_its_own_name() -> None:
+    names = [
+        "scifact.self-matches-kept",
+        "nfcorpus.dev.self-matches-kept.documents-100.sample-5",
+        "bright.pony.self-matches-dropped",
+    ]
+    experiment = load_experiment({"systems": "bm25", "datasets": ["scifact", *names]})
+    kept, part, dropped = (experiment.datasets[name] for name in names)
+    assert [each.drop_self_matches for each in (experiment.datasets["scifact"], kept, part, dropped)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert (kept.part_of, part.split, part.sample_documents, part.sample_queries) == ("scifact", "dev", 100, 5)
+    assert [experiment.retrieval(name)["drop_self_matches"] for name in ("scifact", *names)] == [True, False, False, True]
+    assert experiment.source_files(names[0]) == experiment.source_files("scifact")
+    # So the data count as others than the official ones, and no published score is beside the result.
+    assert experiment.corpus_settings(names[0])["part_of"] == "scifact"
+    assert experiment.catalogue.reference("bm25", names[0], "NDCG@10") is None
+    forums = load_experiment({"datasets": "cqadupstack.self-matches-kept"}).chosen_rows["cqadupstack.self-matches-kept"]
+    assert forums == [f"cqadupstack.self-matches-kept-{forum}" for forum in FORUMS]
+    assert chosen(names[:1], sample_queries=5) == [f"{names[0]}.sample-5"]
+    usual = "in scifact, self matches are dropped anyway; allowed are scifact and scifact.self-matches-kept"
+    assert usual in refused(["scifact.self-matches-dropped"])
+
+
+def test_who_states_the_treatment_of_self_matches_is_known(tmp_path: Path) -> None:
+    folder = str(write_beir(tmp_path / "mine", {"d": "text"}, {"q": "text"}, {"q": {"d": 1}}))
+    own = {"mine": {"path": folder}, "stated": {"path": folder, "drop_self_matches": True}}
+    names = ["mine", "mine.sample-1", "mine.self-matches-kept", "stated", "scifact", "scifact.self-matches-kept"]
+    experiment = load_experiment({"systems": "bm25", "datasets": names, "custom": {"datasets": own}})
+    found = {name: (each["stated_by"], each["drop"]) for name in names for each in [experiment.self_matches(name)]}
+    assert found == {
+        "mine": (None, True),
+        "mine.sample-1": (None, True),
+        "mine.self-matches-kept": ("configuration", False),
+        "stated": ("configuration", True),
+        "scifact": ("catalogue", True),
+        "scifact.self-matches-kept": ("configuration", False),
+    }
+    assert experiment.self_matches("mine.sample-1")["dataset"] == "mine"
+    by_place = load_experiment({"systems": "bm25", "datasets": "mine", "data_dir": str(tmp_path)})
+    assert by_place.self_matches("mine")["stated_by"] is None
+
+
 def test_seed_and_split_are_in_the_name_of_a_sample() -> None:
     assert chosen(["nfcorpus.dev"], sample_queries=5, sample_seed=7) == ["nfcorpus.dev.sample-5-seed-7"]
     assert chosen(["fiqa"], sample_queries=5, sample_seed=[0, 7]) == ["fiqa.sample-5", "fiqa.sample-5-seed-7"]
@@ -158,7 +204,7 @@ def test_datasets_of_ones_own_have_splits_and_samples_too(tmp_path: Path) -> Non
 
 
 def test_no_dataset_of_ones_own_can_be_taken_for_a_part_of_another_but_its_name_may_have_a_dot(tmp_path: Path) -> None:
-    for name in ("mine.sample-3", "nfcorpus.dev"):
+    for name in ("mine.sample-3", "nfcorpus.dev", "scifact.self-matches-kept", "mine.self-matches-dropped"):
         with pytest.raises(ConfigError, match="the name of a split or a sample of another dataset"):
             own(tmp_path, "mine", name, datasets="mine")
     assert own(tmp_path, "a", "a.b", datasets=["a.b"]).datasets["a.b"].part_of is None

@@ -15,7 +15,7 @@ import pytest
 from beir_writer import write_beir, zip_folder
 from beirflow.datasets import chunking as dealing
 from beirflow.datasets.corpus_files import PreparedCorpus, footer_digest
-from beirflow.datasets.prepare import Preparation, prepare_corpus
+from beirflow.datasets.prepare import Preparation, SelfMatches, prepare_corpus
 from beirflow.datasets.sampling import drawn
 from beirflow.files.errors import DataError
 from beirflow.files.records import Job, read_json
@@ -27,12 +27,20 @@ OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet
 
 
 def prepare(
-    source: Path, out: Path, chunks: int = 1, forum: str | None = None, more: Mapping[str, Any] | None = None, **expected: Any
+    source: Path,
+    out: Path,
+    chunks: int = 1,
+    forum: str | None = None,
+    more: Mapping[str, Any] | None = None,
+    self_matches: SelfMatches | None = None,
+    main_measure: str = "",
+    **expected: Any,
 ) -> dict[str, Any]:
     known = {"documents": None, "queries": None, "files": {}} | expected
     corpus = PreparedCorpus(str(out / "documents.parquet"), str(out / "queries.parquet"))
     settings, job = Preparation(forum, "test", chunks, known, **(more or {})), Job(out, "prepare_corpus/in", "c0de")
-    prepare_corpus(source_path=str(source), settings=settings, corpus=corpus, job=job)
+    use = {"self_matches": self_matches, "main_measure": main_measure}
+    prepare_corpus(source_path=str(source), settings=settings, corpus=corpus, job=job, **use)
     return read_json(out / "corpus.json")
 
 
@@ -166,6 +174,8 @@ def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, c
             "judgements": 6,
             "positives": 3,
             "judgements_without_document": 2,
+            "relevant": 3,
+            "relevant_without_document": 1,
             "characters": 17,
         },
         "official": None,
@@ -179,7 +189,10 @@ def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, c
         "documents_footer_sha256": footer_digest(tmp_path / "out/documents.parquet"),
     }
     assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]
-    assert f"{folder}/qrels/test.tsv: judged but not in the corpus: 2, the first is the document 'gone'" in caplog.text
+    assert (
+        f"{folder}/qrels/test.tsv: 2 of 6 judged documents are not in the corpus (first 'gone'), 1 of 3 relevant ones"
+        in caplog.text
+    )
     assert pq.read_table(tmp_path / "out/queries.parquet").to_pydict() == {"query_id": ["q1", "q2"], "text": ["a", "b"]}
     qrels = pq.read_table(tmp_path / "out/qrels.parquet").to_pydict()
     assert qrels["doc_id"] == ["d1", "d2", "gone", "d3", "d4", "lost"]
@@ -304,3 +317,147 @@ def test_a_sample_of_documents_is_a_corpus_of_its_own(tmp_path: Path) -> None:
     qrels = pq.read_table(tmp_path / "out/qrels.parquet").to_pydict()
     assert set(qrels["doc_id"]) <= dict(found).keys()
     assert (len(set(qrels["query_id"])), record["counts"]["judgements_without_document"]) == (5, 0)
+
+
+DOCUMENTS = {"1": "cats purr", "2": "dogs bark", "3": {"title": "Fish", "text": "swim"}, "q4": "the fourth query"}
+STATED, BY_CATALOGUE = SelfMatches(stated_by="configuration"), SelfMatches(stated_by="catalogue")
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def numbered_alike(folder: Path) -> Path:
+    """Queries and documents that are numbered independently: the relevant document of 1 and 3 has the number of its query."""
+    queries = {"1": "which animal purrs?", "2": "which animal barks?", "3": "what swims?"}
+    return write_beir(folder, DOCUMENTS, queries, {"1": {"1": 1}, "2": {"2": 0, "1": 1}, "3": {"3": 2}})
+
+
+def test_relevant_documents_with_the_number_of_their_query_are_dropped_only_where_that_is_stated(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = numbered_alike(tmp_path / "in")
+    with pytest.raises(DataError) as caught:
+        prepare(folder, tmp_path / "out", self_matches=SelfMatches(dataset="mine"))
+    says = str(caught.value)
+    assert "qrels/test.tsv: 2 of 3 relevant documents have the id of their query, but not its text (first '1')" in says
+    assert f"under custom.datasets.mine, beside 'path: {folder}': 'drop_self_matches: false' to keep" in says
+    assert "or 'drop_self_matches: true' to drop" in says
+    assert not files_in(tmp_path / "out")
+    record = prepare(folder, tmp_path / "out", self_matches=STATED)
+    assert (record["counts"]["relevant"], record["counts"]["relevant_self_match"]) == (3, 2)
+    (warning,) = warned(caplog)
+    assert "2 of 3 relevant documents are dropped as self matches" in warning
+    assert "(first '1' of the query '1'), so no system can find them" in warning
+    caplog.clear()
+    kept = prepare(folder, tmp_path / "kept", self_matches=SelfMatches(drop=False, stated_by="configuration"))
+    assert not warned(caplog)
+    # Which of them is chosen changes no file, and so encodes nothing again.
+    assert kept == record
+
+
+@pytest.mark.parametrize("spelled", ["Fish swim", "swim", " FISH ", "fish\n swim"])
+def test_a_query_that_is_a_document_needs_no_statement(tmp_path: Path, caplog: pytest.LogCaptureFixture, spelled: str) -> None:
+    folder = write_beir(tmp_path / "in", DOCUMENTS, {"3": spelled, "q4": "The fourth query"}, {"3": {"3": 1}, "q4": {"1": 1}})
+    assert prepare(folder, tmp_path / "out")["counts"]["relevant_self_match"] == 1
+    assert "1 of 2 relevant documents are dropped as self matches" in warned(caplog)[0]
+
+
+def test_what_the_catalogue_states_counts_for_the_data_that_it_knows(tmp_path: Path) -> None:
+    folder = numbered_alike(tmp_path / "in")
+    assert prepare(folder, tmp_path / "out", self_matches=BY_CATALOGUE, queries=3)["counts"]["relevant_self_match"] == 2
+    with pytest.raises(DataError, match=r"under custom\.datasets for a dataset with a name of its own"):
+        prepare(folder, tmp_path / "others", self_matches=BY_CATALOGUE, queries=4)
+
+
+def test_self_matches_that_are_not_relevant_are_dropped_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    queries = {"1": "cats purr", "2": "numbered alike", "3": "another"}
+    folder = write_beir(tmp_path / "in", DOCUMENTS, queries, {"1": {"2": 1}, "2": {"2": 0, "1": 1}, "3": {"q4": 1}})
+    counts = prepare(folder, tmp_path / "out")["counts"]
+    assert not warned(caplog)
+    assert not [name for name in counts if name.startswith("relevant")]
+
+
+def test_relevant_documents_that_a_query_excludes_or_does_not_rank_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    queries = {
+        "a": {"text": "x", "excluded_ids": ["1", "2", "N/A"], "candidate_ids": ["1", "3"]},
+        "b": {"text": "y", "candidate_ids": ["q4", "9"]},
+    }
+    folder = write_beir(tmp_path / "in", DOCUMENTS, queries, {"a": {"1": 1, "3": 1}, "b": {"q4": 0, "2": 1, "gone": 2}})
+    counts = prepare(folder, tmp_path / "out", more={"relevant_from": None})["counts"]
+    lost = {name: counts[name] for name in counts if name.startswith("relevant_")}
+    assert lost == {"relevant_without_document": 1, "relevant_excluded": 1, "relevant_not_candidate": 1}
+    known = "1 of 4 relevant documents are"
+    assert [warning.partition("test.tsv: ")[2] for warning in warned(caplog)] == [
+        "1 of 5 judged documents are not in the corpus (first 'gone'), 1 of 4 relevant ones",
+        f"{known} in excluded_ids of their query (first '1' of the query 'a'), so no system can find them",
+        f"{known} not in candidate_ids of their query (first '2' of the query 'b'), so no system can find them",
+        "1 of 4 candidates of queries are not in the corpus",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judged", "inside", "says"),
+    [
+        ("Sd01-A1", "d1", "(first 'Sd01-A1'), all 1 of 1 relevant ones"),
+        ("d01 ", "d01", "the corpus has 'd01', which differs from 'd01 ' only in white space at its ends"),
+        ("1", "0001", "the corpus has '0001', which differs from '1' only in zeros in front"),
+        ("cafe\u0301", "caf\u00e9", r"the corpus has 'caf\xe9', which differs from 'cafe\u0301' only in the form of Unicode"),
+        ("D1", "d1", "the corpus has 'd1', which differs from 'D1' only in capital letters"),
+        ("D01 ", "d01", "the corpus has 'd01', which differs from 'D01 ' only in spelling"),
+    ],
+)
+def test_judgements_that_name_nothing_of_the_corpus_are_all_named_with_differences_that_are_hard_to_see(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, judged: str, inside: str, says: str
+) -> None:
+    folder = write_beir(tmp_path / "in", {inside: "text", "other": "more"}, {"q": "text"}, {"q": {judged: 1}})
+    assert prepare(folder, tmp_path / "out")["counts"]["relevant_without_document"] == 1
+    (warning,) = warned(caplog)
+    assert "all 1 of 1 judged documents are not in the corpus" in warning
+    assert warning.endswith(says)
+
+
+@pytest.mark.parametrize(("least", "grades"), [(None, {"1": 0, "2": -1}), (2, {"1": 1, "2": 0})])
+def test_judgements_without_anything_relevant_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, least: int | None, grades: dict[str, int]
+) -> None:
+    folder = write_beir(tmp_path / "in", DOCUMENTS, {"q": "text"}, {"q": grades})
+    assert prepare(folder, tmp_path / "out", more={"relevant_from": least})["counts"]["relevant"] == 0
+    (warning,) = warned(caplog)
+    highest = f"the highest grade is {grades['1']}, expected {least or 1}"
+    assert warning.endswith(f"none of the 2 judged documents is relevant: {highest}")
+
+
+FOLLOWIR = {
+    "t-a": {"text": "x", "topic_id": "t", "changed_ids": ["1"]},
+    "t-b": {"text": "y", "topic_id": "t"},
+    "u-a": {"text": "x", "topic_id": "u", "changed_ids": ["2"]},
+    "u-b": {"text": "y", "topic_id": "u"},
+}
+
+
+def test_topics_that_a_sample_of_documents_breaks_are_left_out_or_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    judged = {"t-a": {"1": 1}, "t-b": {"2": 1}, "u-a": {"2": 1, "3": 0}, "u-b": {"2": 0, "3": 1}}
+    folder = write_beir(tmp_path / "in", DOCUMENTS, FOLLOWIR, judged)
+    taken = {seed: {[*DOCUMENTS][row] for row in drawn([*DOCUMENTS], wanted=2, seed=seed)} for seed in range(40)}
+    # Of the documents 2 and 3, one topic is whole; of 1 and 3, none.
+    broken, none = (next(seed for seed, ids in taken.items() if ids == wanted) for wanted in ({"2", "3"}, {"1", "3"}))
+    record = prepare(folder, tmp_path / "out", more={"document_sample": {"documents": 2, "seed": broken}})
+    assert "1 of 2 topics lost a query, or all documents that the other query changes" in caplog.text
+    assert set(pq.read_table(tmp_path / "out/qrels.parquet")["topic_id"].to_pylist()) == {None, "u"}
+    assert record["counts"]["queries"] == 3
+    sample = {"more": {"document_sample": {"documents": 2, "seed": none}}}
+    prepare(folder, tmp_path / "none", **sample)
+    assert pq.read_table(tmp_path / "none/qrels.parquet").column_names == ["query_id", "doc_id", "score"]
+    with pytest.raises(DataError, match=r"none of the 2 topics is whole in this sample, so p-MRR@10, the main measure"):
+        prepare(folder, tmp_path / "refused", **sample, main_measure="p-MRR@10")
+
+
+def test_a_sample_that_topics_do_not_add_up_to_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = write_beir(tmp_path / "in", DOCUMENTS, FOLLOWIR, {query: {"1": 1, "2": 1} for query in FOLLOWIR})
+    assert prepare(folder, tmp_path / "out", more={"sample": {"queries": 3, "seed": 0}})["counts"]["queries"] == 2
+    assert "the sample has 2 queries, not 3, since the queries of a topic belong together" in warned(caplog)[0]

@@ -83,6 +83,12 @@ def test_the_means_say_of_what_they_are_and_from_what(tmp_path: Path) -> None:
     assert evaluated(tmp_path)[1]["outputs"] == means["outputs"]
 
 
+def test_the_means_repeat_how_many_relevant_documents_no_run_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = {"relevant": 4, "relevant_without_document": 1, "relevant_self_match": 2}
+    monkeypatch.setitem(globals(), "COUNTS", COUNTS | lost)
+    assert evaluated(tmp_path)[1]["counts"].items() >= lost.items()
+
+
 def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path) -> None:
     for made, expected in (({}, []), ({"assumed": "one"}, ["one"]), ({"assumed": ["two", "one"]}, ["one", "two"])):
         arguments = prepare(tmp_path, RUN_ROWS, **made)

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ class Results:
         self.paths[system, dataset] = str(self.folder / f"metrics/{system}/{dataset}.json")
         write_json(self.paths[system, dataset], means | changes)
 
-    def write(self, main_measure: str = "NDCG@10") -> str:
+    def write(self, main_measure: str = "NDCG@10", kept: Collection[str] = ()) -> str:
         summary_path = str(self.folder / "summary.csv")
-        return summarize(means_paths=list(self.paths.values()), summary_path=summary_path, main_measure=main_measure)
+        return summarize(means_paths=list(self.paths.values()), summary_path=summary_path, main_measure=main_measure, kept=kept)
 
     def summary(self, main_measure: str = "NDCG@10") -> Rows:
         """The rows of ``summary.csv`` as text, by system and dataset."""
@@ -354,3 +355,35 @@ def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows
     assert shown[over] == ["0.5000 ± 0.2165", "0.5000 ± 0.2500", "0.5000 ± 0.2500"]
     assert shown["genq-seed-9"] == ["0.7500 ± 0.0000", "0.7500", "0.7500"]
     assert "dev NDCG@10" in results.write()
+
+
+LOST = "3 of 9 relevant documents cannot be found by any system: 1 not in the corpus, 2 dropped as self matches"
+COUNTED = {"documents": 1000, "queries": 10, "relevant": 9, "relevant_without_document": 1, "relevant_self_match": 2}
+
+
+def test_relevant_documents_that_no_system_can_find_are_named_where_there_are_some(results: Results) -> None:
+    results.add("toy", "whole", counts=COUNTED | {"relevant_without_document": 0, "relevant_self_match": 0})
+    assert "unreachable" not in results.summary()["toy", "whole"]
+    assert "Judgements that no system can meet" not in results.write()
+    results.add("toy", "mine", counts=COUNTED)
+    results.add("toy", "zero", counts=COUNTED | {"relevant": 0, "relevant_without_document": 0, "relevant_self_match": 0})
+    summary, shown = results.summary(), " ".join(results.write().split())
+    assert summary["toy", "whole"]["unreachable"] == ""
+    assert summary["toy", "mine"]["unreachable"].startswith(LOST)
+    assert summary["toy", "zero"]["unreachable"] == "no judged document is relevant, so no score means anything"
+    mean = summary["toy", "mean of 3 (whole, mine, zero)"]["unreachable"]
+    assert mean.startswith(f"mine: {LOST}")
+    assert "; zero: no judged document is relevant" in mean
+    assert f"Judgements that no system can meet: - mine: {LOST}" in shown
+    # A document that is its own query is lost only where self matches are dropped.
+    shown = results.write(kept={"mine"})
+    assert "mine: 1 of 9 relevant documents cannot be found by any system: 1 not in the corpus" in shown
+    assert "self matches" not in shown
+
+
+def test_a_dataset_of_forums_has_the_losses_of_all(results: Results) -> None:
+    results.add("toy", "forums", counts=COUNTED | {"relevant_excluded": 5}, forums=["a", "b"])
+    # Only forums with a loss count their relevant documents, so there is no total.
+    assert results.summary()["toy", "forums"]["unreachable"].startswith("8 relevant documents cannot be found by any system: 1 ")
+    results.add("toy", "forums", counts={"documents": 1000, "queries": 10, "relevant": 0}, forums=["a", "b"])
+    assert results.summary()["toy", "forums"]["unreachable"].startswith("of some forums, no judged document is relevant")

@@ -160,6 +160,14 @@ def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> Non
     assert tables.bibtex(["mine"]) == ""
 
 
+def test_a_dataset_says_which_relevant_documents_no_system_can_find_only_where_there_are_some() -> None:
+    headers = [column.label for column in tables.datasets_table(DATASETS).columns]
+    table = tables.datasets_table(DATASETS.assign(unreachable=[None, "3 of 9 relevant documents", *[None] * (len(DATASETS) - 2)]))
+    (place,) = [number for number, column in enumerate(table.columns) if column.label not in headers]
+    assert table.columns[place].label == "Relevant documents out of reach"
+    assert "3 of 9 relevant documents" in [row[place].text for row in table.rows]
+
+
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 COLUMNS = ["system", "setting", "dataset", "value", "said_by", "model_says"]
 ENCODER = [

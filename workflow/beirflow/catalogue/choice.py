@@ -1,8 +1,8 @@
 """The choice of datasets: by name, by property, by split, or as a sample of their queries or documents.
 
-Another split and a sample are datasets of their own, whose names say what they are, in every table, record and path:
-``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``, ``dbpedia-entity.documents-1000000``. So their scores
-cannot be mistaken for those of the whole.
+Another split, another treatment of self matches, and a sample are datasets of their own, whose names say what they are, in every
+table, record and path: ``nfcorpus.dev``, ``nfcorpus.sample-50``, ``nfcorpus.dev.sample-50-seed-7``,
+``dbpedia-entity.documents-1000000``, ``arguana.self-matches-kept``. So their scores cannot be mistaken for those of the whole.
 """
 
 import re
@@ -16,6 +16,7 @@ from beirflow.catalogue.schema import Problems, nearest
 
 SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")  # name of a sample of queries
 DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))  # name of a sample of documents
+SELF_MATCHES = re.compile(r"(?P<whole>.+)\.self-matches-(?P<how>kept|dropped)")  # name of another treatment of these
 OF_THE_PAPER = "dbpedia-entity"  # the corpus that the paper's efficiency was measured on a part of
 
 Rows = Mapping[str, tuple[Dataset, ...]]
@@ -24,7 +25,8 @@ Rows = Mapping[str, tuple[Dataset, ...]]
 def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     """Return the corpora, one or one a forum, of a dataset, of another split of it, or of a sample of it; None if unknown.
 
-    For a part, ``.<split>``, ``.documents-<n>``, ``.sample-<n>`` follow the name in this order.
+    For a part, ``.<split>``, ``.self-matches-kept`` or ``.self-matches-dropped``, ``.documents-<n>``, ``.sample-<n>`` follow the
+    name in this order.
     """
     if name in rows:
         return rows[name]
@@ -36,8 +38,20 @@ def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     if sample := DOCUMENTS.fullmatch(whole):
         whole = sample["whole"]
         changes |= {"sample_documents": int(sample["count"]), "documents_seed": int(sample["seed"] or 0)}
+    drops = None
+    if other := SELF_MATCHES.fullmatch(whole):
+        whole, drops = other["whole"], other["how"] == "dropped"
+        changes["drop_self_matches"] = drops
     corpora = _split_named(whole, rows)
+    # The usual treatment has the plain name, so that no corpus has two.
+    if corpora and drops is corpora[0].drop_self_matches:
+        return None
     return tuple(_part(corpus, name, **changes) for corpus in corpora) if corpora and changes else corpora
+
+
+def self_matches_named(row: str) -> bool:
+    """Test whether the name of a dataset states the treatment of self matches."""
+    return ".self-matches-" in row
 
 
 def _split_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
@@ -145,7 +159,9 @@ def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Proble
     """Note names of the user's own datasets that would be taken for a part of another."""
     for name in names:
         known = catalogue.known_datasets
-        if any(sample.fullmatch(name) for sample in (SAMPLE, DOCUMENTS)) or (name not in known and corpora_named(name, known)):
+        if any(part.fullmatch(name) for part in (SAMPLE, DOCUMENTS, SELF_MATCHES)) or (
+            name not in known and corpora_named(name, known)
+        ):
             problems.add(
                 f"custom.datasets.{name}", name, "this is the name of a split or a sample of another dataset; choose another"
             )

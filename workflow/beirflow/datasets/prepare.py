@@ -25,23 +25,29 @@ from beirflow.datasets.corpus_files import (
     RELEVANT_FROM,
     PreparedCorpus,
     footer_digest,
+    relevant_from,
 )
-from beirflow.datasets.corpus_reader import read_batches
+from beirflow.datasets.corpus_reader import DOCUMENTS, read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
-from beirflow.datasets.sampling import drawn, judged_among, sampled_queries
+from beirflow.datasets.sampling import drawn, judged_among, sampled_queries, whole_topics
+from beirflow.datasets.unreachable import counts_of, relevant_rows, spelled_otherwise, unreachable
 from beirflow.files.digests import file_digest
 from beirflow.files.disks import written_here
 from beirflow.files.errors import DataError
+from beirflow.files.losses import MEANING, MISSING, OWN_ID, of_all
 from beirflow.files.memory import keep_freed_memory
 from beirflow.files.progress import Progress
 from beirflow.files.records import Job, write_record
 from beirflow.files.writing import DigestingWriter, atomic_path, own_partial
 from beirflow.sources.forms import CANDIDATES, EXCLUDED, form_of
 from beirflow.sources.hub_source import HubSource
+from beirflow.sources.json_lines import short
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import CORPUS, DatasetSource, qrels_of
 
 logger = logging.getLogger(__name__)
+
+TOPIC_MEASURES = ("p-MRR", "robustness")  # that compare the queries of a topic
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,33 @@ class Preparation:
     document_sample: Mapping[str, int] | None = None
 
 
-def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedCorpus, job: Job, threads: int = 2) -> None:
+@dataclass(frozen=True)
+class SelfMatches:
+    """The treatment of documents with the id of a query, which decides over no file of the corpus."""
+
+    drop: bool = True  # whether they are dropped
+    # ``configuration`` or ``catalogue``; None for the default, which is right only where such a document is its own query
+    stated_by: str | None = None
+    dataset: str = ""  # the name under which a configuration states it
+
+
+def prepare_corpus(
+    *,
+    source_path: str,
+    settings: Preparation,
+    corpus: PreparedCorpus,
+    job: Job,
+    self_matches: SelfMatches | None = None,
+    main_measure: str = "",
+    threads: int = 2,
+) -> None:
     """Turn a dataset, of one on a hub the record of what was fetched, into the files that every system works from.
 
     Documents have the columns of ``DOCUMENTS``, longest first in each chunk; judged queries, ``query_id`` and ``text``, are in
     byte order of their ids, judgements, ``query_id``, ``doc_id``, ``score``, in byte order of query and document; the record has
-    counts and length statistics. Raises DataError if the dataset is not what it should be; nothing has been written then.
+    counts and length statistics. Raises DataError if the dataset is not what it should be, or if nobody stated that relevant
+    documents with the id of their query, but another text, are dropped, or if a sample has no topic for ``main_measure``; nothing
+    has been written then.
     """
     keep_freed_memory()
     split, expected = settings.split, settings.expected
@@ -79,24 +106,29 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
     with _scratch_folder(Path(corpus.documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"], threads)
         _check_documents(source, scan, expected["documents"], expected.get("most"))
+        topics = whole_topics(qrels)
         scan, queries, qrels, part = _part_of(settings, scan, queries, qrels, spill_path(scratch))
+        if topics and not whole_topics(qrels) and main_measure.partition("@")[0] in TOPIC_MEASURES:
+            problem = f"none of the {topics} topics is whole in this sample, so {main_measure}, the main measure, is not defined"
+            raise DataError(f"{problem}; take more documents or queries, or set another main_measure")
+        if settings.relevant_from:
+            qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
+        excluded = _counts_of_lists(queries, scan.ids)
+        differences = _differences(source, expected, judged, None if settings.sample else excluded)
+        lost, policy = unreachable(qrels, queries, scan.ids), self_matches or SelfMatches()
+        _check_self_matches(source, source.where(qrels_of(split)), policy, bool(differences), qrels, queries, lost)
         # What the scan no longer needs is room for the chunks.
         pa.default_memory_pool().release_unused()
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
             write_documents(stream, scratch, scan, settings.chunks, threads)
             digest = stream.digest()
-    if settings.relevant_from:
-        qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
-    excluded = _counts_of_lists(queries, scan.ids)
     queries = _with_excluded_rows(queries, corpus.documents_path)
     for table, path in ((queries, corpus.queries_path), (qrels, corpus.qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
     missing = _judged_but_missing(qrels, scan.ids)
-    if missing.num_rows:
-        where, first = source.where(qrels_of(split)), missing["doc_id"][0].as_py()
-        logger.warning("%s: judged but not in the corpus: %d, the first is the document %r", where, missing.num_rows, first)
-    differences = _differences(source, expected, judged, None if settings.sample else excluded)
+    for problem in _unreachable_documents(qrels, missing, lost, excluded, scan.ids, drop_self_matches=policy.drop):
+        logger.warning("%s: %s", source.where(qrels_of(split)), problem)
     for difference in differences:
         logger.warning("this is not the official data, so no published score is comparable: %s", difference)
     # None for a dataset outside the catalogue, whose official data are unknown.
@@ -117,6 +149,7 @@ def prepare_corpus(*, source_path: str, settings: Preparation, corpus: PreparedC
             "judgements": qrels.num_rows,
             "positives": pc.sum(pc.greater(qrels["score"], 0)).as_py(),
             "judgements_without_document": missing.num_rows,
+            **counts_of(qrels, lost),
             "characters": int(scan.characters.sum()),
             **excluded,
         },
@@ -192,10 +225,18 @@ def _part_of(
         part["document_sample"] = {**documents, "of": len(scan.ids)}
         rows = drawn(scan.ids.to_pylist(), wanted=documents["documents"], seed=documents["seed"])
         scan = taken(scan, rows, spill)
+        topics = whole_topics(qrels)
         queries, qrels = judged_among(queries, qrels, scan.ids)
+        if lost := topics - whole_topics(qrels):
+            problem = "lost a query, or all documents that the other query changes, and are left out of measures of topics"
+            logger.warning("in the sample of documents, %d of %d topics %s", lost, topics, problem)
     if sample := settings.sample:
         part["sample"] = {**sample, "of": queries.num_rows}
-        queries, qrels = sampled_queries(queries, qrels, wanted=sample["queries"], seed=sample["seed"])
+        wanted, there = sample["queries"], queries.num_rows
+        queries, qrels = sampled_queries(queries, qrels, wanted=wanted, seed=sample["seed"])
+        if queries.num_rows < min(wanted, there):
+            problem = "since the queries of a topic belong together, and topics do not add up to it"
+            logger.warning("the sample has %d queries, not %d, %s", queries.num_rows, wanted, problem)
     return scan, queries, qrels, part
 
 
@@ -204,6 +245,87 @@ def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
     judged = pc.unique(qrels["doc_id"])
     present = ids.filter(pc.is_in(ids, value_set=judged.cast(ids.type))).cast(judged.type)
     return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
+
+
+def _check_self_matches(
+    source: DatasetSource,
+    where: str,
+    policy: SelfMatches,
+    is_other: bool,
+    qrels: pa.Table,
+    queries: pa.Table,
+    lost: Mapping[str, np.ndarray],
+) -> None:
+    """Refuse to drop relevant documents of which only the number is that of the query, unless somebody stated it.
+
+    The catalogue states it of the data that it knows; ``is_other`` is true where these are others.
+    """
+    if not policy.drop or OWN_ID not in lost or policy.stated_by == "configuration" or (policy.stated_by and not is_other):
+        return
+    own = qrels["doc_id"].take(pa.array(lost[OWN_ID]))
+    asked = queries.filter(pc.is_in(queries["query_id"], value_set=own.combine_chunks()))
+    text_of = dict(zip(asked["query_id"].to_pylist(), map(_plain, asked["text"].to_pylist()), strict=True))
+    others: dict[str, str] = {}
+    for batch in read_batches(source, threads=1):
+        rows = batch.documents.filter(pc.is_in(batch.documents["doc_id"], value_set=own.combine_chunks()))
+        for doc_id, text, title_bytes in zip(*(rows[name].to_pylist() for name in DOCUMENTS.names), strict=True):
+            title, rest = text.encode()[:title_bytes].decode(), text.encode()[title_bytes:].decode()
+            if text_of[doc_id] not in map(_plain, (text, title, rest)):
+                others[doc_id] = text
+    if not others:
+        return
+    first = min(others, key=str.encode)
+    problem = (
+        f"{of_all(len(others), len(relevant_rows(qrels)))} relevant documents have the id of their query, but not its text"
+        f" (first {first!r}): query {short(text_of[first])}, document {short(others[first])}"
+    )
+    if policy.stated_by:
+        stated = (
+            "under custom.datasets for a dataset with a name of its own, since these are not the data that the catalogue knows"
+        )
+    else:
+        beside = "" if isinstance(source, HubSource) else f", beside 'path: {source.path}'"
+        stated = f"under custom.datasets.{policy.dataset}{beside}"
+    raise DataError(
+        f"{where}: {problem}. By default, a document with the id of a query is taken for that query and dropped, so no system"
+        f" could find these. Write {stated}: 'drop_self_matches: false' to keep them, where queries and documents are numbered"
+        " independently, or 'drop_self_matches: true' to drop them nevertheless"
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text without what does not matter where a query is compared with the document of its id."""
+    return " ".join(text.casefold().split())
+
+
+def _unreachable_documents(
+    qrels: pa.Table,
+    missing: pa.Table,
+    lost: Mapping[str, np.ndarray],
+    of_lists: Mapping[str, int],
+    ids: pa.Array,
+    *,
+    drop_self_matches: bool,
+) -> Iterator[str]:
+    """Say which judged documents no system can find, and which candidates the corpus lacks."""
+    if missing.num_rows:
+        first, total = missing["doc_id"][0].as_py(), len(lost.get(MISSING, ()))
+        relevant = f"{of_all(total, len(relevant_rows(qrels)))} relevant ones" if total else "none of them relevant"
+        problem = (
+            f"{of_all(missing.num_rows, qrels.num_rows)} judged documents are not in the corpus (first {first!r}), {relevant}"
+        )
+        yield "; ".join(filter(None, (problem, spelled_otherwise(first, ids))))
+    for kind, rows in lost.items():
+        if kind != MISSING and (kind != OWN_ID or drop_self_matches):
+            first = qrels.slice(int(rows[0]), 1).to_pylist()[0]
+            example = f"first {first['doc_id']!r} of the query {first['query_id']!r}"
+            number = of_all(len(rows), len(relevant_rows(qrels)))
+            yield f"{number} relevant documents are {MEANING[kind]} ({example}), so no system can find them"
+    if not len(relevant_rows(qrels)):
+        least, highest = relevant_from(qrels), pc.max(qrels["score"]).as_py()
+        yield f"none of the {qrels.num_rows:,} judged documents is relevant: the highest grade is {highest}, expected {least}"
+    if absent := of_lists.get("candidate_without_document"):
+        yield f"{of_all(absent, of_lists[CANDIDATE_PAIRS])} candidates of queries are not in the corpus"
 
 
 def _counts_of_lists(queries: pa.Table, ids: pa.Array) -> dict[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from beirflow.evaluation.summary import TrainedOn, summarize
+from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summarize
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
@@ -30,7 +30,13 @@ def conclude(
 
     ``configured`` is what ``Experiment.configured`` states.
     """
-    table = summarize(means_paths=means_paths, summary_path=summary_path, main_measure=main_measure, trained_on=trained_on)
+    table = summarize(
+        means_paths=means_paths,
+        summary_path=summary_path,
+        main_measure=main_measure,
+        trained_on=trained_on,
+        kept=kept_self_matches(configured["datasets"]),
+    )
     write_record(
         manifest_path,
         job,

@@ -13,6 +13,7 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import MOST_RETRIEVED, read_means
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
+from beirflow.files.losses import KINDS, RELEVANT
 from beirflow.files.records import Job, assumed_in, check_inputs, output_digest, precisions_in, read_json, totals, write_record
 from beirflow.files.writing import atomic_path
 from beirflow.runs.run_file import read_run
@@ -56,7 +57,7 @@ def evaluate_run(
         },
         outputs={per_query_path: file_digest(per_query_path)},
         counts={
-            **{key: corpus["counts"][key] for key in CORPUS_COUNTS if key in corpus["counts"]},
+            **{key: corpus["counts"][key] for key in (*CORPUS_COUNTS, RELEVANT, *KINDS) if key in corpus["counts"]},
             **run_record["counts"],
             "retrieved": run.num_rows,
             "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),

@@ -14,6 +14,8 @@ from beirflow.evaluation.main_measure import MAIN_MEASURE, cutoff_of
 from beirflow.evaluation.scores import most_documents, read_means
 from beirflow.files.csv_files import write_csv
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
+from beirflow.files.losses import loss_in_words
 from beirflow.files.records import ASSUMED
 
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
@@ -36,6 +38,9 @@ SUMS = ("documents", "queries", "index_seconds", "seconds")
 OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"
 """Columns of the measure by which the authors of a dataset compare systems, and of its value, where it is not the main one."""
 
+UNREACHABLE = "unreachable"
+"""Column of the relevant documents that no system can find, with the reasons; only there where a dataset has some."""
+
 CHARACTERS, TRUNCATED = "characters_per_document", "truncated_share"
 """Columns of the mean length of a document, and the share of documents, or pairs, that were longer than a model reads."""
 
@@ -54,29 +59,42 @@ TrainedOn = Mapping[str, Mapping[str, str] | None]
 
 
 def summarize(
-    *, means_paths: Sequence[str], summary_path: str, main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+    *,
+    means_paths: Sequence[str],
+    summary_path: str,
+    main_measure: str = MAIN_MEASURE,
+    trained_on: TrainedOn | None = None,
+    kept: Collection[str] = (),
 ) -> str:
     """Write ``summary.csv``; return it as a table for the terminal, rounded.
 
     Raise DataError if a file was changed after it was written, or belongs elsewhere.
     """
-    table = summary_table(means_paths, main_measure, trained_on)
+    table = summary_table(means_paths, main_measure, trained_on, kept)
     write_csv(table, summary_path)
     return for_terminal(table)
 
 
 def summary_table(
-    means_paths: Sequence[str], main_measure: str = MAIN_MEASURE, trained_on: TrainedOn | None = None
+    means_paths: Sequence[str],
+    main_measure: str = MAIN_MEASURE,
+    trained_on: TrainedOn | None = None,
+    kept: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
 
     Systems that differ in a seed alone, as their names say, have the mean of their rows, too, as a further system.
-    Without ``trained_on`` there is no column of training data.
+    Without ``trained_on`` there is no column of training data. ``kept`` are the datasets in which systems can find the document
+    with the id of the query.
     """
     catalogue = load_catalogue()
     by_system: dict[str, list[dict[str, Any]]] = {}
     for path in means_paths:
-        row = _dataset_row(catalogue, read_means(path), main_measure) | {"metrics_sha256": file_digest(path)}
+        means = read_means(path)
+        row = _dataset_row(catalogue, means, main_measure) | {"metrics_sha256": file_digest(path)}
+        drops, of_forums = row["dataset"] not in kept, "forums" in means
+        if lost := loss_in_words(means["counts"], drop_self_matches=drops, of_forums=of_forums):
+            row[UNREACHABLE] = lost
         if trained_on is not None:
             splits = trained_on.get(row["system"])
             row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
@@ -94,6 +112,10 @@ def summary_table(
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
     """Return the shown measures of one dataset, the main one first, with published scores."""
     measures = means["measures"]
+    if main_measure not in measures:
+        known = ", ".join(measures)
+        problem = f"{means['system']} on {means['dataset']} has no {main_measure}, the main measure"
+        raise DataError(f"{problem}, but {known}; set another main_measure, or leave this dataset out")
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     counts = means["counts"]
     row |= {key: counts[key] for key in ("documents", "queries")}
@@ -202,6 +224,8 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     for column in (PRECISION, ASSUMED):
         if values := distinct(row.get(column) for row in rows):
             average[column] = BETWEEN.join(values)
+    if lost := {row["dataset"]: row[UNREACHABLE] for row in rows if UNREACHABLE in row}:
+        average[UNREACHABLE] = BETWEEN.join(f"{dataset}: {words}" for dataset, words in lost.items())
     return average | _least_documents(rows) | {"metrics_sha256": _joint_digest(rows)}
 
 
@@ -224,11 +248,24 @@ def distinct(cells: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
 
 
+def of_datasets(summary: pd.DataFrame) -> list[str]:
+    """Return a sentence on each dataset with relevant documents that no system can find."""
+    if UNREACHABLE not in summary:
+        return []
+    rows = summary[summary["split"].notna() & summary[UNREACHABLE].notna()].drop_duplicates("dataset")
+    return [f"{dataset}: {words}" for dataset, words in zip(rows["dataset"], rows[UNREACHABLE], strict=True)]
+
+
+def kept_self_matches(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> set[str]:
+    """Return those of the datasets of a manifest in which systems can find the document with the id of the query."""
+    return {row for row, corpora in datasets.items() if not any(corpus["drop_self_matches"] for corpus in corpora)}
+
+
 def for_terminal(table: pd.DataFrame) -> str:
     """Return ``summary.csv`` in as many aligned columns as fit; below, datasets of means, names of other columns, assumptions."""
-    assumed = distinct(table.get(ASSUMED, ()))
+    assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
     left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
-    table = table.drop(columns=[*left_out, *({ASSUMED} & {*table.columns})])
+    table = table.drop(columns=[*left_out, *({ASSUMED, UNREACHABLE} & {*table.columns})])
     table = table.dropna(axis="columns", how="all")
     formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
     formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
@@ -246,12 +283,13 @@ def for_terminal(table: pd.DataFrame) -> str:
     headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
     text = text.rename(columns=headers)
     shown = _fitting(text)
-    lines = "".join(f"\n  - {sentence}" for sentence in assumed)
+    lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
     below = "".join("\n" + fill(f"{name}: {members}", WIDTH, break_on_hyphens=False) for name, members in means.items())
     more = [name for name in text.columns if name not in shown]
     below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
     below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
+    below += f"\n\nJudgements that no system can meet:{warnings}" if unreachable else ""
     return text[shown].to_string(index=False, justify="right", line_width=None) + below
 
 

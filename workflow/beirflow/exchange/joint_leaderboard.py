@@ -19,7 +19,7 @@ from beirflow.audit.chain.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, 
 from beirflow.audit.chain.root import Published
 from beirflow.audit.chain.setup import Setup
 from beirflow.audit.verdict import grades, verdict_line
-from beirflow.evaluation.summary import summary_table
+from beirflow.evaluation.summary import kept_self_matches, summary_table
 from beirflow.exchange.gate import Side, same_data
 from beirflow.files import layout
 from beirflow.files.csv_files import write_csv
@@ -152,7 +152,7 @@ def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd
         paths = list(_shown_means(verified, verified.side, all_))
         if not paths:
             return None
-        table = summary_table(paths, main_measure)
+        table = summary_table(paths, main_measure, kept=kept_self_matches(verified.side.manifest["datasets"]))
     except UNREADABLE as error:  # a manifest that was written by others may lack anything
         verified.problems.append(f"{verified.folder.path} cannot be shown: {in_words(error)}")
         verified.side = None

@@ -69,6 +69,9 @@ def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalo
     """Return the datasets that can replace an unknown one, folders of data_dir included."""
     newer, first = catalogue.newer, name.partition(".")[0]
     whole, _, part = name.rpartition(".")
+    if part.startswith("self-matches-") and (corpora := corpora_named(whole, rows)):
+        now, instead = ("dropped", "kept") if corpora[0].drop_self_matches else ("kept", "dropped")
+        return f"in {whole}, self matches are {now} anyway; allowed are {whole} and {whole}.self-matches-{instead}"
     if whole in rows and part.startswith(("sample-", "documents-")):
         return (
             f"a sample of {whole} has a whole number of at least 1 behind it, as in {whole}.sample-50 or {whole}.documents-1000"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.catalogue.catalogue import Catalogue
+from beirflow.catalogue.choice import self_matches_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import place_in
 from beirflow.datasets.corpus_files import EXCLUDED_PAIRS
@@ -179,6 +180,15 @@ class Datasets:
                 {"documents": dataset.sample_documents, "seed": dataset.documents_seed} if dataset.sample_documents else None
             ),
         }
+
+    def self_matches(self, name: str) -> dict[str, Any]:
+        """Return the treatment of documents with the id of a query, with its origin: the argument of ``prepare_corpus``."""
+        dataset, own = self.datasets[name], ((self.config["custom"] or {}).get("datasets") or {})
+        entry = own.get(dataset.whole_row)
+        stated = entry is None or "drop_self_matches" in entry or self_matches_named(dataset.row)
+        by_configuration = stated and (entry is not None or self_matches_named(dataset.row))
+        stated_by = "configuration" if by_configuration else "catalogue" if stated else None
+        return {"drop": dataset.drop_self_matches, "stated_by": stated_by, "dataset": dataset.whole_row}
 
     def retrieval(self, name: str) -> dict[str, Any]:
         """Return the settings that decide how many documents a search keeps, whatever the family: ``top_k`` and self matches."""

@@ -22,6 +22,7 @@ from beirflow.evaluation.summary import (
     TRUNCATED,
     distinct,
     ending_early,
+    of_datasets,
 )
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.files.records import ASSUMED
@@ -245,6 +246,7 @@ def notes(
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
+    sentences += [f"Judgements of {each}." for each in of_datasets(summary)]
     return [*sentences, TRUSTED] if references is not None else sentences
 
 

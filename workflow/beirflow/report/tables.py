@@ -10,7 +10,7 @@ import pandas as pd
 
 from beirflow.catalogue.catalogue import load_catalogue
 from beirflow.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import CHARACTERS, PUBLISHED
+from beirflow.evaluation.summary import CHARACTERS, PUBLISHED, UNREACHABLE
 from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
 from beirflow.files.records import ASSUMED
 from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, words
@@ -242,12 +242,13 @@ def citation_of(known: str | None) -> str | None:
 def datasets_table(summary: pd.DataFrame) -> Table:
     """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
     catalogue = load_catalogue()
-    sizes = ["dataset", "split", "documents", "queries", CHARACTERS]
+    sizes = ["dataset", "split", "documents", "queries", CHARACTERS, UNREACHABLE]
     datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
     known = [of_catalogue(name) for name in datasets["dataset"]]
     facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
     facts["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
-    return framed("datasets-table", datasets.assign(**facts, citation=[citation_of(name) or "" for name in known]))
+    without = [] if datasets[UNREACHABLE].notna().any() else [UNREACHABLE]
+    return framed("datasets-table", datasets.assign(**facts, citation=[citation_of(name) or "" for name in known]), without)
 
 
 def bibtex(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from beirflow.audit.chain.checks import NOT_CHECKED, PASSED, UNREADABLE, WARNING
 from beirflow.audit.chain.reading import part
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
-from beirflow.evaluation.summary import PUBLISHED, TRAINED_ON, summary_table
+from beirflow.evaluation.summary import PUBLISHED, TRAINED_ON, kept_self_matches, summary_table
 from beirflow.files.csv_files import csv_text, read_cells
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
@@ -29,7 +29,8 @@ def check_summary(chain: Chain) -> list[Check]:
         unknown = sorted(families - chain.setup.families.keys())
         trained_on = {} if unknown else chain.setup.as_stated(chain.manifest, {}).in_domain
         paths = [str(chain.file(name)) for name in chain.means]
-        made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on))
+        kept = kept_self_matches(part(chain.manifest, "datasets", kind=dict))
+        made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on, kept))
         same_catalogue = part(chain.manifest, "published_sha256") == file_digest(CATALOGUE / "published.yaml")
         if same_catalogue:
             chain.note(MANIFEST, "published_sha256", None, "the catalogue here")

@@ -21,9 +21,11 @@ from beirflow.audit.chain.reading import open_parquet, part, read_columns
 from beirflow.audit.facts.relations import AS_NONE, Expected, Place, Relation, Row, computed
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS, FOOTER, OWN_CANDIDATES, RELEVANT_FROM, footer_digest, relevant_from
 from beirflow.datasets.prepare import excluded_rows_of, length_statistics
+from beirflow.datasets.unreachable import counts_of, unreachable
 from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, QRELS, QUERIES
+from beirflow.files.losses import KINDS, RELEVANT
 from beirflow.files.patterns import Pattern
-from beirflow.sources.forms import EXCLUDED, SamplesForm
+from beirflow.sources.forms import CANDIDATES, EXCLUDED, SamplesForm
 
 DIGEST = 16  # bytes of the digest of a document
 COLUMNS = ("doc_id", "text", "title_bytes")
@@ -107,7 +109,7 @@ def of_sample(**names: str) -> Relation:
     )
 
 
-OF_JUDGEMENTS = ("queries", "judgements", "positives", "judgements_without_document")
+OF_JUDGEMENTS = ("queries", "judgements", "positives", "judgements_without_document", RELEVANT, *KINDS)
 
 
 def counts_of_judgements(place: Place) -> dict[str, int]:
@@ -115,8 +117,9 @@ def counts_of_judgements(place: Place) -> dict[str, int]:
     qrels, doc_ids = _columns(place, QRELS), documents_of(place.chain, place.dataset).ids
     there = pc.sum(pc.is_in(qrels["doc_id"].cast(pa.large_string()), value_set=doc_ids)).as_py() or 0
     positives = pc.sum(pc.greater(qrels["score"], 0)).as_py() or 0
-    counts = _columns(place, QUERIES).num_rows, qrels.num_rows, positives, qrels.num_rows - there
-    return dict(zip(OF_JUDGEMENTS, counts, strict=True))
+    queries = _columns(place, QUERIES)
+    counts = queries.num_rows, qrels.num_rows, positives, qrels.num_rows - there
+    return dict(zip(OF_JUDGEMENTS, counts, strict=False)) | counts_of(qrels, unreachable(qrels, queries, doc_ids))
 
 
 def chunks_as_configured(place: Place, key: str, found: Any) -> Iterator[Expected]:
@@ -146,7 +149,9 @@ def has_own_candidates(place: Place) -> bool:
 
 def _columns(place: Place, pattern: Pattern) -> pa.Table:
     path = pattern(dataset=place.dataset)
-    return read_columns(place.chain.file(path), path, ["query_id", *(["doc_id", "score"] if pattern == QRELS else [])])
+    # Columns that queries do not have are left out.
+    further = ["doc_id", "score"] if pattern == QRELS else [EXCLUDED, CANDIDATES]
+    return read_columns(place.chain.file(path), path, ["query_id", *further])
 
 
 OF_A_CORPUS = (
@@ -157,7 +162,7 @@ OF_A_CORPUS = (
         computed(
             counts_of_judgements,
             "its queries and judgements",
-            lambda place, found: {key: found.get(key) for key in OF_JUDGEMENTS},
+            lambda place, found: {key: found[key] for key in OF_JUDGEMENTS if key in found},
         ),
     ),
     Row("chunks", of_documents(lambda documents: documents.chunks)),

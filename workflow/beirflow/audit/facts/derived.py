@@ -98,6 +98,11 @@ def kept_self_matches(place: Place) -> Any:
     return SKIPPED if others or place.chain.corpora[place.dataset]["drop_self_matches"] else 0
 
 
+def of_its_corpus(count: str) -> Relation:
+    """Expect a count of its corpus, which need not have it."""
+    return computed(lambda place: part(place.beside(layout.CORPUS), "counts", kind=dict).get(count), "its corpus")
+
+
 def parts_of_runs(place: Place, key: str, found: Found) -> Iterator[Expected]:
     """Expect the parts of the runs that a run was made from, besides its own."""
     part(found, place.system)

@@ -33,6 +33,7 @@ from beirflow.audit.facts.stated import ADDED
 from beirflow.datasets.corpus_files import CORPUS_COUNTS
 from beirflow.files import kinds, layout
 from beirflow.files.layout import MANIFEST
+from beirflow.files.losses import KINDS, RELEVANT
 from beirflow.files.patterns import Pattern
 from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
@@ -104,6 +105,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
     ),
     layout.METRICS: (
         *(Row(f"counts/{key}", equal(layout.CORPUS)) for key in CORPUS_COUNTS),
+        *(Row(f"counts/{key}", derived.of_its_corpus(key), AS_NONE) for key in (RELEVANT, *KINDS)),
         Row("counts", total(derived.run_behind, lambda place, name: True)),
         Row("seconds", total(derived.run_behind, lambda place, name: name == "evaluate")),
         Row("seconds/evaluate", STATED_ONCE),
