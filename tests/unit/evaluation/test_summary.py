@@ -13,6 +13,7 @@ import yaml
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import ending_early, for_terminal, summarize, summary_table
 from beirflow.files.digests import file_digest
+from beirflow.files.errors import DataError
 from beirflow.files.records import write_json
 from beirflow.report.leaderboard import leaderboard
 
@@ -379,6 +380,14 @@ def test_relevant_documents_that_no_system_can_find_are_named_where_there_are_so
     shown = results.write(kept={"mine"})
     assert "mine: 1 of 9 relevant documents cannot be found by any system: 1 not in the corpus" in shown
     assert "self matches" not in shown
+
+
+def test_a_dataset_without_the_main_measure_is_named(results: Results) -> None:
+    results.add("toy", "topics", measures=MEASURES | {"robustness@10": 0.5})
+    assert results.summary("robustness@10")["toy", "topics"]["robustness@10"] == "0.5"
+    results.add("toy", "none")
+    with pytest.raises(DataError, match=r"toy/none\.json: found no robustness@10, the main measure, but NDCG@10, "):
+        results.write("robustness@10")
 
 
 def test_a_dataset_of_forums_has_the_losses_of_all(results: Results) -> None:

@@ -68,8 +68,13 @@ def summarize(
 ) -> str:
     """Write ``summary.csv``; return it as a table for the terminal, rounded.
 
-    Raise DataError if a file was changed after it was written, or belongs elsewhere.
+    Raise DataError if a file was changed after it was written, belongs elsewhere, or lacks the main measure.
     """
+    for path in means_paths:
+        if main_measure not in (measures := read_means(path)["measures"]):
+            known = ", ".join(measures)
+            problem = f"found no {main_measure}, the main measure, but {known}"
+            raise DataError(f"{path}: {problem}; set another main_measure, or leave this dataset out")
     table = summary_table(means_paths, main_measure, trained_on, kept)
     write_csv(table, summary_path)
     return for_terminal(table)
@@ -112,10 +117,6 @@ def summary_table(
 def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
     """Return the shown measures of one dataset, the main one first, with published scores."""
     measures = means["measures"]
-    if main_measure not in measures:
-        known = ", ".join(measures)
-        problem = f"{means['system']} on {means['dataset']} has no {main_measure}, the main measure"
-        raise DataError(f"{problem}, but {known}; set another main_measure, or leave this dataset out")
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     counts = means["counts"]
     row |= {key: counts[key] for key in ("documents", "queries")}
