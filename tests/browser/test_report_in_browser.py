@@ -132,10 +132,10 @@ def test_a_chosen_dataset_shows_every_measure_at_every_cutoff(browser: Chromium,
 def test_a_run_with_fewer_documents_than_a_cutoff_is_named_below_every_measure(browser: Chromium, tmp_path: Path) -> None:
     files = ReportFiles(tmp_path, ["contriever", "rerank"], {"scifact": ["scifact"]}, queries=2)
     files.write()
-    Forger(tmp_path).edit("metrics/rerank/scifact.json", put("counts", "most_retrieved", value=50))
+    Forger(tmp_path).edit("metrics/rerank/scifact.json", put("counts", "retrieved_limit", value=50))
     call(write_report, **files.paths, job=Job(tmp_path))
     opened(browser, tmp_path / "report.html")
-    said = "No query has more documents than: rerank 50. Measures at larger cutoffs say that, too."
+    said = "Documents at which the results of a system end: rerank 50. Measures at larger cutoffs say that, too."
     assert texts(browser, "#measures p") == [said]
     assert browser.complaints() == []
 

@@ -53,7 +53,7 @@ function showMeasures() {
   const columns = [{ label: "Measure" }, { label: "System" }, ...cutoffs.map((k) => ({ label: `@${k}`, decimals: 4 }))];
   find("measures").replaceChildren(makeTable("measures-caption", `Means over the queries of ${dataset.name}`, columns, rows));
   const most = Object.entries(dataset.most).map(([system, documents]) => `${system} ${count(documents)}`).join(", ");
-  if (most) find("measures").append(make("p", null, `No query has more documents than: ${most}. Measures at larger cutoffs say that, too.`));
+  if (most) find("measures").append(make("p", null, `Documents at which the results of a system end: ${most}. Measures at larger cutoffs say that, too.`));
 }
 
 function showLengths() {

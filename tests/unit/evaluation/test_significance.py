@@ -106,7 +106,7 @@ def test_a_run_with_fewer_documents_a_query_than_the_cutoff_is_not_tested_by_tha
     for system, most in (("x", 1000), ("rerank", 50), ("y", 100)):
         each = values(system, "plain")
         of = {"NDCG@10": each, "Recall@100": each / 2}
-        paths.append(write_metrics(tmp_path, system, "plain", of, counts={**counts, "most_retrieved": most}))
+        paths.append(write_metrics(tmp_path, system, "plain", of, counts={**counts, "retrieved_limit": most}))
     label = "mean of 1 (plain)"
     path = write_comparison(tmp_path, paths, {"plain": ["plain"]}, averages={label: ["plain"]})
     table = pd.read_csv(path).set_index(["dataset", "measure", "system_a", "system_b"]).sort_index()

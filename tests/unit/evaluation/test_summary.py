@@ -309,7 +309,7 @@ def test_a_run_with_fewer_documents_a_query_than_a_cutoff_is_named_with_their_nu
     counts = {"documents": 1000, "queries": 10, "retrieved": 1}
     for system, found in (("bm25", (1000, 1000)), ("rerank", (50, 1000)), ("tiny", (20, 5))):
         for dataset, most in zip(("scifact", "nfcorpus"), found, strict=True):
-            results.add(system, dataset, counts={**counts, "most_retrieved": most})
+            results.add(system, dataset, counts={**counts, "retrieved_limit": most})
     table, printed = results.summary(), " ".join(results.write().split())
     mean = next(dataset for _, dataset in table if "mean of 2" in dataset)
     known = {key: row["most_documents"] for key, row in table.items()}
@@ -329,7 +329,7 @@ def test_a_run_with_fewer_documents_a_query_than_a_cutoff_is_named_with_their_nu
     assert ending_early(table, "NDCG@10") == {("tiny", "nfcorpus"): 5, ("tiny", mean): 5}
     results.paths.clear()
     for dataset in ("scifact", "nfcorpus"):
-        results.add("bm25", dataset, counts={**counts, "most_retrieved": 1000})
+        results.add("bm25", dataset, counts={**counts, "retrieved_limit": 1000})
     assert "most_documents" not in results.summary()["bm25", "scifact"]
     assert "fewer documents a query" not in results.write()
 

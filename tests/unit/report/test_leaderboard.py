@@ -87,7 +87,7 @@ def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_th
     assert rows["last"] == ["0.1250", "0.0000", "0.2500"]
     said = [each for each in boards.notes(few, False, "toy") if each.startswith("¶")]
     assert len(said) == 1
-    assert "no query of this run has more than so many documents, fewer than the cutoff" in said[0]
+    assert "the results of this run end at so many documents, fewer than the cutoff" in said[0]
     assert not any("¶" in each for each in boards.notes(SUMMARY, False, "toy"))
     assert r"0.7500 \P{}5" in as_latex(boards.leaderboard(few, "NDCG@10"))
 

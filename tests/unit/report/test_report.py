@@ -85,8 +85,8 @@ def test_a_run_that_ends_early_is_named_with_the_documents_that_it_has(files: Re
     page = files.write().read_text(encoding="utf-8")
     assert [entry["most"] for entry in index(page)["datasets"]] == [{}] * 4
     assert "is not tested by it" in page
-    Forger(files.folder).edit("metrics/tas-b/scifact.json", put("counts", "most_retrieved", value=50))
-    Forger(files.folder).edit("metrics/contriever/scifact.json", put("counts", "most_retrieved", value=10**6))  # all
+    Forger(files.folder).edit("metrics/tas-b/scifact.json", put("counts", "retrieved_limit", value=50))
+    Forger(files.folder).edit("metrics/contriever/scifact.json", put("counts", "retrieved_limit", value=10**6))  # all
     call(write_report, **files.paths, job=Job(files.folder))
     datasets = index((files.folder / "report.html").read_text(encoding="utf-8"))["datasets"]
     assert [entry["most"] for entry in datasets] == [{}, {}, {}, {"tas-b": 50}]

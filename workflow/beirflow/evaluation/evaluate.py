@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, CORPUS_COUNTS, corpus_record, read_table
 from beirflow.evaluation.measures import measure
-from beirflow.evaluation.scores import MOST_RETRIEVED, read_means
+from beirflow.evaluation.scores import RETRIEVED_LIMIT, read_means, retrieved_limit
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import QRELS, record_of
 from beirflow.files.losses import KINDS, RELEVANT
@@ -46,6 +46,9 @@ def evaluate_run(
     with atomic_path(per_query_path) as partial:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(), partial, compression="zstd")
     names = [name for name in table.columns if name != "query_id"]
+    # Where queries have candidates, these decide how many documents a run can have.
+    has_candidates = CANDIDATE_PAIRS in corpus["counts"]
+    limit = {} if has_candidates else {RETRIEVED_LIMIT: retrieved_limit(_lengths(run, table["query_id"]))}
     write_record(
         means_path,
         job,
@@ -57,12 +60,11 @@ def evaluate_run(
         },
         outputs={per_query_path: file_digest(per_query_path)},
         counts={
+            **limit,
             **{key: corpus["counts"][key] for key in (*CORPUS_COUNTS, RELEVANT, *KINDS) if key in corpus["counts"]},
             **run_record["counts"],
             "retrieved": run.num_rows,
             "queries_without_results": len(set(table["query_id"]) - set(pc.unique(run["query_id"]).to_pylist())),
-            # Where queries have candidates, these decide how many documents a run can have.
-            **({} if CANDIDATE_PAIRS in corpus["counts"] else {MOST_RETRIEVED: _most_retrieved(run, table["query_id"])}),
         },
         seconds={**run_record["seconds"], "evaluate": time.perf_counter() - start},
         system=system,
@@ -75,9 +77,10 @@ def evaluate_run(
     )
 
 
-def _most_retrieved(run: pa.Table, query_ids: Iterable[str]) -> int:
-    """Return the number of documents of the judged query that has most."""
-    return pc.max(run["rank"].filter(pc.is_in(run["query_id"], value_set=pa.array(query_ids, pa.string())))).as_py() or 0
+def _lengths(run: pa.Table, query_ids: Iterable[str]) -> list[int]:
+    """Return the number of documents of each judged query that has results."""
+    judged = run["query_id"].filter(pc.is_in(run["query_id"], value_set=pa.array(query_ids, pa.string())))
+    return [each["counts"] for each in pc.value_counts(judged.combine_chunks()).to_pylist()]
 
 
 def average_forums(*, dataset: str, forum_paths: Sequence[str], means_path: str, job: Job) -> None:

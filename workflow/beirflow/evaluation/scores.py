@@ -22,17 +22,30 @@ SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id",
 """Columns of ``scores.parquet``."""
 
 
-MOST_RETRIEVED = "most_retrieved"
-"""Count of a run: the documents of the judged query that has most; in the metrics of a dataset of forums the sum."""
+RETRIEVED_LIMIT = "retrieved_limit"
+"""Count of a run, by :func:`retrieved_limit`; in the metrics of a dataset of forums the sum."""
+
+
+def retrieved_limit(lengths: Sequence[int]) -> int:
+    """Return the number of documents at which the results of most queries end; 0 if they end at different numbers.
+
+    A limit of the system, such as the depth of a reranker, cuts nearly all queries alike. A lexical system without such a limit
+    ends where no further document has a term of the query.
+
+    Args:
+        lengths: The number of documents of each judged query that has results.
+    """
+    most = max(lengths, default=0)
+    return most if 2 * sum(length == most for length in lengths) > len(lengths) else 0
 
 
 def most_documents(means: Mapping[str, Any]) -> int | None:
-    """Return the most documents that a run has for any query, from its means; None if they are all that the corpus can give.
+    """Return the number of documents at which a run ends, from its means; None without a limit below the size of the corpus.
 
     A measure with a larger cutoff says how many documents the run has, too. With forums it is the mean over these.
     """
     counts, forums = means["counts"], max(1, len(means.get("forums", ())))
-    most = counts.get(MOST_RETRIEVED, 0) / forums  # a run that has nothing is not one that ends early
+    most = counts.get(RETRIEVED_LIMIT, 0) / forums
     # Documents that are left out of the ranking of their query, such as self matches.
     left_out = counts.get("self_matches_dropped", 0) / counts["queries"] if most else 0
     return int(most) if 0 < most < counts["documents"] / forums - left_out else None

@@ -236,7 +236,7 @@ def notes(
         sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
     if any(ending_early(summary, measure) for measure in main_measures(summary)):
         sentences.append(
-            f"{SHORT}: no query of this run has more than so many documents, fewer than the cutoff of the measure. A low score"
+            f"{SHORT}: the results of this run end at so many documents, fewer than the cutoff of the measure. A low score"
             " may say that alone, and no test compares it. In a mean, of the dataset with the fewest."
         )
     sentences += _notes_of_datasets(summary)

@@ -15,7 +15,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, PASSED, Check, RecordError, Result
 from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines, read_rows
 from beirflow.datasets.corpus_files import relevant_from
-from beirflow.evaluation.scores import MOST_RETRIEVED
+from beirflow.evaluation.scores import RETRIEVED_LIMIT, retrieved_limit
 from beirflow.files.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.runs.reference_measures import measures_of_nuggets, measures_of_query, p_mrr
 from beirflow.sources.forms import NUGGETS, TOPIC
@@ -87,8 +87,8 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
     yield _compare_queries(chain, path, result, again)
     without = len(qrels.keys() - retrieved)
     counts = {"queries": len(qrels), "retrieved": sum(retrieved.values()), "queries_without_results": without}
-    if MOST_RETRIEVED in part(chain.record(path), "counts", kind=dict):
-        counts[MOST_RETRIEVED] = max((length for query, length in retrieved.items() if query in qrels), default=0)
+    if RETRIEVED_LIMIT in part(chain.record(path), "counts", kind=dict):
+        counts[RETRIEVED_LIMIT] = retrieved_limit([length for query, length in retrieved.items() if query in qrels])
     yield _compare_means(chain, path, result, again, counts)
 
 
