@@ -8,7 +8,8 @@ REQUIRED INPUTS
 
 OUTPUTS
   not declared for audit and compare, so that they survive a failure:
-  <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair
+  <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair;
+                                                of results of others (audit_folder) in audits/<name>/, with the log
   <results>/comparison.json, comparison.html    differences from the results in compare_with
   <results>/leaderboard/index.html, .csv          the leaderboard of the folders in `folders`, each audited (leaderboard)
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
@@ -31,19 +32,22 @@ STEPS
 import os
 from pathlib import Path
 
-from beirflow.jobs.snakemake_internals.names import NOTES
+from beirflow.audit.place import audit_place
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
 os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
-# Read-only results are audited, too; the log is then beside Snakemake's own.
-audited = this_run.path(layout.RESULTS)
-is_read_only = Path(audited).is_dir() and not os.access(audited, os.W_OK)
+own_results = this_run.path(layout.RESULTS)
+audit_at = audit_place(
+    own_results,
+    config["audit_folder"],
+    read_only=Path(own_results).is_dir() and not os.access(own_results, os.W_OK),
+)
 
 
 rule audit:
     log:
-        "<results>/logs/audit.log" if not is_read_only else f"{NOTES}/logs/audit.log",
+        audit_at.log,
     localrule: True
     conda:
         "../../envs/audit.yaml"
@@ -51,7 +55,8 @@ rule audit:
         entrance="beirflow.audit.audit:audit",
         experiment="beirflow.experiment.load:load_experiment()",
         code=code_version("audit"),
-        results=audited,
+        audited=audit_at.audited,
+        results=audit_at.written,
         sample=config["audit_sample"],
         published={
             "manifest_sha256": config["manifest_sha256"],

@@ -18,12 +18,15 @@ from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
+from beirflow.models.own_class import search_for_classes
 
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
+# An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
+stated, files = globals().get("stated_experiment"), this_run.configfiles
+if not stated:
+    search_for_classes(this_run.trusted_folders)
 try:
-    # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
-    stated, files = globals().get("stated_experiment"), this_run.configfiles
     experiment = stated or load_experiment(config, files, this_run.command)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file

@@ -9,6 +9,8 @@ OUTPUTS
 STEPS
   - a user without a name gets one, which Snakemake asks for
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
+  - an audit writes neither within results of others nor through links that came with them
+  - jobs import nothing from the working folder
   - a Ctrl-C stops the run, wherever in Python it falls
   - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
@@ -20,6 +22,7 @@ STEPS
 
 from pathlib import Path
 
+from beirflow.audit.place import check_audit_place
 from beirflow.experiment.checks import check_planned
 from beirflow.experiment.guess import job_work, start_warning
 from beirflow.experiment.overview import meant, next_step, table_again
@@ -31,10 +34,15 @@ from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
 from beirflow.jobs.snakemake_internals.forked_jobs import fork_scripts
 from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
-from beirflow.jobs.snakemake_internals.workflow_run import end_jobs_with_this_process
+from beirflow.jobs.snakemake_internals.workflow_run import (
+    end_jobs_with_this_process,
+    keep_folders_off_the_path,
+)
 
 name_the_user()
 end_jobs_with_this_process()
+if not stated:
+    keep_folders_off_the_path()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
 if this_run.is_main:
@@ -69,7 +77,10 @@ onstart:
     note_start(sys.argv)
     jobs = this_run.planned_jobs
     try:
-        check_planned(experiment, {job.rule for job in jobs.values()})
+        planned = {job.rule for job in jobs.values()}
+        check_planned(experiment, planned)
+        if "audit" in planned:
+            check_audit_place(audit_at, moved=this_run.is_moved)
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

@@ -60,6 +60,7 @@ def snakemake_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(SHELL, "sp", subprocess)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # as `keep_folders_off_the_path` sets it
     (tmp_path / "a_spy.py").write_text(SPY)
     (tmp_path / "a_thread.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=[60]).start()\n")
     return tmp_path

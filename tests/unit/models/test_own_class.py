@@ -71,7 +71,7 @@ def test_an_installed_class_has_nothing_to_do_with_its_neighbours(here: Path, mo
 @pytest.mark.parametrize(
     ("encoder", "words"),
     [
-        ("nowhere_of_mine:Mine", "there is no module nowhere_of_mine with a source file here; put it into the working directory"),
+        ("nowhere_of_mine:Mine", "there is no module nowhere_of_mine with a source file on Python's path"),
         ("zoo_of_mine.deep.nowhere:Mine", "there is no module zoo_of_mine.deep.nowhere"),
         ("zoo_of_mine.deep.encoder:Yours", "does not define Yours"),
         ("zoo_of_mine.unused:Mine", "cannot be read as Python"),

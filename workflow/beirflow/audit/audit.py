@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -46,18 +46,20 @@ def audit(
     *,
     folder: str,
     experiment: Setup,
+    audited: str | None = None,
     sample: int = 0,
     seed: int | None = None,
     call: Call | None = None,
     published: Published | None = None,
     fact: str | None = None,
 ) -> str:
-    """Check a folder of results and write ``audit.json`` and ``audit.html`` into it.
+    """Check a folder of results and write ``audit.json`` and ``audit.html``.
 
     Args:
-        folder: The results.
+        folder: The folder for these files.
         experiment: The configuration of the person who audits: where datasets and models are. The manifest says what was
             configured for the results.
+        audited: The results, which are only read if they are not in ``folder``, where they are if None.
         sample: Documents and queries of each corpus to encode and search again; none if 0.
         seed: Of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
         call: How the audit was called, for the commands that repair something; from this folder, if None.
@@ -70,15 +72,20 @@ def audit(
     Raises:
         DataError: A check failed, or no record states the fact; everything has been written then.
     """
-    call = call or Call()
-    if not (Path(folder) / MANIFEST).is_file():
-        problem = f"{folder}: there is no {MANIFEST}, so no finished results to audit"
+    call, audited = call or Call(), audited or folder
+    if audited != folder:
+        call = replace(call, config={**call.config, "results": audited})  # where a repair writes
+    if not (Path(audited) / MANIFEST).is_file():
+        problem = f"{audited}: there is no {MANIFEST}, so no finished results to audit"
+        if audited != folder:
+            raise DataError(f"{problem}; audit_folder is the folder of a manifest, such as {Path(audited, 'results')}")
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections, facts = run_checks(Path(folder), experiment, sample, seed, call=call, published=published)
+    manifest, sections, facts = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections)
     report = {
+        **({"folder": audited} if audited != folder else {}),
         "verdict": FAILED if any(check.status == FAILED for check in checks) else PASSED,
         "grades": steps,
         "line": verdict_line(steps),
@@ -94,13 +101,13 @@ def audit(
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
     report = _printable(report)
-    page = f"{folder}/{AUDIT}"
+    page, title = f"{folder}/{AUDIT}", f"Audit of {report['folder']}" if audited != folder else "Audit"
     try:
         write_json(Path(folder) / AUDIT_RECORD, report)
-        write_page("audit.html.j2", Path(page), report | {"title": f"Audit: {report['verdict']}"})
+        write_page("audit.html.j2", Path(page), report | {"title": f"{title}: {report['verdict']}"})
     except OSError as error:  # results may be read-only; the verdict matters more than its page
         page = f"{page} could not be written ({error.strerror})"
-    words = for_terminal(report, folder, page)
+    words = for_terminal(report, audited, page)
     if fact:
         try:
             words = "\n".join([words, *explanation(facts, fact)])

@@ -14,7 +14,7 @@ Sections = Mapping[str, Sequence[Check]]
 
 
 def grades(sections: Sections) -> list[tuple[str, str]]:
-    """Return each step with ``yes``, ``no``, ``failed``, or how many of how many."""
+    """Return each step with ``yes``, ``no``, ``failed``, ``undecided``, or how many of how many."""
     traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
     return [
         ("intact", _all_passed(sections, "integrity")),
@@ -77,7 +77,10 @@ def _cut(text: str) -> str:
 
 
 def _all_passed(sections: Sections, name: str) -> str:
-    statuses = [check.status for check in sections.get(name, ())]
+    checks = sections.get(name, ())
+    statuses = [check.status for check in checks]
+    if FAILED not in statuses and any(check.undecided for check in checks):
+        return "undecided"
     return "failed" if FAILED in statuses else "yes" if PASSED in statuses else "no"
 
 

@@ -1,7 +1,7 @@
 """The configuration in the manifest (:mod:`beirflow.evaluation.conclusion`)."""
 
 NO_INFLUENCE = (
-    *("audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers"),
+    *("audit_folder", "audit_sample", "compare_with", "manifest_sha256", "manifest_signature", "allowed_signers"),
     *("figure_width", "figure_font", "gate", "pool_depth", "judge", "fact", "of", "folders", "references"),
     *("prices", "choice", "results"),
 )

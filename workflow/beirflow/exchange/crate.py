@@ -23,7 +23,11 @@ README = """# {name}
 
 {description}, by [beirflow]({code}/Snakefile). `{crate}` describes every file; `{manifest}` names what they were made from.
 
-To make them again, below a new folder `again`, with Python 3.11 or newer:
+To check every number without running anything of this folder, with a beirflow and a working folder of your own:
+
+    snakemake --cores 1 --config audit_folder=/path/of/this/folder -- audit
+
+To make them again with the code in this folder, which then runs, below a new folder `again`, with Python 3.11 or newer:
 
     pip install --requirement {code}/envs/requirements.txt
     snakemake --snakefile {code}/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}

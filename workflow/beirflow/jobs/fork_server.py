@@ -24,7 +24,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import psutil
@@ -155,7 +154,10 @@ def run_script(script: str, folder: str, environment: Mapping[str, str]) -> NoRe
     os.chdir(folder)
     tempfile.tempdir = None  # which another environment may have chosen
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-    sys.argv, sys.path[0] = [script], str(Path(script).parent)
+    # Without the folder of the package, which is first here alone, and without that of the script: the working folder may hold
+    # files of others (see :func:`~beirflow.jobs.snakemake_internals.workflow_run.keep_folders_off_the_path`).
+    sys.argv = [script]
+    del sys.path[0]
     use_threads(int(environment["OMP_NUM_THREADS"]))
     run_to_the_end(partial(runpy.run_path, script, run_name="__main__"))
 

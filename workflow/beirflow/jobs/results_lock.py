@@ -76,15 +76,27 @@ def begin_run(logs: Path) -> None:
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
 
 
+def is_held(logs: Path) -> bool:
+    """Test whether a process holds results, by the lock in the folder of their logs; links and what is no plain file hold none."""
+    lock = logs / LOCK
+    if logs.is_symlink() or lock.is_symlink() or not lock.is_file():
+        return False
+    try:
+        descriptor = _descriptor(lock)
+        if not _take(descriptor, RUN_BYTE):
+            return True
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
+    except OSError:  # it cannot be locked here, so no run could
+        pass
+    return False
+
+
 def living_run(logs: Path) -> str | None:
     """Return what to do about a run that has the results of these logs; None if there is no such run."""
-    if not (logs / LOCK).is_file():
+    if not is_held(logs):
         return None
-    descriptor = _descriptor(logs / LOCK)
-    if _take(descriptor, RUN_BYTE):
-        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-        return None
-    return f"{logs.parent}: {_description(os.pread(descriptor, 4096, 0)) or 'another run'} writes these results; {ELSEWHERE}"
+    content = os.pread(_descriptor(logs / LOCK), 4096, 0)
+    return f"{logs.parent}: {_description(content) or 'another run'} writes these results; {ELSEWHERE}"
 
 
 def is_of_a_run() -> bool:

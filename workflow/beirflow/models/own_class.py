@@ -9,7 +9,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,21 @@ SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransf
 
 MOST_FILES = 1000  # in the files and folders that arguments name
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
+
+
+CLASS_FOLDERS = "BEIRFLOW_CLASS_FOLDERS"
+"""The environment variable with the folders that are searched for classes, behind Python's path, for a run and its jobs."""
+
+
+def search_for_classes(folders: Iterable[Path]) -> None:
+    """Search these folders for classes, before those that a run around this one searches, in this process and its jobs."""
+    before = filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))
+    os.environ[CLASS_FOLDERS] = os.pathsep.join(dict.fromkeys([*map(str, folders), *before]))
+
+
+def class_folders() -> list[str]:
+    """Return the folders that are searched for classes, behind Python's path; outside a run the working folder."""
+    return list(filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))) or [os.getcwd()]  # noqa: PTH109
 
 
 def class_problem(system: ModelSettings) -> str | None:
@@ -62,9 +77,8 @@ def load_class(system: ModelSettings) -> Any:
     """
     module, name = _parts(system)
     expected = _module_file(module)
-    if os.getcwd() not in sys.path:  # noqa: PTH109
-        # Last, so that no file of the working directory hides an installed module.
-        sys.path.append(os.getcwd())  # noqa: PTH109
+    # Last, so that no file in them hides an installed module.
+    sys.path += [folder for folder in class_folders() if folder not in sys.path]
     try:
         imported = importlib.import_module(module)
         if not expected.samefile(str(imported.__file__)):
@@ -93,15 +107,16 @@ def _parts(system: ModelSettings) -> tuple[str, str]:
 
 
 def _module_file(module: str) -> Path:
-    """Return the source of a module, from Python's path and then the working directory, without importing it."""
+    """Return the source of a module, from Python's path and then the :func:`class_folders`, without importing it."""
     parts = module.split(".")
-    spec = _installed(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])  # noqa: PTH109
+    spec = _installed(parts[0]) or PathFinder.find_spec(parts[0], class_folders())
     for i in range(1, len(parts)):
         places = spec.submodule_search_locations if spec else None
         spec = PathFinder.find_spec(".".join(parts[: i + 1]), list(places or []))
     if spec is None or not str(spec.origin).endswith(".py"):
-        todo = "put it into the working directory, install it, or name its folder in PYTHONPATH"
-        raise ModelError(f"there is no module {module} with a source file here; {todo}")
+        todo = "put it beside the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
+        places = " and ".join(class_folders())
+        raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {places}; {todo}")
     return Path(str(spec.origin)).resolve()
 
 

@@ -17,7 +17,8 @@ def check_digests(chain: Chain) -> list[Check]:
     absent: list[str] = []
     for path, claims in sorted(chain.claims.items()):
         if path in chain.busy:
-            checks.append(Check(name, WARNING, f"{path} is being written by a run that is in progress", "", (path,)))
+            found = f"{path} is being written by a run that is in progress"
+            checks.append(Check(name, WARNING, found, "", (path,), undecided=True))
             continue
         if path not in chain.listing.files:
             if _deleted_on_purpose(chain, path):
@@ -38,7 +39,8 @@ def check_digests(chain: Chain) -> list[Check]:
                 checks.append(chain.unreadable("files are read alike by all readers", path, error))
     checks += [_absent(chain, path) for path in absent[:SHOWN]]
     if further := absent[SHOWN:]:
-        checks.append(Check("no file is missing", FAILED, f"{len(further):,} further files are missing, e.g. {further[0]}"))
+        problem = f"{len(further):,} further files are missing, e.g. {further[0]}"
+        checks.append(Check("no file is missing", FAILED, problem, files=tuple(further)))
     if deleted:
         found = f"{len(deleted)} files were deleted after their search, as keep_representations: false asks, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])

@@ -13,7 +13,8 @@ from typing import Any
 
 from beirflow.evaluation.manifest import NO_INFLUENCE
 
-ABOUT_THE_CALL = (*NO_INFLUENCE, "pathvars")  # keys of the configuration that a repair does not need on its command line
+ABOUT_THE_CALL = ({*NO_INFLUENCE} - {"results"}) | {"pathvars"}
+"""Keys of the configuration that a repair does not need on its command line."""
 
 
 @dataclass(frozen=True)

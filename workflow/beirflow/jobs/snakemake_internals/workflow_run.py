@@ -93,6 +93,11 @@ class WorkflowRun:
         return set(self._workflow.dag_settings.targets)
 
     @property
+    def is_moved(self) -> bool:
+        """Test whether ``--directory`` named the working folder."""
+        return self._workflow.overwrite_workdir is not None
+
+    @property
     def rules(self) -> list[str]:
         """Names of all rules."""
         return [rule.name for rule in self._workflow.rules]
@@ -101,6 +106,16 @@ class WorkflowRun:
     def configfiles(self) -> list[str]:
         """Configuration files of the command line."""
         return [str(path) for path in self._workflow.overwrite_configfiles]
+
+    @property
+    def trusted_folders(self) -> list[Path]:
+        """Folders of the configuration files of the command line and of the Snakefile, and that around a ``workflow/Snakefile``.
+
+        Code in them is the user's own. That of the working folder may be by others, if ``--directory`` names a copied one.
+        """
+        snakefile = Path(str(self._workflow.main_snakefile)).absolute()
+        around = [snakefile.parents[1]] if snakefile.parent.name == "workflow" else []
+        return [*(Path(path).absolute().parent for path in self.configfiles), snakefile.parent, *around]
 
     @property
     def call(self) -> dict[str, Any]:
@@ -169,6 +184,18 @@ class WorkflowRun:
         for job in self._workflow.dag.jobs:
             if self._name(job.rule) == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
                 self._workflow.async_run(self._workflow.dag.handle_temp(job))
+
+
+def keep_folders_off_the_path() -> None:
+    """Keep the working folder, and the folder of scripts in it, from jobs' search path of Python: either may be by others.
+
+    Snakemake writes the script of a job to ``.snakemake/scripts``, which Python would search before all installed packages. An
+    empty or relative entry of PYTHONPATH means another folder in a job than where the command was given; Snakemake hands what
+    such an entry meant there over to its jobs.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    if entries := os.environ.get("PYTHONPATH"):
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in entries.split(os.pathsep) if os.path.isabs(each))
 
 
 def _functions(rule: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ A family defines how its representations and scores are recomputed; this module 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -109,7 +109,9 @@ class Subject:
         return precision if own or configured == "auto" else min(precision, configured, key=known.__getitem__)
 
     def file(self, path: str) -> Path:
-        """Return a file by its path below the results. Raises NotHereError if it is not here."""
+        """Return a file by its path below the results. Raises NotHereError if it is not here, or behind a link."""
+        if any((self.results / part).is_symlink() for part in (path, *PurePosixPath(path).parents) if part != PurePosixPath()):
+            raise NotHereError(f"{path} is behind a link, which is not followed")
         if not (self.results / path).is_file():
             raise NotHereError(f"{path} is not here")
         return self.results / path
