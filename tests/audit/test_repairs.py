@@ -67,7 +67,12 @@ def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
 def test_a_repair_of_results_elsewhere_says_where_they_are(tmp_path: Path) -> None:
     """Otherwise no rule makes the file that it names."""
     call = Call(directory=str(tmp_path), config={"results": "of mine", "audit_sample": 3})
-    assert shlex.split(call.snakemake(["of mine/summary.csv"]))[-4:] == ["--config", "results=of mine", "--", "of mine/summary.csv"]
+    assert shlex.split(call.snakemake(["of mine/summary.csv"]))[-4:] == [
+        "--config",
+        "results=of mine",
+        "--",
+        "of mine/summary.csv",
+    ]
 
 
 @pytest.mark.parametrize("word", HOSTILE)
@@ -135,7 +140,9 @@ def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> 
 @pytest.fixture
 def running(forger: Forger) -> Iterator[None]:
     """A run, in another process, that holds the results."""
-    program = "import sys\nfrom pathlib import Path\nfrom beirflow.jobs.results_lock import begin_run\nbegin_run(Path(sys.argv[1]))"
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom beirflow.jobs.results_lock import begin_run\nbegin_run(Path(sys.argv[1]))"
+    )
     command = [sys.executable, "-c", f"{program}\nprint(flush=True)\nsys.stdin.read()", str(forger.path("logs"))]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "workflow")}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -33,10 +34,11 @@ def date(path: Path, seconds: float) -> None:
 def test_a_source_dated_tomorrow_is_refused_until_it_is_touched(workflow: Workflow, own: Path) -> None:
     date(own / "corpus.jsonl", time.time() + DAY)
     output = workflow.run(CORPUS, ok=False)
-    assert "has older modification time" in output
-    assert "clock skew" in output
+    assert f"{own / 'corpus.jsonl'} is dated " in output
     assert not workflow.result("corpora/small/corpus.json").exists()
-    (own / "corpus.jsonl").touch()
+    (touch,) = [line for line in output.splitlines() if line.startswith("    find ")]
+    subprocess.run(["bash", "-c", touch], check=True)
+    assert time.time() - 10 * 60 < (own / "corpus.jsonl").stat().st_mtime <= time.time()
     workflow.run(CORPUS)
     assert workflow.planned(CORPUS) == {}
 

@@ -77,7 +77,7 @@ def begin_run(logs: Path) -> None:
 
 
 def is_held(logs: Path) -> bool:
-    """Test whether a process holds results, by the lock in the folder of their logs; links and what is no plain file hold none."""
+    """Test whether a process holds results, by the lock in the folder of their logs; a link or a pipe is none."""
     lock = logs / LOCK
     if logs.is_symlink() or lock.is_symlink() or not lock.is_file():
         return False

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
-from beirflow.runs.spot_checks.spot_check import Subject, draw
+from beirflow.runs.spot_checks.spot_check import NotHereError, Subject, draw
 from beirflow.runs.system import System
 
 IDS = [f"d{number}" for number in range(20)]
@@ -37,6 +37,19 @@ def test_a_subject_reads_what_it_is_asked_for(tmp_path: Path) -> None:
     assert [subject.doc_ids(chunk).to_pylist() for chunk in range(2)] == [IDS[:3], IDS[3:5]]
     assert subject.documents(1).to_pydict() == {"doc_id": IDS[3:5], "text": ["d", "e"]}
     assert subject.queries["query_id"].to_pylist() == ["q"]
+
+
+def test_a_subject_follows_no_link_below_the_results_which_may_be_behind_one(tmp_path: Path) -> None:
+    (tmp_path / "real/runs").mkdir(parents=True)
+    (tmp_path / "real/runs/a").write_text("")
+    (tmp_path / "real/link").symlink_to("runs")
+    (tmp_path / "real/runs/b").symlink_to("a")
+    (tmp_path / "results").symlink_to("real")
+    subject = subject_of(tmp_path / "results", 1)
+    assert subject.file("runs/a") == tmp_path / "results/runs/a"
+    for path, says in (("link/a", "behind a link"), ("runs/b", "behind a link"), ("runs/c", "is not here")):
+        with pytest.raises(NotHereError, match=f"{path} .*{says}|{path} {says}"):
+            subject.file(path)
 
 
 def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> None:

@@ -39,6 +39,4 @@ def excuse(check: Check, busy: frozenset[str]) -> Check:
     if check.status != FAILED or not check.files or not busy.issuperset(check.files):
         return check
     problem = f"{check.found}; a run of Snakemake that writes {len(busy)} files here is in progress"
-    return replace(
-        check, status=WARNING, found=problem, results=(), repair="audit again when it has ended", undecided=True
-    )
+    return replace(check, status=WARNING, found=problem, results=(), repair="audit again when it has ended", undecided=True)

@@ -9,12 +9,14 @@ log below ``.snakemake/log``, as always; unknown records go to the replaced hand
 import logging
 import os
 import re
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TextIO
 
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -58,6 +60,9 @@ SILENTLY = (
 """Reason of a job that wrote no error: the system ended it, since Python writes one."""
 
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
+
+DATED = re.compile(r"has older modification time \(.+?\) than input (.+) \((.+?)\)\. .*clock skew")
+"""Sentence of Snakemake about an output that is older than an input: its path, and its time of change."""
 
 UNKNOWN = re.compile(r"No rule to produce (.+?) \(if ")
 ELSEWHERE = " with this configuration; docs/targets.md lists every file, and snakemake without a target the usual ones"
@@ -197,6 +202,9 @@ class Terminal(logging.Handler):
         if exception == LOCKED and (other := self.living()):  # Snakemake would advise to unlock the folder under that run
             self._write(other)
             return True
+        if dated := DATED.search(message):
+            self._write(_of_the_future(*dated.groups()))
+            return True
         if wrong := OURS.search(message):
             self._write(wrong[1])
             return True
@@ -239,6 +247,17 @@ class Terminal(logging.Handler):
                 raise
             except OSError:  # e.g. a full disk of the file behind it, but not of the results
                 self.before.handleError(logging.makeLogRecord({"msg": words}))
+
+
+def _of_the_future(path: str, dated: str) -> str:
+    """Return why an input that is dated later than what was made from it ends a run, and the command that dates it anew."""
+    folder = Path(path).parent if Path(path).is_absolute() else Path.cwd() / Path(path).parts[0]
+    touch = f'find {shlex.quote(str(folder))} -newermt now -exec touch -t "$(date +%Y%m%d%H%M.%S)" {{}} +'
+    return (
+        f"{path} is dated {dated}, later than the files that were just made from it, at {time.strftime('%F %T')}: a clock is or"
+        " was wrong. These files are removed, since Snakemake would make them again and again. Correct the clock, then give all files"
+        f" that are dated in the future the present time:\n    {touch}"
+    )
 
 
 def _short(error: str) -> str:

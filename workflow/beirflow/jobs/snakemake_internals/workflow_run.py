@@ -195,7 +195,7 @@ def keep_folders_off_the_path() -> None:
     """
     os.environ["PYTHONSAFEPATH"] = "1"
     if entries := os.environ.get("PYTHONPATH"):
-        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in entries.split(os.pathsep) if os.path.isabs(each))
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in entries.split(os.pathsep) if Path(each).is_absolute())
 
 
 def _functions(rule: Any) -> tuple[str, ...]:

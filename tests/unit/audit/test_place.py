@@ -1,0 +1,56 @@
+"""Where audits write: never within results of others."""
+
+from pathlib import Path
+
+import pytest
+from beirflow.audit.place import audit_place, check_audit_place
+from beirflow.files.errors import ConfigError
+
+
+def test_own_results_have_their_audit_beside_them(tmp_path: Path) -> None:
+    results = str(tmp_path)
+    assert audit_place(results, None, read_only=False) == (results, results, f"{results}/logs/audit.log")
+    assert audit_place(results, None, read_only=True) == (results, results, ".snakemake/beirflow/logs/audit.log")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/copy/results", "copy-results"),
+        ("/copy of it/{dataset}/é<results>", "copy-of-it-dataset-results"),
+        ("/", "root"),
+        ("/...", "root"),
+        (f"/copy/{'x' * 150}/{'y' * 60}", f"{'x' * 39}-{'y' * 60}"),
+    ],
+)
+def test_an_audit_of_others_results_has_a_folder_of_its_own_whose_name_is_safe(path: str, name: str) -> None:
+    place = audit_place("results", path, read_only=False)
+    assert place == (path, f"audits/{name}", f"audits/{name}/logs/audit.log")
+
+
+def test_a_relative_path_is_below_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert audit_place("results", "theirs", read_only=False).audited == str(tmp_path / "theirs")
+
+
+def test_an_audited_folder_around_the_working_folder_is_refused_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs/runs").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "theirs")
+    for folder in ("theirs", "theirs/runs"):
+        monkeypatch.chdir(tmp_path / folder)
+        with pytest.raises(ConfigError, match=r"is in the audited folder, .*; audit from a folder of your own: snakemake "):
+            check_audit_place(audit_place("results", str(tmp_path / "link"), read_only=False), moved=False)
+    monkeypatch.chdir(tmp_path)
+    check_audit_place(audit_place("results", "link", read_only=False), moved=True)
+
+
+def test_links_of_ones_own_working_folder_are_nobodys_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ``--directory``, as with notes of Snakemake on a faster disk."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake").symlink_to("/tmp")
+    place = audit_place("results", None, read_only=False)
+    check_audit_place(place, moved=False)
+    with pytest.raises(ConfigError, match=r"\.snakemake is a link to /tmp"):
+        check_audit_place(place, moved=True)
