@@ -30,24 +30,19 @@ STEPS
 """
 
 import os
-from pathlib import Path
 
 from beirflow.audit.place import audit_place
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
 os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
-own_results = this_run.path(layout.RESULTS)
-audit_at = audit_place(
-    own_results,
-    config["audit_folder"],
-    read_only=Path(own_results).is_dir() and not os.access(own_results, os.W_OK),
-)
+
+audit_at = audit_place(this_run.path(layout.RESULTS), config["audit_folder"])
 
 
 rule audit:
     log:
-        audit_at.log,
+        "<results>/logs/audit.log" if audit_at.log is None else audit_at.log,
     localrule: True
     conda:
         "../../envs/audit.yaml"

@@ -11,21 +11,19 @@ gc.set_threshold(100_000, 50, 100)
 sys.path.insert(0, f"{HERE}/workflow")
 
 
-from beirflow.experiment.load import load_experiment
 from beirflow.experiment.asked import one_of
+from beirflow.experiment.load import load_experiment, search_for_classes
 from beirflow.files import layout
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
 from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
-from beirflow.models.own_class import search_for_classes
 
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
 # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
 stated, files = globals().get("stated_experiment"), this_run.configfiles
-if not stated:
-    search_for_classes(this_run.trusted_folders)
+search_for_classes(() if stated else this_run.trusted_folders)
 try:
     experiment = stated or load_experiment(config, files, this_run.command)
 except BeirflowError as error:

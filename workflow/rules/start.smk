@@ -80,7 +80,8 @@ onstart:
         planned = {job.rule for job in jobs.values()}
         check_planned(experiment, planned)
         if "audit" in planned:
-            check_audit_place(audit_at, moved=this_run.is_moved)
+            own = this_run.path(layout.RESULTS)
+            check_audit_place(own, config["audit_folder"], moved=this_run.is_moved)
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

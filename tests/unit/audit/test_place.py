@@ -1,5 +1,6 @@
 """Where audits write: never within results of others."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ from beirflow.audit.place import audit_place, check_audit_place
 from beirflow.files.errors import ConfigError
 
 
-def test_own_results_have_their_audit_beside_them(tmp_path: Path) -> None:
+def test_own_results_have_their_audit_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = str(tmp_path)
-    assert audit_place(results, None, read_only=False) == (results, results, f"{results}/logs/audit.log")
-    assert audit_place(results, None, read_only=True) == (results, results, ".snakemake/beirflow/logs/audit.log")
+    assert audit_place(results, None) == (results, results, None)
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (results, os.W_OK))
+    assert audit_place(results, None) == (results, results, ".snakemake/beirflow/logs/audit.log")
 
 
 @pytest.mark.parametrize(
@@ -24,13 +26,13 @@ def test_own_results_have_their_audit_beside_them(tmp_path: Path) -> None:
     ],
 )
 def test_an_audit_of_others_results_has_a_folder_of_its_own_whose_name_is_safe(path: str, name: str) -> None:
-    place = audit_place("results", path, read_only=False)
+    place = audit_place("results", path)
     assert place == (path, f"audits/{name}", f"audits/{name}/logs/audit.log")
 
 
 def test_a_relative_path_is_below_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert audit_place("results", "theirs", read_only=False).audited == str(tmp_path / "theirs")
+    assert audit_place("results", "theirs").audited == str(tmp_path / "theirs")
 
 
 def test_an_audited_folder_around_the_working_folder_is_refused_however_it_is_named(
@@ -41,16 +43,15 @@ def test_an_audited_folder_around_the_working_folder_is_refused_however_it_is_na
     for folder in ("theirs", "theirs/runs"):
         monkeypatch.chdir(tmp_path / folder)
         with pytest.raises(ConfigError, match=r"is in the audited folder, .*; audit from a folder of your own: snakemake "):
-            check_audit_place(audit_place("results", str(tmp_path / "link"), read_only=False), moved=False)
+            check_audit_place("results", str(tmp_path / "link"), moved=False)
     monkeypatch.chdir(tmp_path)
-    check_audit_place(audit_place("results", "link", read_only=False), moved=True)
+    check_audit_place("results", "link", moved=True)
 
 
 def test_links_of_ones_own_working_folder_are_nobodys_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without ``--directory``, as with notes of Snakemake on a faster disk."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".snakemake").symlink_to("/tmp")
-    place = audit_place("results", None, read_only=False)
-    check_audit_place(place, moved=False)
-    with pytest.raises(ConfigError, match=r"\.snakemake is a link to /tmp"):
-        check_audit_place(place, moved=True)
+    (tmp_path / ".snakemake").symlink_to(tmp_path)
+    check_audit_place("results", None, moved=False)
+    with pytest.raises(ConfigError, match=r"\.snakemake is a link to /"):
+        check_audit_place("results", None, moved=True)

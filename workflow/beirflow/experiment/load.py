@@ -18,6 +18,7 @@ from beirflow.experiment.dependencies import tuning_rows
 from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.source_checks import check_copies
 from beirflow.experiment.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
+from beirflow.models.own_class import search_for_classes as search_for_classes
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
 """Values in place of wrong ones from which no other problem follows; for other keys that is the default."""

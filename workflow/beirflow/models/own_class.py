@@ -35,8 +35,9 @@ CLASS_FOLDERS = "BEIRFLOW_CLASS_FOLDERS"
 
 def search_for_classes(folders: Iterable[Path]) -> None:
     """Search these folders for classes, before those that a run around this one searches, in this process and its jobs."""
-    before = filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))
-    os.environ[CLASS_FOLDERS] = os.pathsep.join(dict.fromkeys([*map(str, folders), *before]))
+    if new := list(map(str, folders)):
+        before = filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))
+        os.environ[CLASS_FOLDERS] = os.pathsep.join(dict.fromkeys([*new, *before]))
 
 
 def class_folders() -> list[str]:

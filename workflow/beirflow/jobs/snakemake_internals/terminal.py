@@ -255,8 +255,8 @@ def _of_the_future(path: str, dated: str) -> str:
     touch = f'find {shlex.quote(str(folder))} -newermt now -exec touch -t "$(date +%Y%m%d%H%M.%S)" {{}} +'
     return (
         f"{path} is dated {dated}, later than the files that were just made from it, at {time.strftime('%F %T')}: a clock is or"
-        " was wrong. These files are removed, since Snakemake would make them again and again. Correct the clock, then give all files"
-        f" that are dated in the future the present time:\n    {touch}"
+        " was wrong. These files are removed, since Snakemake would make them again and again. Correct the clock, then give all"
+        f" files that are dated in the future the present time:\n    {touch}"
     )
 
 
