@@ -116,8 +116,8 @@ def _module_file(module: str) -> Path:
         spec = PathFinder.find_spec(".".join(parts[: i + 1]), list(places or []))
     if spec is None or not str(spec.origin).endswith(".py"):
         todo = "put it beside the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
-        places = " and ".join(class_folders())
-        raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {places}; {todo}")
+        searched = " and ".join(class_folders())
+        raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {searched}; {todo}")
     return Path(str(spec.origin)).resolve()
 
 

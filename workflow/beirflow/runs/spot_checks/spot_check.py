@@ -110,7 +110,8 @@ class Subject:
 
     def file(self, path: str) -> Path:
         """Return a file by its path below the results. Raises NotHereError if it is not here, or behind a link."""
-        if any((self.results / part).is_symlink() for part in (path, *PurePosixPath(path).parents) if part != PurePosixPath()):
+        below = PurePosixPath(path)
+        if any((self.results / part).is_symlink() for part in (below, *below.parents) if part.name):
             raise NotHereError(f"{path} is behind a link, which is not followed")
         if not (self.results / path).is_file():
             raise NotHereError(f"{path} is not here")
