@@ -1,5 +1,6 @@
 """Folders of models are understood, or refused with the reason."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,35 @@ def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, file: s
     change_json(pylate / file, **change)
     with pytest.raises(ModelError, match=reason):
         read_token_card(pylate)
+
+
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_module_whose_configuration_is_missing_is_refused(pylate: Path, content: str | None) -> None:
+    path = pylate / "1_Dense/config.json"
+    path.unlink()
+    if content:
+        path.write_text(content)
+    with pytest.raises(
+        ModelError, match=r"1_Dense.* has no .*(config\.json|in_features and no out_features).*copy the model again"
+    ):
+        read_token_card(pylate)
+
+
+def test_a_mask_whose_configuration_is_missing_is_refused_and_an_empty_one_hides_no_token(pylate: Path) -> None:
+    """The library would count the vectors of all tokens, whatever the model was trained with."""
+    modules = json.loads((pylate / "modules.json").read_text())
+    mask = "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"
+    normalize = "sentence_transformers.base.modules.normalize.Normalize"
+    modules += [
+        {"idx": n, "name": str(n), "path": path, "type": kind}
+        for n, (path, kind) in enumerate([("3_Mask", mask), ("4_Normalize", normalize)], 3)
+    ]
+    (pylate / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match=r"3_Mask has no config\.json, but the files of the model name a MultiVectorMask there"):
+        read_token_card(pylate)
+    (pylate / "3_Mask").mkdir()
+    (pylate / "3_Mask/config.json").write_text("{}")
+    assert read_token_card(pylate).documents.skipped == ()
 
 
 @pytest.mark.parametrize(

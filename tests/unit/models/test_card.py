@@ -17,7 +17,7 @@ from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize
 from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, saved_once, without
 from zoo import BART, LLAMA, change_json, japanese, of_bert, t5, two_towers
@@ -87,6 +87,52 @@ def test_what_the_configuration_says_wins_and_is_named(folder: Path) -> None:
     refused(settings(folder, dimensions=33), r"system mine: dimensions is 33, but a vector of this model has 32")
 
 
+def remove_config(folder: Path, name: str) -> None:
+    (folder / name / "config.json").unlink()
+
+
+def empty_config(folder: Path, name: str) -> None:
+    (folder / name / "config.json").write_text("{}")
+
+
+@saved_once
+def save_all_modules(folder: Path) -> Path:
+    """A model with every module that has a configuration: BERT, cls, LayerNorm, Dense, length 1."""
+    return of_bert("cls", lambda: models.LayerNorm(32), lambda: Dense(32, 16, activation_function=torch.nn.ReLU()), Normalize)(
+        folder
+    )
+
+
+@pytest.mark.parametrize("name", ["1_Pooling", "2_LayerNorm", "3_Dense"])
+@pytest.mark.parametrize("spoil", [remove_config, empty_config])
+def test_a_module_whose_configuration_is_missing_is_refused_as_sentence_transformers_does(
+    tmp_path: Path, spoil: Callable[[Path, str], None], name: str
+) -> None:
+    folder = save_all_modules(tmp_path) / "model"
+    spoil(folder, name)
+    expected = f"system mine: .*{name}.* has no .*; fetch or copy the model again, with its folders"
+    unreadable(settings(folder), expected)
+    with pytest.raises((TypeError, KeyError)):
+        SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+@pytest.mark.parametrize("name", ["2_LayerNorm", "3_Dense"])
+def test_a_module_whose_weights_are_missing_is_refused(tmp_path: Path, name: str) -> None:
+    folder = save_all_modules(tmp_path) / "model"
+    (folder / name / "model.safetensors").unlink()
+    refused(settings(folder), f"{name}/model.safetensors is missing, but the files of the model name a module there")
+
+
+def test_what_sentence_transformers_reads_only_if_it_is_there_may_be_missing(tmp_path: Path) -> None:
+    folder = save_all_modules(tmp_path) / "model"
+    whole = encoded(settings(folder))
+    remove_config(folder, "4_Normalize")
+    (folder / BACKBONE).unlink()
+    expected = SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(TEXTS)
+    np.testing.assert_allclose(encoded(settings(folder)), expected, atol=1e-5)
+    np.testing.assert_array_equal(encoded(settings(folder)), whole)
+
+
 def test_the_prompt_of_an_instructor_is_not_pooled_as_sentence_transformers_knows_by_its_name(folder: Path) -> None:
     card = with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
     assert card.steps["queries"][1].settings == {"modes": ["cls"], "include_prompt": False}
@@ -130,7 +176,8 @@ def modules(*names: str) -> Callable[[Path], object]:
     """Other modules in modules.json."""
 
     def change(folder: Path) -> None:
-        entries = [{"idx": i, "name": str(i), "path": f"{i}_x" if i else "", "type": name} for i, name in enumerate(names)]
+        paths = ["1_Pooling" if name == POOLING else f"{i}_x" if i else "" for i, name in enumerate(names)]
+        entries = [{"idx": i, "name": str(i), "path": paths[i], "type": name} for i, name in enumerate(names)]
         (folder / "modules.json").write_text(json.dumps(entries))
 
     return change
@@ -236,6 +283,13 @@ def test_an_index_that_names_weights_elsewhere_is_refused(own_bert: Path, tmp_pa
     (own_bert / "model.safetensors").rename(tmp_path / "outside.safetensors")
     (own_bert / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
     unreadable(settings(own_bert, **PLAIN), "names weights outside its folder")
+
+
+def test_a_part_of_the_weights_that_an_index_names_and_that_is_not_there_is_refused(own_bert: Path) -> None:
+    (own_bert / "model.safetensors").rename(own_bert / "model-00001-of-00002.safetensors")
+    places = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    (own_bert / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    unreadable(settings(own_bert, **PLAIN), r"model-00002-of-00002\.safetensors is missing, though its index")
 
 
 def expected_of(model: Any, folder: Path, texts: list[str], output: str) -> np.ndarray:

@@ -319,3 +319,14 @@ def test_what_is_not_done_with_pooled_tokens_is_refused(tmp_path: Path) -> None:
     change_json(folder / "config_sentence_transformers.json", activation_fn="torch.nn.modules.activation.GELU")
     with pytest.raises(ModelError, match=r"the activation torch.*GELU"):
         loaded(folder)
+
+
+@pytest.mark.parametrize("name", ["1_Pooling", "2_Dense"])
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_module_whose_configuration_is_missing_is_refused(tmp_path: Path, name: str, content: str | None) -> None:
+    folder = save_pooled(tmp_path)
+    (folder / name / "config.json").unlink()
+    if content:
+        (folder / name / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=f"system crossed: .*{name}.* has no .*; fetch or copy the model again"):
+        loaded(folder)

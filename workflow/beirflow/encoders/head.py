@@ -107,6 +107,10 @@ def module_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
     file.
     """
     path = module_weights(folder, weights)
+    if not path.is_file():
+        raise ModelError(
+            f"{path} is missing, but the files of the model name a module there; fetch or copy the model again, with its folders"
+        )
     try:
         tensors = read_tensors(path)
     except Exception as error:  # safetensors and pickle each have exceptions of their own

@@ -16,7 +16,15 @@ from beirflow.files.errors import ModelError
 from beirflow.late.settings import LateSettings
 from beirflow.models.card import Step
 from beirflow.models.card_files import read_prompts
-from beirflow.models.card_modules import LATE, MODEL_CONFIG, dense_step, other_family, transformer_config, transformer_step
+from beirflow.models.card_modules import (
+    LATE,
+    MODEL_CONFIG,
+    dense_step,
+    module_config,
+    other_family,
+    transformer_config,
+    transformer_step,
+)
 from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, TASKS, below, listed_modules, read_object, read_optional
 
 COLBERT_CLASS = "HF_ColBERT"
@@ -202,12 +210,11 @@ def _steps(folder: Path, kind: Kind) -> tuple[Step, ...]:
     for entry in listed_modules(folder):
         module, place = entry["type"], below(folder, entry["path"])
         name = module.rpartition(".")[2]
-        path = folder / place / MODEL_CONFIG
         known = module.startswith(("sentence_transformers.", "pylate."))
         if known and name == "Transformer":
             steps += (transformer_step(folder, place, kind, LATE),)
         elif known and name in ("Dense", "Normalize"):
-            config = read_optional(path)
+            config = module_config(folder / place, name)
             names = {config.get(f"module_{end}_name") or TOKENS for end in ("input", "output")}
             if names != {TOKENS}:
                 raise ModelError(f"{folder / place}: works on {', '.join(sorted(names))}; expected vectors of tokens, {TOKENS}")
@@ -233,7 +240,7 @@ def _skipped(folder: Path, mask: str | None, library: Mapping[str, Any]) -> tupl
         words = library.get("skiplist_words")
         return _words(folder / LIBRARY_CONFIG, PUNCTUATION if words is None else words), ("documents",)
     path = folder / mask / MODEL_CONFIG
-    config = read_optional(path)
+    config = module_config(folder / mask, MASK)
     if config.get("keep_only_token_ids"):
         raise ModelError(f"{path} has keep_only_token_ids, which models of images have; only texts are read here")
     tasks = config.get("skiplist_tasks") or ["document"]

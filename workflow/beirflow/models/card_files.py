@@ -10,7 +10,7 @@ from typing import Any
 from beirflow.datasets.document_text import KINDS, Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card import Card, Step
-from beirflow.models.card_modules import MODEL_CONFIG, READERS, RUN_THE_LIBRARY, other_family, transformer_step
+from beirflow.models.card_modules import READERS, RUN_THE_LIBRARY, module_config, other_family, transformer_step
 from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, Module, modules_of, read_optional
 
 ROLES: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
@@ -110,7 +110,7 @@ def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
             f"{folder / MODULES} asks for {module.type}, which beirflow does not know{other}; known are Transformer,"
             f" CLIPModel, Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
         )
-    return (read(module.place, read_optional(folder / module.place / MODEL_CONFIG)),)
+    return (read(module.place, module_config(folder / module.place, name)),)
 
 
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:

@@ -50,6 +50,15 @@ ACTIVATIONS = (
 )
 """Known activations of a Dense module, by their names in torch.nn: functions of one number, without weights."""
 
+NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "Pooling": (("embedding_dimension", "word_embedding_dimension"),),
+    "Dense": (("in_features",), ("out_features",)),
+    "LayerNorm": (("dimension",),),
+    "MultiVectorMask": (),
+}
+"""Keys without which sentence-transformers builds no such module, each with its older name. It reads a mask without a file as one
+that hides no token, but writes the file with every mask."""
+
 RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
 """Remedy for modules of sentence-transformers that are not read here."""
 
@@ -66,6 +75,24 @@ def other_family(name: str) -> str:
     """Return ``; a system of family …`` where a class belongs to another family, else an empty text."""
     family = family_of_class(name)
     return f"; a system of family {family} takes such models" if family else ""
+
+
+def module_config(here: Path, name: str) -> dict[str, Any]:
+    """Read the configuration of a module in a folder, by its class without the package; empty if it has none and needs none.
+
+    Raises ModelError if the configuration is missing or lacks what such a module needs: what a default would replace may be
+    anything.
+    """
+    path = here / MODEL_CONFIG
+    if not path.is_file() and name not in NEEDED:
+        return {}
+    todo = "fetch or copy the model again, with its folders"
+    if not path.is_file():
+        raise ModelError(f"{here} has no {MODEL_CONFIG}, but the files of the model name a {name} there; {todo}")
+    config = read_object(path)
+    if missing := [keys[0] for keys in NEEDED.get(name, ()) if all(config.get(key) is None for key in keys)]:
+        raise ModelError(f"{path} has no {' and no '.join(missing)}, so it is not the configuration of a {name}; {todo}")
+    return config
 
 
 def transformer_config(here: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from beirflow.files.errors import ModelError
@@ -106,6 +107,11 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
         here = f"; it has {', '.join(graphs)}" if graphs else ""
         return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
+    return missing_part(weights)
+
+
+def missing_part(weights: Iterable[Path]) -> str | None:
+    """Return, in a sentence, which of the files of weights that an index or a graph names is missing; None if none is."""
     missing = next((path for path in weights if not path.is_file()), None)
     return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
 

@@ -13,7 +13,7 @@ from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
-from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, weight_files
+from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, missing_part, weight_files
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -60,6 +60,8 @@ def weights_in(folder: Path, weights: str) -> tuple[Path, ...]:
     """
     for name in dict.fromkeys((weights, *WEIGHTS)):
         if files := weight_files(folder, name):
+            if problem := missing_part(files):
+                raise ModelError(problem)
             return tuple(files)
     raise ModelError(f"{folder} has no {weights}; save the model as safetensors, or name its file in 'weights'")
 

@@ -14,9 +14,9 @@ from beirflow.computing.pooling import pool
 from beirflow.encoders.head import load_head
 from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card import Step
-from beirflow.models.card_modules import MODEL_CONFIG, READERS, dense_step, refuse_type, transformer_step
-from beirflow.models.model_json import MODULES, below, read_optional
-from beirflow.rerank.kinds import check_activation, saved_modules
+from beirflow.models.card_modules import READERS, dense_step, module_config, refuse_type, transformer_step
+from beirflow.models.model_json import MODULES, below
+from beirflow.rerank.kinds import POOLED, check_activation, saved_modules
 from beirflow.rerank.scorers.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
 
 OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive": "negative", "related": "unrelated"}
@@ -200,7 +200,7 @@ class PooledCrossEncoder(CrossEncoder):
 def _steps(folder: Path) -> tuple[Step, Step]:
     """Read the pooling of the tokens of a pair, and the layer that scores."""
     places = [below(folder, module["path"]) for module in saved_modules(folder)]
-    pooling, dense = (read_optional(folder / place / MODEL_CONFIG) for place in places)
+    pooling, dense = (module_config(folder / place, name) for place, name in zip(places, POOLED, strict=True))
     names = {key: dense.get(key) for key in NAMES}
     if names != NAMES or dense.get("out_features") != 1:
         raise ModelError(
