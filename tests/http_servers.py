@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
+from urllib.parse import unquote
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class FileServer(Server):
         return [asked.range for asked in self.asked]
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        path = request.path.partition("?")[0]
+        path = unquote(request.path.partition("?")[0])
         answer = self.always.get(path) if request.command == "GET" else None
         answer = answer or next(self.answers, Answer())
         asked_range = request.headers.get("Range")

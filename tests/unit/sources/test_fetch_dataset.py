@@ -1,5 +1,6 @@
 """Collections on hubs, each in the layout that it has there: read as what it is, or refused with the reason."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
 from beirflow.sources.hub_layout import LAYOUTS as LAYOUTS_BY_NAME
 from beirflow.sources.hub_source import HubSource
-from hub_datasets import REVISION, Hub, put_parquet
+from hub_datasets import REVISION, Hub, jsonl, put, put_parquet
 from refusals import refused
 
 Rows = list[dict[str, Any]]
@@ -138,6 +139,25 @@ def of_lengths(length: int) -> dict[str, Rows]:
         "needle/queries": [{"qid": "q1", "text": "one?", "context_length": n} for n in both],
         "needle/qrels": [{"qid": "q1", "doc_id": "d1" if n == length else "d2", "context_length": n} for n in both],
     }
+
+
+def test_files_with_any_signs_in_their_names_are_fetched_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a", "c#", "part@2", "part 2", "größe", "part,2", "it's (1)", "a&b", "50%25", "ab:c", "~a", "a?b", "a;b"]
+    for n, name in enumerate(names):
+        put(tmp_path / f"hub/corpus/{name}.jsonl", jsonl([{"_id": f"d{n}", "text": name}]))
+    put(tmp_path / "hub/queries/q #1.jsonl", jsonl(QUERIES))
+    put(tmp_path / "hub/qrels/test set.jsonl", jsonl(JUDGED))
+    card = {"corpus": "corpus/*", "queries": "queries/*.jsonl", "qrels": [{"split": "test", "path": "qrels/test*"}]}
+    configs = [{"config_name": name, "data_files": files} for name, files in card.items()]
+    put(tmp_path / "hub/README.md", f"---\nconfigs: {json.dumps(configs)}\n---\n".encode())
+    form, record = HubForm("z/odd", REVISION), tmp_path / "results/data/odd.json"
+    with Hub({form.hub: tmp_path / "hub"}, monkeypatch, tmp_path / "cache"):
+        job = Job(tmp_path / "results", "fetch_dataset/odd", "c0de")
+        fetch_dataset(form=asdict(form), split="test", output_path=str(record), job=job)
+    source = HubSource(record, form)
+    texts = {row["_id"]: row["text"] for row in (json.loads(line) for _, line in source.lines("corpus.jsonl"))}
+    assert texts == {f"d{n}": name for n, name in enumerate(names)}
+    assert read_judged_queries(source, "test")[1].num_rows == 1
 
 
 EXAMPLES = [

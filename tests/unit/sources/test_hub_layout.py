@@ -1,6 +1,7 @@
 """Files of a dataset on a hub that are read."""
 
 import itertools
+import json
 import re
 import time
 from pathlib import Path
@@ -73,13 +74,117 @@ def test_the_card_names_files_in_every_way_that_hubs_know(data_files: str, expec
         (["de-corpus/test.parquet"], "", ["found de-corpus", "'subset'"]),
         (["corpus/a.parquet", "corpus/b.parquet"], "", ["'corpus' has no split 'test', it has a, b", "'split'"]),
         (["corpus.jsonl", "top_ranked/test.parquet"], "", ["not a plain retrieval dataset", "'top_ranked'", "reranked"]),
-        (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/*.parquet"], "", ["found nothing"]),
+        (["../corpus/test.parquet", "corpus/$(x)/test.parquet", "corpus/.test.parquet"], "", ["found nothing"]),
         (["corpus.jsonl"], "a: [", ["README.md is not YAML"]),
     ],
 )
 def test_what_is_no_dataset_for_retrieval_is_refused_with_what_is_there(names: list[str], front: str, parts: list[str]) -> None:
     with refused(DataError, "x/y at z: ", *parts):
         corpus_of(names, front)
+
+
+SIGNS = ("c#", "part@2", "part 2", "größe", "part,2", "a(1)", "it's", "a&b", "50%", "ab:c", "~a", "$x", "+1=2", "-a", "日本")
+ODD_NAMES = [f"corpus/{name}.jsonl" for name in SIGNS]
+
+
+@pytest.mark.parametrize("pattern", ["corpus/*.jsonl", "corpus/**", "**/*.jsonl", "*/*"])
+def test_a_pattern_matches_files_whatever_signs_their_names_have(pattern: str) -> None:
+    names = ["corpus/a.jsonl", *ODD_NAMES]
+    front = f"configs:\n- config_name: corpus\n  data_files: '{pattern}'"
+    assert corpus_of([*names, "corpus/.hidden.jsonl", "corpus/__cache/b.jsonl", ".git/c.jsonl"], front) == sorted(names)
+    for name in ODD_NAMES:
+        assert corpus_of(names, f"configs:\n- config_name: corpus\n  data_files: {json.dumps(name)}") == [name]
+        assert corpus_of([name], "") == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../b.jsonl",
+        "a/../b.jsonl",
+        "/etc/b.jsonl",
+        "a\\b.jsonl",
+        "a\x1b[2Jb.jsonl",
+        "a\u202eb.jsonl",
+        "a\nb.jsonl",
+        "a//b.jsonl",
+        "a:b.jsonl",
+    ],
+)
+def test_a_file_that_a_card_names_and_whose_name_may_lead_elsewhere_is_refused(name: str) -> None:
+    front = f"configs:\n- config_name: corpus\n  data_files: [corpus.jsonl, {json.dumps(name)}]"
+    with refused(DataError, "x/y at z: the file", "that name is not read", "BEIR form"):
+        corpus_of(["corpus.jsonl", name], front)
+
+
+def parts(*numbers: int, count: int = 3, end: str = ".parquet") -> list[str]:
+    return [f"corpus/test-{number:05}-of-{count:05}{end}" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "front", ["", "configs:\n- config_name: corpus\n  data_files: [{split: test, path: 'corpus/test-*.*[tl]'}]"]
+)
+def test_all_the_parts_that_names_count_are_there_or_the_missing_one_is_named(front: str) -> None:
+    for whole in (parts(0, 1, 2), parts(1, 2, 3), [*parts(0), *parts(1, 2, end=".jsonl")]):
+        assert corpus_of(whole, front) == sorted(whole)
+    for some, missing in (((0, 2), 1), ((0, 1), 2), ((1, 2), 3), ((2,), 1), ((0, 1, 3), 2)):
+        with refused(DataError, f"is one of 3 parts, but {len(some)} would be read, without corpus/test-{missing:05}-of-00003. "):
+            corpus_of(parts(*some), front)
+    [other] = parts(2, end=".jsonl.zst")
+    reason = "its format is not read" if front else "without corpus/test-00002-of-00003; "
+    with refused(DataError, other, reason):
+        corpus_of([*parts(0, 1), other], front)
+    with refused(DataError, "is one of 3 parts, but 4 would be read. Name a revision"):
+        corpus_of(parts(0, 1, 2, 3), front)
+    with refused(DataError, "without corpus/test-00003-of-999999999"):
+        corpus_of([f"corpus/test-{number:05}-of-999999999.jsonl" for number in range(3)], front)
+
+
+@pytest.mark.parametrize("role", ["corpus", "queries"])
+@pytest.mark.parametrize(
+    ("files", "other"),
+    [
+        (["{}/a.jsonl"], "{}/b.jsonl.zst"),
+        (["{}/a.jsonl"], "{}/b.csv"),
+        (["{}/a.jsonl"], "{}/more/b.jsonl"),
+        (["{}/test.jsonl"], "{}/test-2.jsonl"),
+        (["{}/test.jsonl", "{}/train.jsonl"], "{}/test.part 2.jsonl"),
+        (["{}.jsonl"], "{}-2.jsonl"),
+        (["{}.jsonl.gz"], "{} (2).jsonl.gz"),
+        (["{}.jsonl"], "{}_part_002.parquet"),
+    ],
+)
+def test_a_file_that_may_be_a_part_and_would_not_be_read_is_refused_without_a_card(
+    role: str, files: list[str], other: str
+) -> None:
+    read, other = [name.format(role) for name in files], other.format(role)
+    with refused(DataError, f"{read[0]} is read, but {other} may belong to it too", "BEIR form"):
+        files_of(role, [*read, other], "", subset=None, split="test", where="x/y")
+
+
+def test_other_files_beside_those_that_are_read_change_nothing() -> None:
+    others = [
+        "corpus/README.md",
+        "corpus/LICENSE",
+        "corpus/dataset_info.json",
+        "corpus/.gitkeep",
+        "corpus/a.csv",
+        "corpus-fr/b.jsonl",
+    ]
+    assert corpus_of(["corpus/a.jsonl", *others, "queries.jsonl", "notes-2.jsonl"], "") == ["corpus/a.jsonl"]
+    assert corpus_of(["corpus.jsonl", "corpus.csv", "corpus_small.jsonl", "data/corpus-2.jsonl", "README.md"], "") == [
+        "corpus.jsonl"
+    ]
+    judged = ["qrels/test.tsv", "qrels/train.tsv", "qrels/dev.csv", "qrels/test_2019.md"]
+    assert files_of("qrels", judged, "", subset=None, split="test", where="x/y") == ["qrels/test.tsv"]
+    with refused(DataError, "qrels/test.tsv is read, but qrels/test-2.csv may belong to it too"):
+        files_of("qrels", [*judged, "qrels/test-2.csv"], "", subset=None, split="test", where="x/y")
+
+
+def test_a_config_of_an_unknown_name_is_no_language() -> None:
+    names = ["corpus.jsonl", "queries.jsonl", "relevance/test.jsonl"]
+    with refused(DataError, "expected default or qrels in it, found corpus, queries, relevance; this layout is not read"):
+        files_of("qrels", names, "", subset=None, split="test", where="x/y")
 
 
 @pytest.mark.parametrize("other", ["fas-top_ranked", "top_ranked-fas", "top_ranked", "instruction-fas", "fas-instruction"])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from typing import Any
 
 import yaml
@@ -91,16 +91,28 @@ LAYOUTS = {
 """Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack, FollowIR
 and mFollowIR, InstructIR, and FreshStack."""
 
+OWN_FILES = "write the dataset as files in BEIR form, and name their folder"
+
 CARD = "README" + ".md"  # the card of a dataset
 FRONT_MATTER = 1 << 21  # limit of the characters of the front matter of a card: one with a thousand configs has some 100,000
 
 MOST_PATTERNS, MOST_WITH_WILDCARDS, LONGEST_PATTERN = 10_000, 100, 1_000
 """Limits for a config: entries of ``data_files``, entries with wildcards, and characters of an entry."""
 
-SAFE = re.compile(r"(?:\w[\w.=+-]*/)*\w[\w.=+-]*", re.ASCII)
-"""The path of a file that names one inside its repository, and no pattern."""
+PART = re.compile(r"(?P<whole>.*?)-(?P<number>\d{1,9})-of-(?P<parts>\d{1,9})(?=[-.]|$).*")
+"""The path of one of several files that make a whole."""
 
-DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{5}-of-\d{5})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
+NO_DATA = re.compile(
+    r"[^.]+|dataset_infos?\.json|.*\.(md|rst|txt|html|pdf|png|jpe?g|svg|ya?ml|cff|bib|py|ipynb|sh)", re.IGNORECASE
+)
+"""The name of a file that describes data."""
+
+OTHER_FORMAT = re.compile(r".*\.(zst|bz2|xz|lz4|zip|tar|tgz|7z|arrow|feather|csv)", re.IGNORECASE | re.DOTALL)
+"""The name of a file of a format that would be taken for JSON lines."""
+
+EXTENSIONS = re.compile(r"(\.[a-z]\w*)+", re.IGNORECASE | re.ASCII)
+
+DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{1,9}-of-\d{1,9})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
 
 ANY_FOLDERS = "**"  # component of a pattern that stands for any number of folders
 Splits = dict[str, list[str]]  # files by split
@@ -126,7 +138,7 @@ def files_of(
     Raises:
         DataError: There are none, or more than one could be meant.
     """
-    names = [name for name in names if SAFE.fullmatch(name)]
+    names = list(names)
     configs: dict[str, Any] = _configs(names) | _configs_of_card(card, where)
     for name, task in OTHER_TASKS.items():
         config = next((config for config in (*_with(subset, name), name) if config in configs), None)
@@ -139,15 +151,76 @@ def files_of(
     split = named.splits.get(role, "{split}").format(subset=subset, split=split)
     chosen = next((config for config in wanted if config in configs), None)
     if chosen is None:
-        in_parts = any({CORPUS, QUERIES} & {config.partition("-")[0], config.rpartition("-")[2]} for config in configs)
+        in_parts = any({CORPUS, QUERIES} & {*config.split("-", 1), *config.rsplit("-", 1)} for config in configs if "-" in config)
         todo = "name one of its languages or parts in 'subset'" if in_parts else OTHER_LAYOUT
         raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}; {todo}")
-    splits = _splits_of(configs[chosen], names, where) if chosen in _configs_of_card(card, where) else configs[chosen]
-    if split in splits:
-        return sorted(splits[split])
-    if role != QRELS and len(splits) == 1 and role not in named.splits:
-        return sorted(next(iter(splits.values())))
-    raise DataError(f"{where}: {chosen!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
+    of_card = chosen in _configs_of_card(card, where)
+    splits = _splits_of(configs[chosen], names, where) if of_card else configs[chosen]
+    named_split = split if split in splits else None
+    if named_split is None and role != QRELS and len(splits) == 1 and role not in named.splits:
+        [split] = splits
+    if split not in splits:
+        raise DataError(f"{where}: {chosen!r} has no split {split!r}, it has {_listed(splits)}; name one in 'split'")
+    files = sorted(splits[split])
+    _check_names(files, where)
+    _check_parts(files, names, where)
+    if not of_card:
+        _check_beside(files, names, split, only=named_split is None, where=where)
+    return files
+
+
+def _check_names(files: Iterable[str], where: str) -> None:
+    """Refuse a file whose path may lead elsewhere or cannot be printed, or whose format is not read."""
+    for file in files:
+        parts = file.split("/")
+        elsewhere = "\\" in file or {"", ".", ".."} & {*parts} or any(part[1:2] == ":" for part in parts)
+        if elsewhere or not file.isprintable():
+            problem = f"{where}: the file {file!r} belongs to the dataset, but a file of that name is not read"
+            raise DataError(f"{problem}; {OWN_FILES}")
+        if OTHER_FORMAT.fullmatch(file):
+            known = "known are JSON lines, also gzipped, Parquet, and judgements in .tsv"
+            raise DataError(
+                f"{where}: the file {file} belongs to the dataset, but its format is not read; {known}. So {OWN_FILES}"
+            )
+
+
+def _check_parts(files: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Refuse files that are not all the parts of a whole that their names count, from 0 or from 1."""
+    wholes: dict[tuple[str, str], dict[int, re.Match[str]]] = {}
+    for match in filter(None, map(PART.fullmatch, files)):
+        wholes.setdefault((match["whole"], match["parts"]), {})[int(match["number"])] = match
+    for (whole, parts), found in wholes.items():
+        first = 0 if 0 in found else 1
+        if len(found) == int(parts) and max(found) == first + int(parts) - 1:
+            continue
+        example = found[min(found)]
+        absent = next(number for number in count(first) if number not in found)
+        missing = f"{whole}-{absent:0{len(example['number'])}}-of-{parts}"
+        others = [name for name in names if name.startswith(missing)]
+        instead = f"; {others[0]}, which is there, is not read" if others else ""
+        which = f", without {missing}{instead}" if absent < first + int(parts) else ""
+        problem = f"{where}: by its name {example[0]!r} is one of {int(parts)} parts, but {len(found)} would be read{which}"
+        raise DataError(f"{problem}. Name a revision that has all of them and no others, or {OWN_FILES}")
+
+
+def _check_beside(files: Sequence[str], names: Iterable[str], split: str, *, only: bool, where: str) -> None:
+    """Refuse other files of data that may be parts of a split, which no card defines.
+
+    These are files with the name of the split and a number, and all others in its folder if it is the ``only`` split. A file that
+    differs in its extensions alone is a copy in another format.
+    """
+    folder, _, _ = files[0].rpartition("/")
+    inside = f"{folder}/" if folder else ""
+    for name in sorted({*names} - {*files}):
+        rest = name.removeprefix(inside)
+        if not name.startswith(inside) or (not folder and "/" in name) or any(_hidden(name)):
+            continue
+        extensions = EXTENSIONS.search(rest)
+        stem = rest[: extensions.start()] if extensions and extensions.end() == len(rest) else rest
+        may_belong = stem != split if only and folder else re.fullmatch(rf"{re.escape(split)}[\W_].*\d.*", stem)
+        if may_belong and not NO_DATA.fullmatch(rest.rpartition("/")[2]):
+            problem = f"{where}: {files[0]} is read, but {name} may belong to it too, and {CARD} does not define the files"
+            raise DataError(f"{problem}. To decide it, {OWN_FILES}")
 
 
 def _with(subset: str | None, config: str) -> list[str]:
@@ -164,7 +237,7 @@ def _configs(names: list[str]) -> dict[str, Splits]:
     """Return files by config and split, according to their names."""
     configs: dict[str, Splits] = {}
     for name in names:
-        if match := DATA_FILE.fullmatch(name):
+        if (match := DATA_FILE.fullmatch(name)) and not any(_hidden(name)):
             folder, split = match["folder"], match["split"]
             if folder is None:
                 folder = split if split.rpartition("-")[2] in (CORPUS, QUERIES) else QRELS
@@ -216,9 +289,16 @@ def _named_by(pattern: str, names: list[str], where: str) -> list[str]:
         files = matching(pattern, names)
     except ValueError as error:
         raise DataError(f"{where}: data_files of {CARD}: {error}") from None
+    files = [file for file in files if _hidden(file) == _hidden(pattern)]
     if not files:
-        raise DataError(f"{where}: {CARD} names {pattern!r}, but no file of the dataset that can be read is called so")
+        raise DataError(f"{where}: {CARD} names {pattern!r}, but no file of the dataset is called so")
     return files
+
+
+def _hidden(path: str) -> tuple[int, int]:
+    """Count hidden files and folders, and folders such as ``__x``, in a path: a pattern of a hub reaches only those it names."""
+    parts = path.split("/")
+    return sum(part.startswith(".") for part in parts), sum(part.startswith("__") for part in parts[:-1])
 
 
 def _patterns_of(config: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
