@@ -1,21 +1,38 @@
 """Model folders that lie or carry code: refused in words, without running anything."""
 
 import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from beirflow.computing.model_settings import checked_meanwhile
+from beirflow.dense.family import FAMILY as DENSE
+from beirflow.dense.settings import DenseSettings
 from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.encoders.load import load_encoder
 from beirflow.files.errors import DataError, ModelError
 from beirflow.files.records import Job, read_json
+from beirflow.late.family import FAMILY as LATE
+from beirflow.late.settings import LateSettings
 from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.settings import EncoderSettings
+from beirflow.rerank.family import FAMILY as RERANK
+from beirflow.rerank.settings import RerankSettings
+from beirflow.sparse.family import FAMILY as SPARSE
+from beirflow.sparse.settings import SparseSettings
 from pickles import Trap
 from safetensors.torch import load_file, save_file
 
 TEXTS = ["w1 w2 w3", "w4"]
+MODULES = json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])
 
 
 def system(folder: Path) -> EncoderSettings:
@@ -85,6 +102,72 @@ def test_tokens_that_the_model_does_not_know_are_an_error(own_bert: Path) -> Non
     tokenizer["model"]["vocab"]["w3"] = 5000
     path.write_text(json.dumps(tokenizer))
     with pytest.raises(ModelError, match="system mine: the tokenizer gives the token 5000, but the model knows only 204"):
+        encode(own_bert)
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Raise an error in the block if it takes longer, as what has no end would."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def link(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def make_huge(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.truncate(2 << 30)  # zeros that take no room on the disk
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "config.json", "tokenizer.json", "modules.json", "special_tokens_map.json"])
+@pytest.mark.parametrize("make", [link, make_pipe, make_huge])
+def test_a_file_without_end_is_refused_before_it_is_read(own_bert: Path, name: str, make: Callable[[Path], None]) -> None:
+    make(own_bert / name)
+    reasons = {make_huge: "has 2,147,483,648 bytes, too many"}
+    families = {DENSE: DenseSettings(**asdict(system(own_bert))), RERANK: RerankSettings("mine", str(own_bert), first="bm25")}
+    families |= {LATE: LateSettings("mine", str(own_bert)), SPARSE: SparseSettings("mine", str(own_bert), head="sparta")}
+    with within(20):
+        for family, settings in families.items():
+            problem = family.problem(settings)
+            assert problem is not None
+            assert problem.key == "model"
+            if name != "config.json" or make is make_huge:
+                assert f"{own_bert / name} {reasons.get(make, 'is no regular file')}" in problem.problem
+            assert family.model_files(settings) == []
+        with pytest.raises(ModelError, match="system mine"):
+            load_encoder(system(own_bert), "documents", device="cpu", precision="float32", token_budget=512)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "modules.json"])
+def test_a_recorded_model_that_cannot_be_loaded_any_more_is_damaged(own_bert: Path, tmp_path: Path, name: str) -> None:
+    """As one that was trained here, for which the message names the command that makes it again."""
+    record = str(tmp_path / "model.json")
+    change_json(own_bert / name) if (own_bert / name).exists() else (own_bert / name).write_text(MODULES)
+    fetch_model(system=system(own_bert), said=None, output_path=record, job=Job(tmp_path))
+    content = bytearray((own_bert / name).read_bytes())
+    content[0] ^= 1
+    (own_bert / name).write_bytes(content)
+    check = partial(check_model, system(own_bert), record)
+    with pytest.raises(DataError, match=f"{record}: the model in {own_bert} has another {name} .*rm {record}$"):
+        check()
+    with pytest.raises(DataError, match=f"has another {name}"), checked_meanwhile(check):
         encode(own_bert)
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from beirflow.files.errors import ModelError
 from beirflow.jobs.hardware import ModelHardware
 
 S_co = TypeVar("S_co", covariant=True)
@@ -23,9 +24,14 @@ class Computing(ModelHardware, Generic[S_co]):
 def checked_meanwhile(check: Callable[[], object]) -> Iterator[None]:
     """Load a model in the block while ``check`` compares the digests of its files, which reads them for the first time.
 
-    An error of the check is raised at the end of the block.
+    An error of the check is raised at the end of the block, also in place of a ModelError: a changed file may be why the model
+    cannot be loaded.
     """
     with ThreadPoolExecutor(max_workers=1) as background:
         checked = background.submit(check)
-        yield
+        try:
+            yield
+        except ModelError:
+            checked.result()
+            raise
         checked.result()

@@ -64,9 +64,23 @@ def _check_open(system: ModelSettings, card: Card) -> None:
 def check_model(system: ModelSettings, record_path: str) -> None:
     """Check that the models of a system are those in the record of ``fetch_model``.
 
-    Raises DataError for a changed file, ModelError for a missing model.
+    Raises DataError for a changed file, also one that cannot be read any more, ModelError for a missing model.
     """
-    check_digests(model_digests(system), record_path, system.encoder or f"the model in {model_folder(system)}")
+    try:
+        digests = model_digests(system)
+    except ModelError:
+        _check_recorded(system, record_path)
+        raise
+    check_digests(digests, record_path, system.encoder or f"the model in {model_folder(system)}")
+
+
+def _check_recorded(system: ModelSettings, record_path: str) -> None:
+    """Compare the recorded files of a model in a folder, which may not be a model any more, with the record."""
+    folder = local_folder(system)
+    if system.encoder or system.query_model or folder is None or not folder.is_dir():
+        return
+    digests = {name: file_digest(path) for name in read_json(record_path)["files"] if (path := folder / name).is_file()}
+    check_digests(digests, record_path, f"the model in {folder}")
 
 
 def check_digests(digests: Mapping[str, str], record_path: str, place: str) -> None:

@@ -1,5 +1,6 @@
 """The JSON files of a model folder, read with limits and never from elsewhere, and the modules of each kind of text."""
 
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -53,11 +54,24 @@ def read_optional(path: Path) -> dict[str, Any]:
     return read_object(path) if path.is_file() else {}
 
 
+def check_file(path: Path, largest: int) -> None:
+    """Refuse anything but a regular file of at most ``largest`` bytes, before it is read: a device has no end."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror}); fetch or copy the model again") from error
+    if not stat.S_ISREG(status.st_mode):
+        leads = f" but leads to {path.resolve()}" if path.is_symlink() else ""
+        raise ModelError(f"{path} is no regular file{leads}; put a file of the model in its place, or remove it")
+    if status.st_size > largest:
+        problem = f"{path} has {status.st_size:,} bytes, too many for a file that describes a model"
+        raise ModelError(f"{problem}; at most {largest:,} were expected. If it is no part of the model, remove it")
+
+
 def read_json_file(path: Path) -> Any:
     """Read a JSON file of a model; raise ModelError if it cannot be read or is larger than any configuration."""
+    check_file(path, LARGEST_JSON)
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise ModelError(f"{path} is too large for a configuration")
         return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error

@@ -7,9 +7,19 @@ from pathlib import Path
 
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import RUN_THE_LIBRARY
-from beirflow.models.model_json import COLBERT, MODULES, ROUTER_CONFIGS, below, listed_modules, read_object, read_optional
+from beirflow.models.model_json import (
+    COLBERT,
+    MODULES,
+    ROUTER_CONFIGS,
+    below,
+    check_file,
+    listed_modules,
+    read_object,
+    read_optional,
+)
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import ONNX, ModelSettings
+from beirflow.models.tokenizer_growth import check_growth
 
 WHITESPACE = "whitespacetokenizer_config.json"
 TOKENIZER_FILES = (
@@ -21,6 +31,8 @@ READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
+
+LARGEST_DESCRIPTION = 1 << 30  # maximum size of any of them, in bytes
 
 PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # the name of a part of the weights: a file beside its index
 
@@ -83,8 +95,15 @@ def module_weight_files(here: Path, system: ModelSettings, root: Path) -> list[P
 def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
     """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module."""
     folders = module_folders(folder)
-    read = {path for here in folders for pattern in PATTERNS for path in here.glob(pattern)}
-    return sorted(read | {path for here in folders for path in module_weight_files(here, system, root=folder)})
+    return sorted(described_in(folders) | {path for here in folders for path in module_weight_files(here, system, root=folder)})
+
+
+def described_in(folders: Iterable[Path]) -> set[Path]:
+    """Return the files in some folders that describe a model or its tokenizer; refuse a device or an absurd size among them."""
+    paths = {path for here in folders for pattern in PATTERNS for path in here.glob(pattern) if not path.is_dir()}
+    for path in sorted(paths):
+        check_file(path, LARGEST_DESCRIPTION)
+    return paths
 
 
 def incomplete(folder: Path, system: ModelSettings) -> str | None:
@@ -93,6 +112,7 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         return f"{folder} has no config.json, so it is not a model folder"
     try:
         folders = module_folders(folder)
+        described_in(folders)
         if not any(_has_tokenizer(here) for here in folders):
             if (folder / MODULES).is_file() and any(each["type"].endswith(".BoW") for each in listed_modules(folder)):
                 return f"{folder} has a bag of words (BoW), which beirflow does not read; {RUN_THE_LIBRARY}"
@@ -100,6 +120,8 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
             return f"{folder} has no tokenizer; {expected}"
         if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
             return problem
+        for here in folders:
+            check_growth(here)
         weights = [path for here in folders for path in module_weight_files(here, system, root=folder)]
     except ModelError as error:
         return str(error)

@@ -23,6 +23,7 @@ from beirflow.models.card_files import read_prompts, refuse_other_libraries
 from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
+from beirflow.models.tokenizer_growth import check_growth
 
 LIBRARY = "sentence-transformers"
 
@@ -127,7 +128,10 @@ def check_folder(*, model: str, query_prefix: str | None = None, document_prefix
         raise ModelError("; ".join(reasons))
     if links := [path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()]:
         raise ModelError(f"{links[0]} is a link to a folder, whose files no digest covers; put a copy in its place")
+    if odd := [path for path in folder.rglob("*") if not path.is_dir() and not path.is_file()]:
+        raise ModelError(f"{odd[0]} is no regular file; put a file of the model in its place, or remove it")
     for here in module_folders(folder):
+        check_growth(here)
         _refuse_what_is_elsewhere(here)
     return folder
 

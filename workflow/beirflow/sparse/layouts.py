@@ -13,7 +13,8 @@ from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
-from beirflow.models.model_layout import PATTERNS, TOKENIZER_FILES, missing_part, weight_files
+from beirflow.models.model_layout import TOKENIZER_FILES, described_in, missing_part, weight_files
+from beirflow.models.tokenizer_growth import check_growth
 from beirflow.sparse.settings import USUAL_LENGTHS, SparseSettings
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -76,10 +77,12 @@ def check_model(folder: Path) -> None:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Refuse a folder without a tokenizer."""
+    """Refuse a folder without a tokenizer, or with one that lengthens texts beyond any use."""
+    described_in([folder])
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         todo = "as tokenizer.save_pretrained writes"
         raise ModelError(f"{folder} has no tokenizer; one of {', '.join(TOKENIZER_FILES)} was expected, {todo}")
+    check_growth(folder)
 
 
 def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str) -> Parts:
@@ -186,9 +189,8 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
 def files_of(folder: Path, parts: Sequence[Part]) -> list[Path]:
     """List the files below a folder that define a model: descriptions, tokenizers and weights."""
     parts = [part for part in parts if part.folder.is_relative_to(folder)]
-    described = {path for each in (folder, *(folder.glob("*/"))) for pattern in PATTERNS for path in each.glob(pattern)}
-    used = {path for part in parts for pattern in PATTERNS for path in part.folder.glob(pattern)}
-    return sorted(described | used | {path for part in parts for path in part.weights})
+    folders = {folder, *folder.glob("*/"), *(part.folder for part in parts)}
+    return sorted(described_in(folders) | {path for part in parts for path in part.weights})
 
 
 def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:

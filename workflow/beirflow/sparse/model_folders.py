@@ -39,7 +39,9 @@ def model_problem(settings: SparseSettings) -> Setting | None:
             return Setting(key, model.model, absent(model.model, example="naver/splade-v3"))
     if folders := _local_folders(settings):
         try:
-            read_parts(settings, *folders)
+            parts = read_parts(settings, *folders)
+            for folder in filter(None, folders):
+                files_of(folder, parts)
         except ModelError as error:
             return Setting("model", settings.model, str(error).removeprefix(f"system {settings.name}: "))
     if too_long := length_problem(settings, settings.max_length):
@@ -60,9 +62,9 @@ def local_files(settings: SparseSettings) -> list[Path]:
         return []
     try:
         parts = read_parts(settings, *folders)
+        return [path for folder in folders if folder for path in files_of(folder, parts)]
     except ModelError:
         return []  # which model_problem says
-    return [path for folder in folders if folder for path in files_of(folder, parts)]
 
 
 def model_folders(settings: SparseSettings, *, download: bool = False) -> Folders:
