@@ -80,6 +80,23 @@ def test_what_is_not_understood_is_refused_with_its_reason(pylate: Path, file: s
         read_token_card(pylate)
 
 
+def test_a_multi_vector_encoder_whose_type_is_missing_is_refused(pylate: Path) -> None:
+    """The library would take it for a SentenceTransformer, and put lengths and expansions of its own into it."""
+    modules = json.loads((pylate / "modules.json").read_text())
+    mask = "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"
+    modules += [{"idx": 3, "name": "3", "path": "3_Mask", "type": mask}]
+    (pylate / "modules.json").write_text(
+        json.dumps(modules).replace("pylate.models.Dense.Dense", "sentence_transformers.models.Dense")
+    )
+    (pylate / "3_Mask").mkdir()
+    (pylate / "3_Mask/config.json").write_text("{}")
+    (pylate / LIBRARY).unlink()
+    with pytest.raises(
+        ModelError, match=r'has no model_type, so .* a SentenceTransformer.* write "model_type": "MultiVectorEncoder"'
+    ):
+        read_token_card(pylate)
+
+
 @pytest.mark.parametrize("content", [None, "{}"])
 def test_a_module_whose_configuration_is_missing_is_refused(pylate: Path, content: str | None) -> None:
     path = pylate / "1_Dense/config.json"

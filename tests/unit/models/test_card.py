@@ -143,6 +143,20 @@ def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) 
     unreadable(settings(tiny_bert, pooling="cls"), r"no modules.json.*Set similarity for")
 
 
+def test_what_other_files_beside_a_bare_model_say_has_to_be_said_since_the_library_does_not_read_it(own_bert: Path) -> None:
+    bare = settings(own_bert, pooling="mean")
+    whole = SentenceTransformer(str(own_bert), device="cpu", local_files_only=True).encode(TEXTS)
+    change_json(own_bert / BACKBONE, max_seq_length=5)
+    change_json(own_bert / LIBRARY, prompts={"query": "w1 ", "document": ""}, default_prompt_name="query")
+    peer = SentenceTransformer(str(own_bert), device="cpu", local_files_only=True)
+    np.testing.assert_array_equal(peer.encode(TEXTS), whole)
+    unreadable(bare, "no modules.json.*Set similarity and query_prefix and max_length for this system")
+    said = settings(own_bert, pooling="mean", query_prefix="", max_length=64)
+    np.testing.assert_allclose(encoded(said), whole, atol=1e-5)
+    change_json(own_bert / BACKBONE, do_lower_case=True)
+    unreadable(said, "has do_lower_case in the configuration of its Transformer, but no modules.json")
+
+
 @pytest.mark.parametrize(
     ("library", "key"),
     [

@@ -25,6 +25,7 @@ PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(20)] 
 """Of all lengths, some longer than the model reads, on either side."""
 
 
+LIBRARY = "config_sentence_transformers.json"
 ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
 """The entry of a cross-encoder in modules.json."""
 
@@ -83,7 +84,67 @@ def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny_cross
     assert loaded(folder).max_length == 20  # sentence-transformers reads that file where there is modules.json
     check_scores(folder, PAIRS)
     (folder / "modules.json").write_text(ONE_MODULE)
+    change_json(folder / LIBRARY, model_type="CrossEncoder")
     assert loaded(folder).max_length == 30
+
+
+def test_a_list_of_modules_without_their_type_is_refused_where_the_library_does_not_read_their_settings(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder as Peer
+
+    plain = save_cross_encoder(tmp_path / "plain")
+    saved = Peer(str(plain), device="cpu", prompts={"find": "w3 w4 "}, default_prompt_name="find")
+    saved.save_pretrained(str(tmp_path / "model"))
+    change_json(tmp_path / "model/sentence_bert_config.json", max_seq_length=20)
+    check_scores(tmp_path / "model", PAIRS)
+    change_json(tmp_path / "model" / LIBRARY, model_type=None)
+    expected = by_sentence_transformers(plain, PAIRS)
+    np.testing.assert_allclose(by_sentence_transformers(tmp_path / "model", PAIRS), expected, **ROUNDING)
+    says = "has no model_type, so .* for no CrossEncoder and does not read max_seq_length and the default prompt"
+    with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
+        loaded(tmp_path / "model")
+    (tmp_path / "model" / LIBRARY).unlink()
+    with pytest.raises(ModelError, match=r"does not read max_seq_length\. Fetch"):
+        loaded(tmp_path / "model")
+    change_json(tmp_path / "model/sentence_bert_config.json", max_seq_length=None)
+    check_scores(tmp_path / "model", PAIRS)
+    folder = save_pooled(tmp_path / "pooled")
+    change_json(folder / LIBRARY, model_type="SentenceTransformer")
+    with pytest.raises(ModelError, match=r"has the model_type SentenceTransformer, so .* not read the modules behind the model"):
+        loaded(folder)
+
+
+def test_the_default_prompt_beside_a_bare_model_is_not_written_as_in_the_library_and_that_is_recorded(tmp_path: Path) -> None:
+    plain = loaded(save_cross_encoder(tmp_path)).scores(PAIRS)
+    change_json(tmp_path / LIBRARY, model_type="CrossEncoder", prompts={"find": "w3 w4 "}, default_prompt_name="find")
+    check_scores(tmp_path, PAIRS)
+    scorer = loaded(tmp_path)
+    np.testing.assert_array_equal(scorer.scores(PAIRS), plain)
+    [assumed] = scorer.made()["assumed"]
+    assert assumed.startswith("crossed: the default prompt in its config_sentence_transformers.json is not written")
+
+
+@pytest.mark.parametrize("place", ["chat_template.jinja", "tokenizer_config.json"])
+def test_a_bare_model_whose_tokenizer_has_a_chat_template_is_refused_since_the_library_writes_pairs_into_it(
+    tmp_path: Path, place: str
+) -> None:
+    from sentence_transformers import CrossEncoder as Peer
+
+    template = "{% for each in messages %}w9 {{ each.content }}{% endfor %}"
+    folder = save_cross_encoder(tmp_path / "bare")
+    plain = by_sentence_transformers(folder, PAIRS)
+    if place == "chat_template.jinja":
+        (folder / place).write_text(template)
+    else:
+        change_json(folder / place, chat_template=template)
+    assert np.abs(by_sentence_transformers(folder, PAIRS) - plain).max() > 0.1
+    with pytest.raises(ModelError, match=rf"system crossed: .*{place} has a chat template, .* a copy of the folder without"):
+        loaded(folder)
+    (folder / "modules.json").write_text(ONE_MODULE)
+    with pytest.raises(ModelError, match="has a chat template"):
+        loaded(folder)
+    Peer(str(save_cross_encoder(tmp_path / "plain")), device="cpu").save_pretrained(str(tmp_path / "saved"))
+    change_json(tmp_path / "saved/tokenizer_config.json", chat_template=template)
+    check_scores(tmp_path / "saved", PAIRS)
 
 
 def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tokenizer(tmp_path: Path) -> None:
@@ -149,6 +210,7 @@ def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny_cro
     folder = save_cross_encoder(tmp_path)
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}]))
     assert loaded(folder).scores(PAIRS[:3]).tolist() == loaded(tiny_cross).scores(PAIRS[:3]).tolist()
+    change_json(folder / LIBRARY, model_type="CrossEncoder")
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}, {"type": "a.LogitScore"}]))
     with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
         loaded(folder)
@@ -269,6 +331,7 @@ def test_models_that_are_no_cross_encoders_or_do_more_are_refused(
 ) -> None:
     folder = save(tmp_path)
     (folder / "modules.json").write_text(ONE_MODULE)
+    change_json(folder / LIBRARY, model_type="CrossEncoder")
     change(folder)
     with pytest.raises(ModelError, match=says):
         loaded(folder)

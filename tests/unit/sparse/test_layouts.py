@@ -25,8 +25,10 @@ def modules(*paths_and_types: tuple[str, str]) -> list[dict[str, Any]]:
 
 
 MODEL = {"config.json": {}, "tokenizer.json": {}, "model.safetensors": ""}
+SPARSE = {"model_type": "SparseEncoder"}
 ENCODER: dict[str, Any] = {
     **MODEL,
+    "config_sentence_transformers.json": SPARSE,
     "modules.json": modules(("", "MLMTransformer"), ("1_SpladePooling", "SpladePooling")),
     "1_SpladePooling/config.json": {"pooling_strategy": "max", "activation_function": "relu", "word_embedding_dimension": None},
 }
@@ -41,6 +43,7 @@ ROUTES = {
 }
 ROUTED: dict[str, Any] = {
     **MODEL,
+    "config_sentence_transformers.json": SPARSE,
     "modules.json": modules(("", "Router")),
     "router_config.json": ROUTES,
     "document_1_SpladePooling/config.json": {"pooling_strategy": "max"},
@@ -64,7 +67,9 @@ def test_routes_may_name_the_folder_itself(tmp_path: Path) -> None:
 
 
 def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
-    prompts = {"config_sentence_transformers.json": {"prompts": {"query": "q: ", "document": "p: "}, "max_active_dims": 9}}
+    prompts = {
+        "config_sentence_transformers.json": SPARSE | {"prompts": {"query": "q: ", "document": "p: "}, "max_active_dims": 9}
+    }
     write(tmp_path, ENCODER | prompts | {"sentence_bert_config.json": {"max_seq_length": 77}})
     parts = read(tmp_path)
     assert [(part.prefix, part.max_length, part.most_terms) for part in parts] == [("p: ", 77, 9), ("q: ", 77, 9)]
@@ -79,7 +84,7 @@ def test_what_the_system_says_goes_before_the_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prompts", [{"query": "q: ", "passage": "p: "}, {"query": "q: ", "web": "p: "}])
 def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_path: Path, prompts: dict[str, str]) -> None:
     library = {"prompts": prompts, "default_prompt_name": next(reversed(prompts))}
-    write(tmp_path, ENCODER | {"config_sentence_transformers.json": library})
+    write(tmp_path, ENCODER | {"config_sentence_transformers.json": SPARSE | library})
     with pytest.raises(ModelError, match=r"system s: .* 6 writes none before documents .*Set document_prefix"):
         read(tmp_path)
     assert [part.prefix for part in read(tmp_path, document_prefix="p: ")] == ["p: ", "q: "]
@@ -93,12 +98,16 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(tmp_
         ({"modules.json": modules(("", "Transformer"), ("1_Pooling", "Pooling"))}, "the modules Transformer, Pooling"),
         ({"modules.json": modules(("", "MLMTransformer"), ("../x", "SpladePooling"))}, "outside the folder"),
         ({"modules.json": "{"}, "cannot be read as JSON"),
-        ({"config_sentence_transformers.json": {"max_active_dims": "9"}}, "max_active_dims is '9', which is not a number"),
+        (
+            {"config_sentence_transformers.json": SPARSE | {"max_active_dims": "9"}},
+            "max_active_dims is '9', which is not a number",
+        ),
         ({"1_SpladePooling/config.json": {"pooling_strategy": "mean"}}, "pooling_strategy 'mean'; expected max or sum"),
         ({"1_SpladePooling/config.json": {"activation_function": "gelu"}}, "activation_function 'gelu'"),
-        ({"config_sentence_transformers.json": {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
+        ({"config_sentence_transformers.json": SPARSE | {"similarity_fn_name": "cosine"}}, "compares texts by 'cosine'"),
         ({"sentence_bert_config.json": {"do_lower_case": True}}, "do_lower_case"),
         ({"sentence_bert_config.json": {"processing_kwargs": {"text": {"max_length": 9}}}}, "has processing_kwargs, which"),
+        ({"config_sentence_transformers.json": {"max_active_dims": 9}}, "has no model_type, so .* for a SentenceTransformer"),
         ({"config_sentence_transformers.json": {"model_type": "CrossEncoder"}}, "this is a CrossEncoder, no SparseEncoder"),
         ({"modules.json": [{"path": "", "type": "mine.MLMTransformer"}]}, r"modules mine\.MLMTransformer for documents; expec"),
         ({"config.json": {"model_type": "big_bird"}}, "a model of type big_bird gives a text different vectors"),

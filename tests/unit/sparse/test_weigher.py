@@ -131,6 +131,24 @@ def test_an_old_folder_with_mlm_transformer_is_read_too(masked_lm: Path, tmp_pat
     check(tmp_path)
 
 
+def test_a_bare_model_whose_tokenizer_has_a_chat_template_is_refused_since_the_library_writes_texts_into_it(
+    masked_lm: Path, tmp_path: Path
+) -> None:
+    save_masked_lm(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("{% for each in messages %}w9 {{ each.content }}{% endfor %}")
+    plain, wrapped = (of_peer(sparse_encoder(folder), "queries") for folder in (masked_lm, tmp_path))
+    assert np.abs(plain - wrapped).max() > 0.1
+    with pytest.raises(
+        ModelError, match=r"system s: .*chat_template\.jinja has a chat template, .* a copy of the folder without"
+    ):
+        weigher(tmp_path)
+    (tmp_path / "chat_template.jinja").unlink()
+    check(tmp_path)
+    sparse_encoder(masked_lm, tmp_path / "saved", pooling_strategy="max")
+    (tmp_path / "saved/chat_template.jinja").write_text("{% for each in messages %}w9 {{ each.content }}{% endfor %}")
+    check(tmp_path / "saved")
+
+
 HEADS: dict[str, dict[str, Any]] = {
     "deberta-v2": {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
     "mobilebert": {"embedding_size": 16, "intra_bottleneck_size": 16, "num_feedforward_networks": 1},

@@ -200,6 +200,12 @@ def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, 
         raise ModelError(
             f"{problem}, which give one vector per text and none per token; a system of family dense takes such models"
         )
+    if not (pylate or kind):
+        problem = (
+            f"{folder / LIBRARY_CONFIG} has no model_type, so sentence-transformers 6 reads the folder as a SentenceTransformer"
+        )
+        todo = 'fetch or copy the model again with all its files, or write "model_type": "MultiVectorEncoder" there'
+        raise ModelError(f"{problem}, with prompts, lengths and expansions that are not the model's; {todo}")
     similarity = str(library.get("similarity_fn_name") or "maxsim").lower()
     if similarity not in ("maxsim", "cosine", "dot"):  # PyLate wrote the last two, which it does not read
         raise ModelError(f"{folder / LIBRARY_CONFIG} wants the similarity {similarity!r}, and only maxsim is known")

@@ -4,6 +4,7 @@ Only JSON is read. Unknown settings that may change vectors are refused by name.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,16 @@ def read_card(folder: Path) -> Card:
         raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
     reason = f"the folder has no {MODULES}, so its files do not define its use"
-    open_keys = ("similarity",) if step.settings["output"] == "vector" else ("pooling", "similarity")
+    open_keys = ["similarity"] if step.settings["output"] == "vector" else ["pooling", "similarity"]
+    # Other files that sentence-transformers wrote, and that it reads beside that file only.
+    prompts, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG))
+    open_keys += [f"{name}_prefix" for kind, (name, _) in ROLES.items() if prompts[kind] or f"{name}_prefix" in open_prompts]
+    if step.settings["max_length"] is not None:
+        open_keys.append("max_length")
+    if step.settings["lower_case"]:
+        todo = "set do_lower_case in tokenizer_config.json, or remove it"
+        raise ModelError(f"{folder} has do_lower_case in the configuration of its Transformer, but no {MODULES}; {todo}")
+    step = replace(step, settings={**step.settings, "max_length": None})
     return Card(dict.fromkeys(KINDS, (step,)), dict.fromkeys(KINDS, ""), open=dict.fromkeys(open_keys, reason))
 
 

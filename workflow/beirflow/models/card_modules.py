@@ -13,7 +13,7 @@ from beirflow.files.errors import ModelError
 from beirflow.models.card import POOLING_MODES, Step
 from beirflow.models.model_json import MODULES, read_object, read_optional
 
-MODEL_CONFIG = "config.json"
+MODEL_CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 TRANSFORMER_CONFIGS = tuple(
     f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
@@ -95,6 +95,19 @@ def module_config(here: Path, name: str) -> dict[str, Any]:
     return config
 
 
+def refuse_chat_template(folder: Path) -> None:
+    """Refuse a folder whose tokenizer has a chat template: sentence-transformers 6 writes the texts of a bare model into it."""
+    templates = [*folder.glob("chat_template.jinja"), *folder.glob("additional_chat_templates/*.jinja")]
+    if read_optional(folder / TOKENIZER_CONFIG).get("chat_template"):
+        templates.append(folder / TOKENIZER_CONFIG)
+    if templates:
+        raise ModelError(
+            f"{templates[0]} has a chat template, and the folder does not say that texts are read without it ({MODULES}), so"
+            " sentence-transformers 6 would write them into it, which beirflow does not. If the model was trained on plain texts,"
+            f" say so with a copy of the folder without chat_template.jinja, and without chat_template in {TOKENIZER_CONFIG}"
+        )
+
+
 def transformer_config(here: Path) -> dict[str, Any]:
     """Read sentence-transformers' settings of a backbone, from the first file that has some; empty without one."""
     configs = (read_object(here / name) for name in TRANSFORMER_CONFIGS if (here / name).is_file())
@@ -167,7 +180,7 @@ def refuse_what_is_not_hashed(here: Path) -> None:
     That is code of its own, an adapter, files elsewhere, other weights, or quantised ones.
     """
     config = read_object(here / MODEL_CONFIG)
-    tokenizer = here / "tokenizer_config.json"
+    tokenizer = here / TOKENIZER_CONFIG
     tokenizer_config = read_optional(tokenizer)
     for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):
         if held.get("auto_map"):

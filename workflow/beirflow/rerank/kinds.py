@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from beirflow.files.errors import ModelError
-from beirflow.models.card_modules import MODEL_CONFIG, other_family
+from beirflow.models.card_modules import MODEL_CONFIG, other_family, refuse_chat_template, transformer_config
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, below, listed_modules, read_object, read_optional
 from beirflow.rerank.settings import RerankSettings
 
@@ -17,6 +17,8 @@ OF_TWO = ("Identity", "Softmax", "LogSoftmax")  # activations after which two lo
 Kind = Literal["cross-encoder", "pooled-cross-encoder", "logit-score", "monot5", "qwen3-reranker"]
 
 CLASSIFIER, WRITER, LOGIT_SCORE = "ForSequenceClassification", "ForCausalLM", "LogitScore"
+
+TYPE = "CrossEncoder"  # the type of model that sentence-transformers writes beside rerankers
 
 POOLED = ["Pooling", "Dense"]  # modules behind a model without a head that make a score of a pair
 
@@ -36,7 +38,7 @@ EXPECTED = (
 
 
 def default_prompt(folder: Path) -> str:
-    """Return the default prompt that sentence-transformers writes before every query; empty without one.
+    """Return the default prompt in a folder, which sentence-transformers writes before every query; empty without one.
 
     Raises ModelError if the folder has no prompt of that name.
     """
@@ -97,9 +99,33 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     instruction would not be read.
     """
     kind = _kind(folder, settings.kind)
+    if kind not in STATED.values():
+        _check_type(folder, kind)
     if kind not in READ_INSTRUCTIONS and (settings.instruction or settings.instructions):
         raise ModelError(f"the model in {folder} is a {kind}, which reads no instruction; remove it")
     return kind
+
+
+def _check_type(folder: Path, kind: Kind) -> None:
+    """Refuse a folder with files that sentence-transformers does not read, because its type is not stated or the list is missing.
+
+    It then takes the model in the folder alone for a cross-encoder.
+    """
+    stated = read_optional(folder / LIBRARY_CONFIG).get("model_type")
+    if (folder / MODULES).is_file() and stated == TYPE:
+        return
+    if (folder / MODULES).is_file():
+        modules = "the modules behind the model" if kind != "cross-encoder" else None
+        length = "max_seq_length" if transformer_config(folder).get("max_seq_length") is not None else None
+        prompt = "the default prompt" if default_prompt(folder) else None
+        if unread := [each for each in (modules, length, prompt) if each]:
+            found = f"has the model_type {stated}" if stated else "has no model_type"
+            raise ModelError(
+                f"{folder / LIBRARY_CONFIG} {found}, so sentence-transformers 6 takes the model for no {TYPE} and does not read"
+                f" {' and '.join(unread)}. Fetch or copy the model again with all its files; or, if the other files are right,"
+                f' write "model_type": "{TYPE}" there'
+            )
+    refuse_chat_template(folder)
 
 
 def _kind(folder: Path, stated: str | None) -> Kind:

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.models.card_files import read_prompts
-from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed, transformer_config, transformer_step
+from beirflow.models.card_modules import (
+    refuse_chat_template,
+    refuse_type,
+    refuse_what_is_not_hashed,
+    transformer_config,
+    transformer_step,
+)
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
 from beirflow.models.model_layout import TOKENIZER_FILES, described_in, missing_part, weight_files
 from beirflow.models.tokenizer_growth import check_growth
@@ -91,8 +97,10 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
     Raises ModelError if the folder is not complete, or asks for something that is not supported.
     """
     described = read_optional(folder / LIBRARY_CONFIG)
-    if described.get("model_type", "SparseEncoder") != "SparseEncoder":
-        raise ModelError(f"{folder / LIBRARY_CONFIG} says that this is a {described['model_type']}, no SparseEncoder")
+    if (kind := described.get("model_type")) != "SparseEncoder":
+        says = f"says that this is a {kind}" if kind else "has no model_type, so sentence-transformers 6 takes it for a"
+        todo = 'Fetch or copy the model again with all its files; or, if it is one, write "model_type": "SparseEncoder" there'
+        raise ModelError(f"{folder / LIBRARY_CONFIG} {says}{'' if kind else ' SentenceTransformer'}, no SparseEncoder. {todo}")
     similarity = described.get("similarity_fn_name")
     if similarity not in (None, "dot", "dot_product"):
         raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
@@ -198,6 +206,8 @@ def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     if settings.head == "splade" and (folder / MODULES).is_file():
         return parts_of_sparse_encoder(settings, folder, weights)
     check_model(folder)
+    if settings.head == "splade":
+        refuse_chat_template(folder)
     most = SPARTA_TERMS if settings.head == "sparta" else None
     part = Part(settings.head, folder, weights_in(folder, weights), most_terms=most)
     # SPARTA's queries are counts of their tokens, which no model reads.

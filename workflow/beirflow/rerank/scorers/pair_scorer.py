@@ -25,6 +25,7 @@ from beirflow.files.errors import ModelError, model_errors_of
 from beirflow.files.progress import Progress
 from beirflow.jobs.devices import choose_device, choose_precision
 from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES
 from beirflow.rerank.kinds import default_prompt, saved_modules
 from beirflow.rerank.settings import RerankSettings
 
@@ -82,6 +83,12 @@ class PairScorer(ABC):
         if others := [name for name in names if not name.endswith(self.own_modules)]:
             raise ModelError(f"{self.folder} also asks for {', '.join(others)}, which is not done here")
         self._prompt = default_prompt(self.folder)
+        if self._prompt and not (self.folder / MODULES).is_file():
+            self.assumed.append(
+                f"{self.system.name}: the default prompt in its {LIBRARY_CONFIG} is not written, since sentence-transformers"
+                f" reads it only beside {MODULES}"
+            )
+            self._prompt = ""
         if self._prompt and not self.takes_prompt:
             raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
 
