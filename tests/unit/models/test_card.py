@@ -272,6 +272,13 @@ def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_
     change_weights(own_bert, having("embeddingHead.weight", torch.ones(32, 32)))
     refused(plain, r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they")
     change_weights(own_bert, without("embeddingHead"))
+    for name in ("attention_pooler.proj.weight", "head.weight", "my_decoder.weight"):
+        change_weights(own_bert, having(name, torch.ones(32, 32)))
+        refused(plain, rf"of no head known to give no vectors: {name}; if they")
+        change_weights(own_bert, without(name))
+    for name in ("bert.pooler.more.weight", "head.dense.weight", "cls.predictions.decoder.weight", "rotary_emb.inv_freq"):
+        change_weights(own_bert, having(name, torch.ones(32, 32)))
+    np.testing.assert_array_equal(encoded(plain), encoded(settings(tiny_bert, **PLAIN)))
     layer = {name: value for name, value in load_file(own_bert / "model.safetensors").items() if "layer.1." in name}
     change_weights(own_bert, lambda held: held | {name.replace("layer.1", "layer.2"): value for name, value in layer.items()})
     refused(plain, r"weights that the model of config.json does not use: encoder\.layer\.2.* and others")

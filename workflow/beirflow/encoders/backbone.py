@@ -40,8 +40,8 @@ CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextM
 HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
 """Names of classes that add a head to the usual model of a type, such as BertForCL to BertModel."""
 
-NOT_NEEDED = ("pooler.", "lm_head.", "decoder.", "position_ids", "inv_freq")
-"""In the name of a weight that a file has, and the backbone does not: parts that no vector is computed with."""
+NOT_NEEDED = {"pooler", "lm_head", "decoder", "position_ids", "inv_freq", "original_inv_freq"}
+"""Parts of a model, whole components of the name of a weight, that a file has and the backbone does not: no vector needs them."""
 
 
 class Backbone:
@@ -127,12 +127,12 @@ class Backbone:
     def _check_weights(self, report: dict[str, Any], pooling: Sequence[str]) -> None:
         """Refuse weights that leave a part of the model at random, and a model that leaves a part of them out."""
         path = self._folder / self._weights
-        needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler." not in name)
+        needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler" not in name.split("."))
         if needed:
             raise ModelError(f"{path} has no weights for {some(needed)}; these would be random")
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
             raise ModelError(f"{path} has weights of other shapes than config.json says: {some(mismatched)}")
-        self.unused = unused = sorted(name for name in report["unexpected_keys"] if not any(part in name for part in NOT_NEEDED))
+        self.unused = unused = sorted(name for name in report["unexpected_keys"] if not NOT_NEEDED & {*name.split(".")})
         # A weight below a part that the model has is one that it should use; others may be those of a head.
         parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
         if inside := [name for name in unused if name.partition(".")[0] in parts]:

@@ -33,7 +33,17 @@ PACKED_TOLERANCE = 16.0
 attention changes far more."""
 
 HEADS_WITHOUT_VECTORS = (
-    *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.", "predictions.", "sop_classifier."),
+    *(
+        "cls.",
+        "classifier.",
+        "classification_head.",
+        "qa_outputs.",
+        "score.",
+        "head.dense.",
+        "head.norm.",
+        "predictions.",
+        "sop_classifier.",
+    ),
     *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
     *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
     *("logit_scale", "final_logits_bias", "pred_layer.", "embed_out."),
