@@ -120,8 +120,8 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
             return f"{folder} has no tokenizer; {expected}"
         if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
             return problem
-        for here in folders:
-            check_growth(here)
+        for each in folders:
+            check_growth(each)
         weights = [path for here in folders for path in module_weight_files(here, system, root=folder)]
     except ModelError as error:
         return str(error)
