@@ -13,6 +13,7 @@ sys.path.insert(0, f"{HERE}/workflow")
 
 from beirflow.experiment.asked import one_of
 from beirflow.experiment.load import load_experiment, search_for_classes
+from beirflow.experiment.source_checks import input_path
 from beirflow.files import layout
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
@@ -25,6 +26,7 @@ this_run = WorkflowRun(workflow)
 stated, files = globals().get("stated_experiment"), this_run.configfiles
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
+    input_path(HERE)
     experiment = stated or load_experiment(config, files, this_run.command)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
@@ -64,7 +66,7 @@ in_bucket = this_run.bucket is not None
 
 def on_this_machine(path):
     """An input from the configuration or from this workflow: not in a bucket, unless it is a result."""
-    return path if path.startswith(layout.RESULTS) else local(path)
+    return path if path.startswith(layout.RESULTS) else local(input_path(path))
 
 
 def kept(pattern, keep):

@@ -37,12 +37,14 @@ from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_termi
 from beirflow.jobs.snakemake_internals.workflow_run import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
+    quote_interpreter,
 )
 
 name_the_user()
 end_jobs_with_this_process()
 if not stated:
     keep_folders_off_the_path()
+quote_interpreter()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
 if this_run.is_main:

@@ -26,7 +26,7 @@ class Plugin:
         self.attempts = 0
 
     def get_python_executable(self) -> str:
-        return "/usr/bin/python"
+        return "/my folder/python"
 
     def run_job(self, job: str) -> None:
         self.attempts += 1
@@ -140,4 +140,4 @@ def test_errors_of_other_threads_are_logged_meanwhile() -> None:
 def test_a_job_is_one_snakemake_that_starts_through_the_program_for_tasks_of_arrays() -> None:
     slurm, _ = executor(lambda attempt, job: "")
     assert slurm.additional_general_args() == ""
-    assert slurm.get_python_executable() == f"/usr/bin/python -IS {module.array_task.__file__} /usr/bin/python"
+    assert slurm.get_python_executable() == f"'/my folder/python' -IS {module.array_task.__file__} '/my folder/python'"

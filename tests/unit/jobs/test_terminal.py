@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import threading
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_every_scene_is_recorded_to_its_end() -> None:
 def test_a_run_that_succeeds_shows_its_jobs_and_one_with_nothing_to_do_the_table() -> None:
     assert Run().play("success") == ["prepare kitchen"]
     assert Run().play("nothing to do") == ["Nothing to do: all requested files exist.", "", "the table"]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(126, "the shell may not execute"), (127, "the shell did not find"), (1, SILENTLY)]
+)
+def test_a_program_that_did_not_start_is_not_blamed_on_memory(status: int, reason: str) -> None:
+    run = Run()
+    failure = [record for record in RECORDS if record["scene"] == "failure"]
+    for record in failure:
+        message = re.sub(r"(exit status) \d+", rf"\1 {status}", str(record["msg"]))
+        run.log(**record | {"msg": message})
+    (last,) = [line for line in run.lines if line.startswith("prepare debate failed: ")]
+    assert last.startswith(f"prepare debate failed: {reason}")
+    assert ("memory" in last) == (status == 1)
 
 
 def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,12 +88,24 @@ def _source_problem(experiment: Experiment, dataset: Dataset) -> str | None:
         return f"expected {what}, and there is no {Path(folder or '').absolute()}"
     if folder is None:
         return None  # where only the user can have a copy, the rule that reads it refuses; it can be estimated
-    if sign := re.search(r"[{}<>\n]", folder):
-        return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it"
+    if problem := _problem_with_path(folder):
+        return problem
     for path in experiment.source_files(dataset.name):
         with Path(path).open("rb"):
             pass  # a file that can be opened can be read
     return None
+
+
+def input_path(path: str) -> str:
+    """Return a path that a rule has as an input. Raise ConfigError if Snakemake would interpret a part of it."""
+    if problem := _problem_with_path(path):
+        raise ConfigError(f"{path}: {problem}")
+    return path
+
+
+def _problem_with_path(path: str) -> str | None:
+    sign = re.search(r"[{}<>\n]", path)
+    return f"Snakemake interprets {sign[0]!r} in a path; rename the folder, or name a link to it" if sign else None
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class SlurmExecutor:
 
     def get_python_executable(self) -> str:
         """Return the first words of the command of a job, which start a task of an array as its own job."""
-        python: str = super().get_python_executable()  # type: ignore[misc]
+        python = shlex.quote(super().get_python_executable())  # type: ignore[misc]
         return f"{python} -IS {shlex.quote(array_task.__file__)} {python}"
 
     def additional_general_args(self) -> str:

@@ -59,6 +59,16 @@ SILENTLY = (
 )
 """Reason of a job that wrote no error: the system ended it, since Python writes one."""
 
+NOT_STARTED = {
+    126: "the shell may not execute its program (exit status 126, with the shell's reason above): check the permissions of that"
+    " program, and whether its file system is mounted noexec",
+    127: "the shell did not find its program (exit status 127, with its name above): if it is the Python of this environment, it"
+    " was moved or deleted, so make the environment again",
+}
+"""Reasons of a job whose program did not start, by the exit status of a shell."""
+
+EXIT_STATUS = re.compile(r"returned non-zero exit status (\d+)")
+
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
 DATED = re.compile(r"has older modification time \(.+?\) than input (.+) \((.+?)\)\. .*clock skew")
@@ -102,6 +112,7 @@ class Terminal(logging.Handler):
         self.interrupted = self._ending = False
         self._messages: dict[int, str] = {}
         self._failed: dict[int, tuple[str, str, str]] = {}
+        self._not_started = dict[str, None]()  # reasons; Snakemake names the exit status of a job, but not the job
         self._told = 0.0
         self._ended = threading.Event()
 
@@ -208,6 +219,9 @@ class Terminal(logging.Handler):
         if wrong := OURS.search(message):
             self._write(wrong[1])
             return True
+        for status in EXIT_STATUS.findall(message):
+            if reason := NOT_STARTED.get(int(status)):
+                self._not_started[reason] = None
         return self.interrupted or (exception in OF_FAILED_JOBS and "script" in message)
 
     def _last_words(self) -> str:
@@ -217,7 +231,7 @@ class Terminal(logging.Handler):
             return f"Interrupted; finished files stay. {resume}"
         lines, told = list[str](), set[str]()
         for name, error, log in self._failed.values():
-            why = "for the same reason" if error in told else _short(error) or SILENTLY
+            why = "for the same reason" if error in told else _short(error) or "; ".join(self._not_started) or SILENTLY
             lines.append(f"{name} failed: {why}\n    log: {log}")
             told |= {error} if error else set()
         return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {resume[0].lower()}{resume[1:]}"])

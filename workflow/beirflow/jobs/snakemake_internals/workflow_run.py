@@ -207,3 +207,17 @@ def end_jobs_with_this_process() -> None:
     from snakemake.shell import shell
 
     shell.prefix(end_with_this_process())
+
+
+def quote_interpreter() -> None:
+    """Let Snakemake start a script by this Python wherever it is: it quotes the path of the script, not that of the interpreter."""
+    from snakemake.script import PythonScript
+
+    execute = PythonScript._execute_cmd
+
+    def execute_quoted(script: Any, command: str, **options: Any) -> Any:
+        if options.get("py_exec") == sys.executable:
+            options["py_exec"] = shlex.quote(sys.executable)
+        return execute(script, command, **options)
+
+    PythonScript._execute_cmd = execute_quoted
