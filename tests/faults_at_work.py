@@ -34,6 +34,14 @@ MEASURED = {
 HOLD_TIMES = re.compile(r"(embeddings|postings|tokens|pairs|runs|metrics)/.*\.json|summary\.csv")
 """Files whose digests therefore differ too, as inputs and outputs of others; those of corpora and models hold no times."""
 
+WITHOUT_FORK_SERVER = """
+import os
+def pidfd_open(*_):
+    raise OSError("as before Linux 5.3")
+os.pidfd_open = pidfd_open
+"""
+"""For a sitecustomize.py: Snakemake itself starts the processes of jobs."""
+
 
 def start(workflow: Workflow, *arguments: str, cores: int | None = 2) -> subprocess.Popen[bytes]:
     """Start Snakemake with a process group of its own, as a terminal does; what it prints goes to a file.

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from faults_at_work import all_ended, logged, printed, results, start, unfinished, unlock, wait_until
+from faults_at_work import WITHOUT_FORK_SERVER, all_ended, logged, printed, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 
 logger = logging.getLogger(__name__)
@@ -114,12 +114,13 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(
     workflow, chunks = lexical, lexical.result("postings/lucene-english/small")
     (tmp_path / "sitecustomize.py").write_text(SLOW_DISK)
     workflow.environment = {"PYTHONPATH": str(tmp_path)}
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # Ctrl-C; a stop of all processes; `docker stop`, `kill -INT` and `timeout -s INT`, whose signal only Snakemake gets.
+    for number, send in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.killpg), (signal.SIGINT, os.kill)):
         begun = time.monotonic()
         process = start(workflow, SUMMARY)
         assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(workflow)
         sent = time.monotonic()
-        os.killpg(process.pid, number)
+        send(process.pid, number)
         assert process.wait(PATIENCE_SECONDS) != 0
         stopped, started = time.monotonic() - sent, sent - begun
         logger.warning("%s: stopped in %.1f s, after a start of %.1f s", number.name, stopped, started)
@@ -142,6 +143,41 @@ def test_a_signal_stops_a_run_within_seconds_and_the_same_command_goes_on(
     workflow.run(SUMMARY)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert results(workflow.result("")) == results(finished_lexical.result(""))
+
+
+SLOW_REMOVAL = """
+import time
+from pathlib import Path
+unlink = Path.unlink
+def unlink_slowly(path, **options):
+    if path.name.startswith(".partial-"):
+        time.sleep(2)
+    unlink(path, **options)
+Path.unlink = unlink_slowly
+"""
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_an_interrupt_of_snakemake_alone_and_a_second_one_stop_its_jobs_in_order(
+    lexical: Workflow, tmp_path: Path, *, forked: bool
+) -> None:
+    chunks = lexical.result("postings/lucene-english/small")
+    (tmp_path / "sitecustomize.py").write_text(SLOW_DISK.replace("3", "60") + SLOW_REMOVAL + ("" if forked else WITHOUT_FORK_SERVER))
+    lexical.environment = {"PYTHONPATH": str(tmp_path)}
+    process = start(lexical, SUMMARY)
+    assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(lexical)
+    process.send_signal(signal.SIGINT)
+    assert wait_until(lambda: "Stopping: removing half-written files." in printed(lexical), process)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    assert process.wait(PATIENCE_SECONDS) == 1
+    assert time.monotonic() - sent < 30  # the disk takes a minute
+    assert all_ended(process.pid)
+    assert unfinished(lexical.result("")) == []
+    assert "Interrupted; finished files stay." in printed(lexical)
+    assert "Traceback" not in printed(lexical)
+    assert not list((lexical.folder / ".snakemake/locks").glob("*"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")

@@ -6,17 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from faults_at_work import WITHOUT_FORK_SERVER
 from workflow_runs import Workflow
 
 ODD = "my folder [1] it's $HOME & Ü"
-
-WITHOUT_FORK_SERVER = """
-import os
-def pidfd_open(*_):
-    raise OSError("as before Linux 5.3")
-os.pidfd_open = pidfd_open
-"""
-
 
 @pytest.fixture
 def odd_copy(own_copy: Path, tmp_path: Path) -> Path:

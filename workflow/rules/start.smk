@@ -11,7 +11,7 @@ STEPS
   - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
   - an audit writes neither within results of others nor through links that came with them
   - jobs import nothing from the working folder
-  - a Ctrl-C stops the run, wherever in Python it falls
+  - a Ctrl-C stops the run and its jobs, wherever in Python it falls, also if only Snakemake gets it
   - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
@@ -26,12 +26,18 @@ from beirflow.audit.place import check_audit_place
 from beirflow.experiment.checks import check_planned
 from beirflow.experiment.guess import job_work, start_warning
 from beirflow.experiment.overview import meant, next_step, table_again
-from beirflow.jobs.interrupts import repeat_swallowed_interrupts
+from beirflow.jobs.interrupts import (
+    ignore_further_interrupts,
+    repeat_swallowed_interrupts,
+)
 from beirflow.jobs.overall import Overall
 from beirflow.jobs.provenance import command_of, name_the_user, note_start
 from beirflow.jobs.results_lock import begin_run, check_run, living_run
 from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.jobs.snakemake_internals.forked_jobs import fork_scripts
+from beirflow.jobs.snakemake_internals.forked_jobs import (
+    fork_scripts,
+    pass_interrupts_on,
+)
 from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.jobs.snakemake_internals.workflow_run import (
@@ -49,6 +55,7 @@ logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
 if this_run.is_main:
     repeat_swallowed_interrupts()
+    pass_interrupts_on()
     rerun_failed_jobs()
     extend_slurm_plugin()
     # Targets and rules are known only after all rules are read.
@@ -59,6 +66,7 @@ if this_run.is_main:
             lambda: table_again(logs.parent / layout.SUMMARY, this_run.targets),
             lambda target: meant(target, logs.parent, experiment, this_run.rules),
             lambda: living_run(logs),
+            ignore_further_interrupts,
             quiet=this_run.quiet,
             dry=this_run.is_dry,
         )

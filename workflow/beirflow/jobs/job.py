@@ -17,6 +17,7 @@ from beirflow.files.memory import keep_freed_memory
 from beirflow.files.progress import named_job
 from beirflow.files.records import Job, write_json
 from beirflow.jobs.energy import metered
+from beirflow.jobs.interrupts import signals_stop_once
 from beirflow.jobs.lifetime import end_with_snakemake
 from beirflow.jobs.results_lock import hold_job
 
@@ -65,7 +66,7 @@ def surroundings(log_path: str | Path, before: Callable[[], None] = lambda: None
     end_with_snakemake()
     with (
         _rare_garbage_collection(),
-        _sigterm_like_interrupt(),
+        signals_stop_once(),
         _log_to(_terminal()),
         _errors_in_words(log_path),  # of a log that cannot be opened
     ):
@@ -83,15 +84,6 @@ def _rare_garbage_collection() -> Iterator[None]:
     finally:
         # The process ends soon, and its last collection need not look through all objects.
         gc.freeze()
-
-
-@contextmanager
-def _sigterm_like_interrupt() -> Iterator[None]:
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

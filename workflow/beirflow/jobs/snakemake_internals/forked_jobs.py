@@ -1,4 +1,8 @@
-"""Scripts of rules run by jobs that `fork_server` forks, in place of new Python processes."""
+"""Processes of Snakemake's jobs: forked by `fork_server` in place of new Python processes, and stopped by an interrupt.
+
+Ctrl-C in a terminal reaches all processes of a run. An interrupt of Snakemake alone, as by ``docker stop`` or ``kill -INT``, does
+not reach its jobs, and Snakemake waits for them: it is passed on.
+"""
 
 import json
 import os
@@ -7,16 +11,48 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 from beirflow.jobs import fork_server
+from beirflow.jobs.interrupts import on_interrupt
 from beirflow.jobs.lifetime import SNAKEMAKE_PID
 
 PACKAGES = Path(__file__).parents[3]  # the folder of the package
+
+
+RUNNING: "WeakSet[StartedJob | ForkedJob]" = WeakSet()  # what has not ended
+CHANGES = threading.Lock()  # of RUNNING, by the threads that start jobs
+STOPPED = threading.Event()  # whether no job may go on
+
+
+def _follow(job: "StartedJob | ForkedJob") -> None:
+    """Stop a job when the run is interrupted."""
+    with CHANGES:
+        RUNNING.add(job)
+    if STOPPED.is_set():
+        job.terminate()
+
+
+def stop_jobs() -> None:
+    """Ask all jobs to end, those that begin later too."""
+    STOPPED.set()
+    with CHANGES:
+        for job in RUNNING:
+            job.terminate()
+
+
+class StartedJob(subprocess.Popen[bytes]):
+    """A process that Snakemake starts for a job."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        _follow(self)
 
 
 class ForkedJob:
@@ -31,12 +67,15 @@ class ForkedJob:
             socket.send_fds(requests, [json.dumps(request).encode()], [theirs.fileno()])
         with mine:
             self._answers = mine.makefile()
-        self.pid = int(self._answers.readline())
+        self.pid, self._ended = int(self._answers.readline()), False
+        _follow(self)
 
     def wait(self) -> int:
         """Wait for the end of the process; return its exit status, that of a killed process if the server was killed."""
         with self._answers:
-            return int(self._answers.readline() or -signal.SIGKILL)
+            status = int(self._answers.readline() or -signal.SIGKILL)
+        self._ended = True
+        return status
 
     def kill(self) -> None:
         """End the process at once."""
@@ -48,7 +87,14 @@ class ForkedJob:
 
     def _send(self, number: int) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+            if not self._ended:  # another process may have its number by then
+                os.kill(self.pid, number)
+
+
+def pass_interrupts_on() -> None:
+    """Stop the jobs of this Snakemake at each interrupt."""
+    _start_with(StartedJob)
+    on_interrupt(stop_jobs)
 
 
 def fork_scripts(modules: Iterable[str]) -> None:
@@ -68,12 +114,17 @@ def fork_scripts(modules: Iterable[str]) -> None:
         }
         subprocess.Popen(server, env=environment, pass_fds=[theirs.fileno()], **closed)  # noqa: S603 (this Python)
 
-    def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | ForkedJob":
+    def start(command: str, env: Mapping[str, str], **others: Any) -> StartedJob | ForkedJob:
         match shlex.split(command):
             case [assignment, "exec", sys.executable, script] if assignment.startswith(f"{SNAKEMAKE_PID}="):
                 with suppress(OSError, ValueError):
                     return ForkedJob(requests, script=script, folder=str(Path.cwd()), environment=dict(env))
-        return subprocess.Popen(command, env=env, **others)  # noqa: S603 (as Snakemake does)
+        return StartedJob(command, env=env, **others)  # as Snakemake does
 
+    _start_with(start)
+
+
+def _start_with(start: Callable[..., Any]) -> None:
+    """Let Snakemake call this to start a process."""
     # The package has a class of the same name.
     vars(sys.modules["snakemake.shell"])["sp"] = SimpleNamespace(**{**vars(subprocess), "Popen": start})

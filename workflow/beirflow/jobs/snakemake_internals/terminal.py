@@ -89,6 +89,7 @@ class Terminal(logging.Handler):
         table: Returns the table of all results if it was asked for and is there, else an empty text.
         meant: Returns the probable meaning of a target that no rule makes, for the end of a sentence.
         living: Returns what to do about another run that has the results; None without one.
+        stopping: Called once the run stops after an interrupt.
         quiet: What ``--quiet`` suppresses: rules, progress, all.
         dry: Whether this is a dry run, whose plan Snakemake prints.
     """
@@ -100,12 +101,14 @@ class Terminal(logging.Handler):
         table: Callable[[], str],
         meant: Callable[[str], str],
         living: Callable[[], str | None] = lambda: None,
+        stopping: Callable[[], None] = lambda: None,
         *,
         quiet: Collection[str] = (),
         dry: bool = False,
     ) -> None:
         super().__init__()
         self.before, self.command, self.table, self.meant, self.living = before, command, table, meant, living
+        self.stopping = stopping
         self.quiet, self.dry = quiet, dry
         self.name = HANDLER
         self.overall: Overall | None = None
@@ -168,6 +171,7 @@ class Terminal(logging.Handler):
         """Put a message without an event into our words; return False if there are none."""
         if message.startswith(INTERRUPTED):
             self.interrupted = True
+            self.stopping()
             self._write("Stopping: removing half-written files.")
         elif message.startswith(ENDING):
             if not self._ending:

@@ -210,7 +210,7 @@ def end_jobs_with_this_process() -> None:
 
 
 def quote_interpreter() -> None:
-    """Let Snakemake start a script by this Python wherever it is: it quotes the path of the script, not that of the interpreter."""
+    """Let Snakemake start scripts by a Python in any folder: it quotes the path of the script, but not that of the interpreter."""
     from snakemake.script import PythonScript
 
     execute = PythonScript._execute_cmd
