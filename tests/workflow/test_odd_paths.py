@@ -11,6 +11,7 @@ from workflow_runs import Workflow
 
 ODD = "my folder [1] it's $HOME & Ü"
 
+
 @pytest.fixture
 def odd_copy(own_copy: Path, tmp_path: Path) -> Path:
     """A copy of the workflow in a folder with an odd name, with an environment in it."""

@@ -92,6 +92,7 @@ rule search_approximate:
             *experiment.first_stages(wildcards.system)
         )["similarity"],
         retrieval=of_dataset(experiment.retrieval),
+        run_settings=of_both(experiment.run_settings),
     message:
         "search {wildcards.dataset} with {wildcards.system}"
     script:

@@ -44,6 +44,7 @@ rule fuse_runs:
             else ""
         ),
         top_k=config["top_k"],
+        run_settings=of_both(experiment.run_settings),
     message:
         "fuse the runs of {wildcards.system} on {wildcards.dataset}"
     script:

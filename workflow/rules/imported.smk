@@ -38,6 +38,7 @@ rule import_run:
         entrance="beirflow.imported.import_run:import_run",
         code=code_version("import_run"),
         retrieval=of_dataset(experiment.retrieval),
+        run_settings=of_both(experiment.run_settings),
         run_state=of_both(experiment.run_state),
     message:
         "read the run of {wildcards.system} on {wildcards.dataset}"

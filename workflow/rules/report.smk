@@ -58,7 +58,11 @@ rule summarize:
         main_measure=experiment.main_measure,
         trained_on=experiment.in_domain,
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
-        configured=lambda wildcards, input: experiment.configured,
+        configured=lambda wildcards, input: {
+            "stated": experiment.configured,
+            "runs": experiment.configured_runs(experiment.needed_runs),
+            "options": configured,
+        },
     message:
         "summarize all results"
     script:

@@ -77,6 +77,7 @@ rule rerank_run:
         code=code_version("rerank_run"),
         settings=of_both(experiment.settings_on, "weights_sha256"),
         top_k=config["top_k"],
+        run_settings=of_both(experiment.run_settings),
     message:
         "rerank the documents of {wildcards.dataset} with {wildcards.system}"
     script:

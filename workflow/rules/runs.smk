@@ -36,6 +36,7 @@ rule merge_chunks:
         entrance="beirflow.runs.merge:merge_chunks",
         code=code_version("merge_chunks"),
         top_k=config["top_k"],
+        run_settings=of_both(experiment.run_settings),
     message:
         "merge the chunks of {wildcards.dataset} for {wildcards.system}"
     script:

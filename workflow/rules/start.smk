@@ -45,6 +45,7 @@ from beirflow.jobs.snakemake_internals.workflow_run import (
     keep_folders_off_the_path,
     quote_interpreter,
 )
+from beirflow.runs.run_settings import check_run_settings
 
 name_the_user()
 end_jobs_with_this_process()
@@ -53,6 +54,28 @@ if not stated:
 quote_interpreter()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
+
+
+def check_kept_runs():
+    """Compare the settings of runs that no job of this run makes with the configuration."""
+    kept, runs = this_run.kept_files, experiment.needed_runs
+    record = at(layout.RUN_RECORD)
+    there = [
+        (system, dataset)
+        for system, dataset in runs
+        if this_run.path(record.format(system=system, dataset=dataset)) in kept
+    ]
+    try:
+        check_run_settings(experiment.configured_runs(there), logs.parent, configured)
+    except BeirflowError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def nothing_to_do():
+    check_kept_runs()
+    return table_again(logs.parent / layout.SUMMARY, this_run.targets)
+
+
 if this_run.is_main:
     repeat_swallowed_interrupts()
     pass_interrupts_on()
@@ -63,7 +86,7 @@ if this_run.is_main:
         lambda replaced: Terminal(
             replaced,
             command_of(sys.argv),
-            lambda: table_again(logs.parent / layout.SUMMARY, this_run.targets),
+            nothing_to_do,
             lambda target: meant(target, logs.parent, experiment, this_run.rules),
             lambda: living_run(logs),
             ignore_further_interrupts,
@@ -85,6 +108,7 @@ else:
 onstart:
     this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
+    check_kept_runs()
     jobs = this_run.planned_jobs
     try:
         planned = {job.rule for job in jobs.values()}

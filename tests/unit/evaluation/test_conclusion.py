@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from beirflow.evaluation.conclusion import conclude
+from beirflow.evaluation.conclusion import Configured, conclude
 from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
@@ -19,7 +19,7 @@ def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwo
         means_paths=[means_path],
         summary_path=str(tmp_path / "summary.csv"),
         published_path=str(tmp_path / "published.yaml"),
-        configured=load_experiment(config).configured,
+        configured=Configured(load_experiment(config).configured, [], ""),
         main_measure="NDCG@10",
         trained_on={"contriever": {}},
         manifest_path=str(tmp_path / "manifest.json"),

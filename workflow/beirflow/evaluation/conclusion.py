@@ -6,6 +6,7 @@ commit of the code, and the environment.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +14,16 @@ from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summarize
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job, write_record
 from beirflow.jobs.provenance import code_state, environment, run_of_this_job
+from beirflow.runs.run_settings import ConfiguredRun, check_run_settings
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The experiment as it is configured."""
+
+    stated: Mapping[str, Any]  # for the manifest: what ``Experiment.configured`` returns
+    runs: Sequence[ConfiguredRun]
+    options: str  # of a command with the same configuration
 
 
 def conclude(
@@ -20,7 +31,7 @@ def conclude(
     means_paths: Sequence[str],
     summary_path: str,
     published_path: str,
-    configured: Mapping[str, Any],
+    configured: Configured,
     main_measure: str,
     trained_on: TrainedOn,
     manifest_path: str,
@@ -28,14 +39,15 @@ def conclude(
 ) -> str:
     """Write the summary and the manifest; return the summary as a table for the terminal.
 
-    ``configured`` is what ``Experiment.configured`` states.
+    Raises DataError if a run was made with other settings than the configured ones.
     """
+    check_run_settings(configured.runs, job.results, configured.options)
     table = summarize(
         means_paths=means_paths,
         summary_path=summary_path,
         main_measure=main_measure,
         trained_on=trained_on,
-        kept=kept_self_matches(configured["datasets"]),
+        kept=kept_self_matches(configured.stated["datasets"]),
     )
     write_record(
         manifest_path,
@@ -43,7 +55,7 @@ def conclude(
         inputs={path: file_digest(path) for path in means_paths},
         outputs={summary_path: file_digest(summary_path)},
         written=datetime.now(UTC).isoformat(timespec="seconds"),
-        **configured,
+        **configured.stated,
         published_sha256=file_digest(published_path),
         repository=code_state(),
         environment=environment(),

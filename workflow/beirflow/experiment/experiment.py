@@ -1,6 +1,6 @@
 """The experiment: the configuration joined with the catalogue, for the rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
@@ -11,13 +11,14 @@ from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.schema import defaults
 from beirflow.evaluation.main_measure import main_measure
 from beirflow.evaluation.manifest import NO_INFLUENCE, TUNED_ON
-from beirflow.experiment.dependencies import runs_needed, trained_on, tuning_corpus
+from beirflow.experiment.dependencies import needed, runs_needed, trained_on, tuning_corpus
 from beirflow.experiment.known_systems import Systems
 from beirflow.files.addresses import shown
 from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import EncoderSettings
 from beirflow.postings.languages import ENGLISH
+from beirflow.runs.run_settings import ConfiguredRun, run_settings
 from beirflow.sources.forms import form_of
 
 MOST_THREADS = 8  # of a job that encodes or searches
@@ -193,6 +194,24 @@ class Experiment(Systems):
         """
         settings = self._on(system, dataset)
         return _determining((settings.trained if settings.train else settings).encoding, *unused)
+
+    def run_settings(self, system: str, dataset: str) -> dict[str, Any]:
+        """Return the settings that decide over a run, for its record."""
+        corpus = asdict(self.datasets[dataset])
+        return run_settings(self.family(system), self._on(system, dataset), corpus, self.config, self.main_measure)
+
+    def configured_runs(self, runs: Iterable[tuple[str, str]]) -> list[ConfiguredRun]:
+        """Return runs as they are configured, by system and corpus."""
+        configured = list[ConfiguredRun]()
+        for system, dataset in runs:
+            systems = [self.systems[name] for name in needed([system], self.systems)]
+            rules = [stage.rule for each in systems for stage in self.family(each.name).stages]
+            trained = ["train_encoder" for each in systems if getattr(each.settings, "train", None)]
+            settings = self.run_settings(system, dataset)
+            configured.append(
+                ConfiguredRun(system=system, dataset=dataset, settings=settings, rules=list(dict.fromkeys(trained + rules)))
+            )
+        return configured
 
     def training(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that determine the encoder that is trained for a corpus.

@@ -56,7 +56,7 @@ def ignore_further_interrupts() -> None:
 
 @contextmanager
 def signals_stop_once() -> Iterator[None]:
-    """Raise KeyboardInterrupt at SIGTERM and SIGINT while the block runs, but not again while what the first has stopped cleans up.
+    """Raise KeyboardInterrupt at SIGTERM and SIGINT while the block runs, but not again while the block cleans up.
 
     A Ctrl-C reaches a job twice: the terminal sends it, and Snakemake passes it on.
     """

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -45,6 +45,7 @@ class NewRun:
     top_k: int  # documents to keep for each query
     run_path: str  # Parquet to write, with the columns of RUN
     record_path: str
+    run_settings: Mapping[str, Any]  # those that decide over it
 
     def write_record(self, job: Job, inputs: Digests, **facts: Any) -> None:
         """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
@@ -56,6 +57,7 @@ class NewRun:
             system=self.system,
             dataset=self.dataset,
             top_k=self.top_k,
+            settings=self.run_settings,
             **facts,
         )
 

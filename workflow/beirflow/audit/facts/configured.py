@@ -18,9 +18,9 @@ from beirflow.evaluation.main_measure import cutoff_of, main_measure
 from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import ARCHIVE, MANIFEST, METRICS
+from beirflow.runs.run_settings import without_places
 from beirflow.runs.system import System
 
-PLACES = ("model", "query_model", "offline", "path", "run")
 """Settings that say where a model or a file is, which may differ from machine to machine where it is no hub."""
 
 PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
@@ -136,17 +136,9 @@ def _compare_system(facts: Comparison, name: str, found: Mapping[str, Any], expe
             facts.same(MANIFEST, f"training data of {name}", said_of, value, by, own)
     settings = as_json(asdict(expected.settings))
     if by == BY_AUDITOR:
-        said, settings = _without_places(said), _without_places(settings)
+        said, settings = without_places(said), without_places(settings)
     for key in dict.fromkeys([*settings, *said]):
         facts.same(MANIFEST, f"{key} of {name}", said.get(key), settings.get(key), by, f"systems/{name}/settings/{key}")
-
-
-def _without_places(value: Any) -> Any:
-    """Return settings without places, but for those of what has a revision, also where a setting has settings of its own."""
-    if not isinstance(value, Mapping):
-        return value
-    places = PLACES if value.get("revision") is None else ()
-    return {key: _without_places(each) for key, each in value.items() if key not in places}
 
 
 def _check_dataset(facts: Comparison, _path: str, row: str, key: str) -> None:

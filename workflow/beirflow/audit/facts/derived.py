@@ -16,11 +16,14 @@ from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.relations import SKIPPED, Expected, Place, Relation, computed, merged
 from beirflow.audit.facts.stated import ADDED, configured_precision, stated_system
 from beirflow.datasets.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
+from beirflow.evaluation.main_measure import main_measure
+from beirflow.evaluation.manifest import TUNED_ON
 from beirflow.expansions.settings import Expansion
 from beirflow.files import kinds, layout
 from beirflow.files.layout import MANIFEST
 from beirflow.files.records import totals
 from beirflow.runs.family import TunedOn
+from beirflow.runs.run_settings import run_settings
 
 SELF_MATCHES = "self_matches_dropped"
 MERGE = "merge"  # the stage of a reranker that its pairs do not know
@@ -282,6 +285,17 @@ def files_added(place: Place) -> Any:
     """Return the paths of the files of the expansion that is added."""
     added, names = _added(place), {"dataset": place.dataset, "chunk": place.names["chunk"]}
     return added if added is SKIPPED else sorted(each(expansion=added.name, **names) for each in ADDED if added)
+
+
+def settings_of_run(place: Place) -> Any:
+    """Return the settings that decide over a run."""
+    manifest = place.chain.manifest
+    rows = [*manifest["datasets"].values(), *manifest.get(TUNED_ON, {}).values()]
+    corpus = next((corpus for row in rows for corpus in row if corpus["name"] == place.dataset), None)
+    if place.owner is None or corpus is None:
+        return SKIPPED
+    config = part(manifest, "configuration", kind=dict)
+    return run_settings(place.owner.family, place.settings, corpus, config, main_measure(config))
 
 
 def of_reranker(name: str) -> Relation:

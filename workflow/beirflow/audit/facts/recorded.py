@@ -39,9 +39,9 @@ from beirflow.files.records import assumed_in, precisions_in, totals
 from beirflow.runs.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
-NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "arguments", "card")
-"""Parts of records that repeat no settings: ``parts`` are by system, which may have the name of a setting; what a model's files
-say, its card, may be what settings override.
+NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "arguments", "card", "settings")
+"""Parts of records that repeat no settings, or that the table compares: ``parts`` are by system, which may have the name of a
+setting; what a model's files say, its card, may be what settings override.
 """
 
 OF_THE_RUN = ("search", "merge")  # stages whose seconds no record but that of the run has
@@ -98,6 +98,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("system", in_path("system")),
         Row("dataset", in_path("dataset")),
         Row("top_k", equal(MANIFEST, "configuration/top_k")),
+        Row("settings", computed(derived.settings_of_run)),
         Row("source_sha256", computed(derived.is_read, said=derived.is_stated), AS_NONE, "a file as"),
         Row("made/precision", derived.configured_or_own, IF_THERE),
         Row("made/dimensions", computed(derived.searched_dimensions), IF_THERE),

@@ -164,6 +164,12 @@ class WorkflowRun:
             for job in self._workflow.dag.needrun_jobs()
         }
 
+    @property
+    def kept_files(self) -> set[str]:
+        """Return the outputs of the planned files' jobs that do not run, because all that they make is there."""
+        dag = self._workflow.dag
+        return {str(path) for job in dag.jobs if not dag.needrun(job) for path in job.output}
+
     def path(self, pattern: str) -> str:
         """Return a path with its variables, such as ``<results>``, filled in."""
         return str(self._workflow.pathvars.apply(pattern))
@@ -210,7 +216,7 @@ def end_jobs_with_this_process() -> None:
 
 
 def quote_interpreter() -> None:
-    """Let Snakemake start scripts by a Python in any folder: it quotes the path of the script, but not that of the interpreter."""
+    """Let Snakemake start scripts by a Python in any folder: it quotes the path of the script, not that of Python."""
     from snakemake.script import PythonScript
 
     execute = PythonScript._execute_cmd
