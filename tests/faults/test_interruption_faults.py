@@ -1,11 +1,13 @@
 """A run that is killed or stopped goes on where it was, ends the same, and leaves nothing behind."""
 
+import base64
 import logging
 import os
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -162,7 +164,9 @@ def test_an_interrupt_of_snakemake_alone_and_a_second_one_stop_its_jobs_in_order
     lexical: Workflow, tmp_path: Path, *, forked: bool
 ) -> None:
     chunks = lexical.result("postings/lucene-english/small")
-    (tmp_path / "sitecustomize.py").write_text(SLOW_DISK.replace("3", "60") + SLOW_REMOVAL + ("" if forked else WITHOUT_FORK_SERVER))
+    (tmp_path / "sitecustomize.py").write_text(
+        SLOW_DISK.replace("3", "60") + SLOW_REMOVAL + ("" if forked else WITHOUT_FORK_SERVER)
+    )
     lexical.environment = {"PYTHONPATH": str(tmp_path)}
     process = start(lexical, SUMMARY)
     assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(lexical)
@@ -191,6 +195,30 @@ def test_a_job_that_writes_when_snakemake_alone_is_killed_writes_no_result(lexic
     process.wait()
     assert all_ended(process.pid)  # a job that outlives its Snakemake does so once its result is there
     assert list(chunks.glob("chunk-*.arrow")) == []
+
+
+SECRETS = ("pass-word-of-the-mirror", "token-of-the-mirror")
+
+
+def test_a_killed_download_leaves_no_secret_behind(lexical: Workflow) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes requests and answers none
+        password, token = SECRETS
+        mirror = f"http://me:{password}@127.0.0.1:{silent.getsockname()[1]}/beir?token={token}"
+        lexical.config |= {"datasets": ["scifact"], "mirrors": [mirror]}
+        process = start(lexical, "results/data/scifact.zip")
+        connection, _ = silent.accept()
+        with connection:
+            request = connection.recv(1 << 16)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert all_ended(process.pid)
+    # It reached the server as it is configured.
+    assert f"token={token}".encode() in request
+    assert base64.b64encode(f"me:{password}".encode()) in request
+    left = [path for path in lexical.folder.rglob("*") if path.is_file() and path.name != "config-of-test.yaml"]
+    assert [path for path in left if "scripts" in path.parts]  # the script of the job is one of them
+    for secret in SECRETS:
+        assert [path for path in left if secret.encode() in path.read_bytes()] == []
 
 
 FALLS_INTO_A_CALLBACK = """

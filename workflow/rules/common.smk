@@ -15,6 +15,7 @@ from beirflow.experiment.asked import one_of
 from beirflow.experiment.load import load_experiment, search_for_classes
 from beirflow.experiment.source_checks import input_path
 from beirflow.files import layout
+from beirflow.files.addresses import by_reference
 from beirflow.files.digests import file_state
 from beirflow.files.errors import BeirflowError
 from beirflow.jobs.code_version import code_version
@@ -32,6 +33,7 @@ except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
 config.update(experiment.config)
+config["mirrors"] = by_reference(config["mirrors"])
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}

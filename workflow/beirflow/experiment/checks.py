@@ -97,8 +97,12 @@ def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
         problems.add("baseline", config["baseline"], allowed)
 
 
-def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
+def check_secrets(config: Mapping[str, Any], systems: Mapping[str, Any], problems: Problems) -> None:
     """Check that no argument of a class is a secret: arguments are recorded, and only secrets are left to the environment."""
+    judge = config["judge"]
+    if shown(judge) != judge:
+        allowed = "it is recorded; name the environment variable of the key in 'key_variable', or write ${NAME} in the address"
+        problems.add("judge", judge, allowed)
     for name, entry in systems.items():
         for key, value in (entry.get("arguments") or {}).items():
             if shown({key: value}) != {key: value}:

@@ -10,7 +10,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, unquote_plus
 
@@ -19,6 +19,7 @@ from beirflow.files.errors import ConfigError
 HIDDEN = "…"  # written in place of a secret
 LEAST_LETTERS = 5  # letters of a secret that is hidden wherever it occurs; a shorter one is a part of other words
 TOKENS_OF_HUB = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")  # environment variables of the hub's library
+REFERENCE = "BEIRFLOW_SECRET_"  # beginning of the variables that hold secrets of the configuration
 VARIABLE = re.compile(r"\$\{(\w+)\}")  # an environment variable, named in the configuration in place of its value
 
 SECRET_NAME = re.compile(
@@ -120,6 +121,21 @@ def with_variables(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [with_variables(each) for each in value]
     return VARIABLE.sub(_value, value) if isinstance(value, str) else value
+
+
+def by_reference(addresses: Iterable[str]) -> list[str]:
+    """Return addresses with a variable behind the scheme of each that has a secret, set for this process and its jobs.
+
+    Snakemake writes the configuration into files, which stay if it is killed.
+    """
+    references = list[str]()
+    for number, address in enumerate(addresses):
+        scheme, mark, rest = address.partition("://")
+        if shown(address) != address:
+            os.environ[f"{REFERENCE}{number}"] = with_variables(rest)
+            rest = f"${{{REFERENCE}{number}}}"
+        references.append(f"{scheme}{mark}{rest}")
+    return references
 
 
 def has_other_variables(name: str, value: Any) -> bool:

@@ -72,6 +72,7 @@ class JsonServer:
     """
 
     def __init__(self, url: str, place: str, *, key_variable: str | None, attempts: int, timeout: float) -> None:
+        url = with_variables(url)
         keep_secrets_of(url)
         self._url, self._attempts, self._timeout = address_below(url, place), attempts, timeout
         self._session = requests.Session()

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from beirflow.files.addresses import shown
 from beirflow.jobs.lifetime import end_with_this_process
 
 VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("2.8", "2.9")}
@@ -118,13 +119,19 @@ class WorkflowRun:
         return [*(Path(path).absolute().parent for path in self.configfiles), snakefile.parent, *around]
 
     @property
+    def _said(self) -> dict[str, Any]:
+        """Return the configuration of the command line."""
+        return dict(self._workflow.config_settings.config or {})
+
+    @property
     def call(self) -> dict[str, Any]:
         """Snakefile, working directory, configuration files, and configuration of the command line."""
         return {
             "snakefile": str(self._workflow.main_snakefile),
             "directory": str(Path.cwd()),
             "configfiles": self.configfiles,
-            "config": dict(self._workflow.config_settings.config or {}),
+            # Snakemake writes this into files, which stay if it is killed.
+            "config": {key: value for key, value in self._said.items() if shown(value) == value},
         }
 
     @property
@@ -136,7 +143,10 @@ class WorkflowRun:
             words += ["--snakefile", str(self._workflow.main_snakefile)]
         words += ["--directory", str(here)] if moved else []
         shorter = [path if moved else path.removeprefix(f"{here}/") for path in self.configfiles]
-        said = {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.call["config"].items()}
+        open_config = shown(self._said)  # jobs and messages have these options
+        said = {
+            key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in open_config.items()
+        }
         for option, values in (("--configfile", shorter), ("--config", [f"{key}={value}" for key, value in said.items()])):
             words += [option, *values] if values else []
         return "".join(f" {shlex.quote(word)}" for word in words)
