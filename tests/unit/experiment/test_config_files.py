@@ -1,5 +1,6 @@
 """Configuration files that cannot be read as they were meant, with file and line."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ from refusals import problems_of, refused
             ":5:6: the key 'a' stands in line 4 already; remove one",
         ),
         ("systems: bm25\nsystems: contriever\n", ":2:1: the key 'systems' stands in line 1 already"),
+        (
+            "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"{to}: &{to} [{', '.join([f'*{of}'] * 10)}]\n" for of, to in pairwise("abcdefghi")),
+            ": its aliases (*name) stand for 1.23e+09 values, expected at most 1,000,000",
+        ),
+        (
+            "a: &a {k: x}\n"
+            + "".join(f"{to}: &{to} {{<<: [{', '.join([f'*{of}'] * 10)}]}}\n" for of, to in pairwise("abcdefghi")),
+            ": its aliases (*name) stand for ",
+        ),
+        ("a: &a [*a]\n", ": its aliases (*name) stand for inf values"),
+        ("a: " + "[" * 100_000, ": its lists and mappings are nested too deeply"),
         (b"\xff\xfe", ": cannot be read ('utf-8' codec"),
         (None, ": there is no such file; if this is a target, write two dashes before it: -- "),
     ],

@@ -174,6 +174,9 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"systems": None}, ["systems: found nothing; expected a text or a list"]),
         ({"keep_archives": "no"}, ["found 'no'; expected true or false"]),
         ({"mirrors": ["mirror.example.org"]}, ["mirrors: found 'mirror.example.org'", "http or https URL"]),
+        ({"chunk_documents": 10**400}, ["chunk_documents: found 1000", "expected a whole number of at most 18 digits"]),
+        ({"prices": {"hour": float("inf")}}, ["prices.hour: found inf; expected a number"]),
+        ({"judge": {"url": "http://me:se%40cret@host/v1", "model": "m"}}, ["judge: found {'url': 'http://host/v1'", "${NAME}"]),
         *(
             ({"mirrors": [url]}, ["mirrors: found"])
             for url in ("http://", "http://a b", "http://a.b\n", "ftp://a.b", "http:///x")

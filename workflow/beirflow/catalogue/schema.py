@@ -24,6 +24,8 @@ ENDING = ".schema.yaml"  # of their names
 
 NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")  # a number as people type it; one with a point is no integer
 
+LEAST_LARGE = 10**18  # from here on, numbers have more digits than NUMBER
+
 LAST_NUMBER = re.compile(r"\.\d+$")
 
 CATALOGUE = SCHEMAS.with_name("catalogue")
@@ -60,13 +62,13 @@ LIMITS = {
 
 
 def _is_integer(_: TypeChecker, value: object) -> bool:
-    """Refuse 10.0, which JSON Schema takes for an integer, but NDCG@10.0 is no measure."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Refuse 10.0, which JSON Schema takes for an integer, but NDCG@10.0 is no measure; and what no file can hold."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LEAST_LARGE
 
 
 def _is_number(_: TypeChecker, value: object) -> bool:
-    """Refuse YAML's .nan, which is above no minimum and below none, so that no limit would refuse it."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    """Refuse YAML's .nan, which is above no minimum and below none, so that no limit would refuse it, and .inf."""
+    return math.isfinite(value) if isinstance(value, float) else _is_integer(_, value)
 
 
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
@@ -230,6 +232,7 @@ def _expected(error: ValidationError, schema: Any) -> str:
     if keyword == "type":
         kinds = " or ".join(KINDS[kind] for kind in ([value] if isinstance(value, str) else value))
         example = schema.get("default", schema.get("examples", [None])[0])
+        kinds += " of at most 18 digits" if isinstance(error.instance, int) and abs(error.instance) >= LEAST_LARGE else ""
         return f"expected {kinds}" + (f", such as {example}" if example and example is not True else "")
     if keyword == "const" and value is None:
         return "expected null"

@@ -11,6 +11,7 @@ import yaml
 
 from beirflow.catalogue.schema import FAST_LOADER, Problems
 from beirflow.files.errors import ConfigError
+from beirflow.files.outside_yaml import TooLargeError, parse_yaml
 
 CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its name in messages
 
@@ -63,11 +64,13 @@ def _problems_of(path: Path) -> list[str]:
     """Return the problems of a file, a line for each; empty if it can be read."""
     try:
         text = path.read_text(encoding="utf-8")
-        value = yaml.safe_load(text)
+        value = parse_yaml(text)
     except FileNotFoundError:
         return [f"{path}: there is no such file; if this is a target, write two dashes before it: -- {path}"]
     except (OSError, UnicodeDecodeError) as error:
         return [f"{path}: cannot be read ({error}); expected a text file in YAML"]
+    except TooLargeError as error:
+        return [] if _is_json(text) else [f"{path}: {error}"]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
@@ -88,7 +91,7 @@ def _is_json(text: str) -> bool:
     """Test whether a text is JSON with tabs, which Snakemake reads although it is no YAML."""
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
