@@ -22,4 +22,6 @@ def _arguments(function: Callable[..., Any], named: dict[str, Any], unused: set[
             unused.discard(name)
         elif is_dataclass(kind := get_origin(parameter.annotation) or parameter.annotation):
             arguments[name] = kind(**_arguments(kind, named, unused))
+        elif name == "run_settings":  # which a run records, and no step reads
+            arguments[name] = {}
     return arguments

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
@@ -149,10 +150,13 @@ def test_whatever_a_server_says_about_waiting_is_a_number_of_seconds(value: str)
 
 
 def test_attempts_end(server: Embeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.answers = [{"status": 503}] * 9
+    server.answers = [{"status": 503, "body": b""}] * 9
     with pytest.raises(ModelError, match=r"status 503, after 3 attempts; run again"):
         client(server, attempts=3).encode_queries(["a"])
     assert len(server.asked) == 3
+    server.answers = [{"status": 500, "body": b'{"error": "text 1 has NaN"}'}] * 2
+    with pytest.raises(ModelError, match=r"""status 500, '\{"error": "text 1 has NaN"\}', after 2 attempts; run again"""):
+        client(server, attempts=2).encode_queries(["a"])
     with dead_url() as url, pytest.raises(ModelError, match=r"no answer \(ConnectionError\), after 2 attempts"):
         EmbeddingServer(url=url, model="m", attempts=2).encode_queries(["a"])
 
@@ -173,7 +177,12 @@ def rows(*embeddings: Any, indices: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
         ({"body": b"[]"}, "holds no vector for each text"),
         (rows([1], [1, 2]), "no vector for each"),
         (rows([1], [1], indices=(0, 0)), "no vector for each text"),
-        (rows(1, 1), "2 vectors for 2 texts, of shape"),
+        (rows(1, 1), "no vector for each text"),
+        (rows([True, 0.5], [1, 2]), "expected numbers, found True"),
+        (rows(["1", "2"], [1, 2]), "expected numbers, found '1'"),
+        (rows([None, 2], [1, 2]), "expected numbers, found None"),
+        (rows([1, 2], [1, 2], indices=("0", "1")), "expected a whole number as index, found '0'"),  # type: ignore[arg-type]
+        (rows([1, 2], [0.0, 0]), "a vector of zeros for text 1 of 2, which is not empty"),
         ({"body": b" " * (4 << 20)}, "an answer of more than 3,145,728 bytes"),
     ],
 )
@@ -182,6 +191,26 @@ def test_what_does_not_pass_is_said_and_asked_once(server: Embeddings, answer: d
     with pytest.raises(ModelError, match=words):
         client(server).encode_queries(["a", "b"])
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("drip", ["headers", "body"])
+def test_an_answer_that_drips_in_ends_although_no_silence_is_as_long_as_the_timeout(drip: str) -> None:
+    ended = threading.Event()
+
+    def answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + (b"X: " if drip == "headers" else b"Content-Length: 99999\r\n\r\n"))
+            while not ended.wait(0.05):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer, args=[listening], daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(ModelError, match="no whole answer within 2 s, although it sent something"):
+            EmbeddingServer(url=url, model="m", timeout=0.4).encode_queries(["a"])
+        ended.set()
 
 
 def test_a_server_that_takes_fewer_texts_at_once_gets_fewer(server: Embeddings) -> None:

@@ -44,7 +44,7 @@ class EmbeddingServer:
     batch_texts: int = 64  # texts of a request
     requests_at_once: int = 4  # concurrent requests
     attempts: int = 8  # attempts before the failure of a request is one of the job
-    timeout: float = 120.0  # seconds without a byte after which a request has failed
+    timeout: float = 120.0  # seconds without a byte after which a request has failed; a whole answer has five times as long
 
     def __post_init__(self) -> None:
         self._server = JsonServer(
@@ -103,12 +103,15 @@ class EmbeddingServer:
         try:
             rows = held["data"]
             # Servers may answer in any order; the index is that of the text.
-            by_index = {int(row["index"]): _numbers(row["embedding"]) for row in rows}
+            by_index = {_integer(row["index"]): _numbers(row["embedding"]) for row in rows}
             vectors = np.array([by_index[index] for index in range(count)], dtype=np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise self._server.wrong(f"the answer holds no vector for each text ({type(error).__name__}: {error})") from error
         if len(rows) != count or vectors.ndim != 2:
             raise self._server.wrong(f"{len(rows)} vectors for {count} texts, of shape {vectors.shape}")
+        if not (present := vectors.any(axis=1)).all():
+            what = f"text {int(np.argmin(present))} of {count}, which is not empty"
+            raise self._server.wrong(f"a vector of zeros for {what}; has the model been loaded, and does it read this language?")
         if self.dimensions not in (None, vectors.shape[1]):
             raise self._server.wrong(
                 f"vectors of {vectors.shape[1]} dimensions, asked for {self.dimensions}; leave dimensions out"
@@ -118,4 +121,17 @@ class EmbeddingServer:
 
 def _numbers(embedding: Any) -> Any:
     """Return the numbers of a vector; some servers always use OpenAI's base64: float32, little-endian."""
-    return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4") if isinstance(embedding, str) else embedding
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
+    # Texts of digits and booleans would become numbers.
+    others = [number for number in embedding if type(number) not in (int, float)]
+    if others:
+        raise TypeError(f"expected numbers, found {others[0]!r:.40}")
+    return embedding
+
+
+def _integer(index: Any) -> int:
+    """Return the index of a vector."""
+    if type(index) is not int:
+        raise TypeError(f"expected a whole number as index, found {index!r:.40}")
+    return index

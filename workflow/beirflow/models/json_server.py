@@ -2,8 +2,10 @@
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -37,6 +39,8 @@ PASSING = (
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before the second attempt, doubled for each one after it
 NUMBER = re.compile("[0-9]{1,12}")  # seconds in a header
 
+WHOLE_ANSWER = 5  # times the seconds without a byte, the most that an answer takes: one that drips in would never time out
+
 LONGEST_RETRY_AFTER = 600.0
 """Seconds that a server may ask to wait; where it wants more, such as the rest of a day, the job ends and says so."""
 
@@ -68,7 +72,8 @@ class JsonServer:
     """A server that answers JSON with JSON, at the base address of the protocol, usually ending in ``/v1``, and a place below it.
 
     ``key_variable`` names the environment variable that holds the key, which is in no record and no log; None without a key.
-    After so many ``attempts``, the failure of a request is one of the job; ``timeout`` counts seconds without a byte.
+    After so many ``attempts``, the failure of a request is one of the job; ``timeout`` counts seconds without a byte, and
+    a whole answer takes at most :data:`WHOLE_ANSWER` times as long.
     """
 
     def __init__(self, url: str, place: str, *, key_variable: str | None, attempts: int, timeout: float) -> None:
@@ -89,10 +94,10 @@ class JsonServer:
             try:
                 return self._attempt(body, most_bytes)
             except _LaterError as later:
-                problem, wait = str(later), max(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT), later.seconds)
+                problem, pause = str(later), max(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT), later.seconds)
             if attempt + 1 < self._attempts:
-                logger.info("%s: %s; again in %.1f s", self.shown, problem, wait)
-                time.sleep(wait)
+                logger.info("%s: %s; again in %.1f s", self.shown, problem, pause)
+                time.sleep(pause)
         raise self.wrong(f"{problem}, after {self._attempts} attempts; run again once the server is up")
 
     def _attempt(self, body: Mapping[str, Any], most_bytes: int) -> Any:
@@ -108,6 +113,23 @@ class JsonServer:
             raise _LaterError("an answer that is not JSON") from error
 
     def _post(self, body: Mapping[str, Any], most_bytes: int) -> tuple[requests.Response, bytes]:
+        """Return the answer to one attempt, and its content, within a limited time."""
+        received: Future[tuple[requests.Response, bytes]] = Future()
+
+        def receive() -> None:
+            try:
+                received.set_result(self._receive(body, most_bytes))
+            except BaseException as error:
+                received.set_exception(error)
+
+        # No timeout of a connection counts headers that drip in. A daemon, for which no process waits at its end.
+        threading.Thread(target=receive, daemon=True).start()
+        limit = WHOLE_ANSWER * self._timeout
+        if wait([received], limit).not_done:
+            raise self.wrong(f"no whole answer within {limit:,.0f} s, although it sent something; look at it, or raise timeout")
+        return received.result()
+
+    def _receive(self, body: Mapping[str, Any], most_bytes: int) -> tuple[requests.Response, bytes]:
         """Return the answer to one attempt, and its content, which may be endless."""
         # Redirects are refused: they turn a POST into a GET, and may lead to another host.
         told: dict[str, Any] = {"timeout": self._timeout, "allow_redirects": False, "stream": True}
@@ -127,14 +149,14 @@ class JsonServer:
     def _refusal(self, answer: requests.Response, content: bytes) -> Exception:
         """Convert an answer that is no success to an error."""
         status = answer.status_code
-        if status in BUSY or status >= requests.codes.server_error:
-            seconds = _retry_after(answer.headers.get("Retry-After"))
-            if seconds <= LONGEST_RETRY_AFTER:
-                return _LaterError(f"status {status}", seconds)
-            return self.wrong(f"status {status}, and asks to wait for {seconds:.0f} s; run again then, which resumes here")
         # Shortened twice: half a secret is none that is known, and to look for addresses takes long in long texts.
         said = without_known_secrets(" ".join(content.decode("utf-8", "replace").split()))[:3000]
         said = without_credentials(said)[:300]
+        if status in BUSY or status >= requests.codes.server_error:
+            seconds = _retry_after(answer.headers.get("Retry-After"))
+            if seconds <= LONGEST_RETRY_AFTER:
+                return _LaterError(f"status {status}{f', {said!r}' if said else ''}", seconds)
+            return self.wrong(f"status {status}, and asks to wait for {seconds:.0f} s; run again then, which resumes here")
         error = self.wrong(f"status {status}, {said!r}; look at url, model, key and the length of the texts")
         return TooLargeError(*error.args) if status == TOO_LARGE else error
 
