@@ -191,6 +191,7 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
         system="words",
         dataset=name,
         top_k=experiment.config["top_k"],
+        settings={"stemmer": None},
         jobs=[job.name],
     )
     evaluate(results, experiment, "words", name)

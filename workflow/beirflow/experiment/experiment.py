@@ -206,7 +206,7 @@ class Experiment(Systems):
         for system, dataset in runs:
             systems = [self.systems[name] for name in needed([system], self.systems)]
             rules = [stage.rule for each in systems for stage in self.family(each.name).stages]
-            trained = ["train_encoder" for each in systems if getattr(each.settings, "train", None)]
+            trained = ["train_encoder" for each in systems if each.name in self.trained_systems]
             settings = self.run_settings(system, dataset)
             configured.append(
                 ConfiguredRun(system=system, dataset=dataset, settings=settings, rules=list(dict.fromkeys(trained + rules)))
