@@ -28,7 +28,9 @@ stated, files = globals().get("stated_experiment"), this_run.configfiles
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
     input_path(HERE)
-    experiment = stated or load_experiment(config, files, this_run.command)
+    experiment = stated or load_experiment(
+        config, files, this_run.command, this_run.own_keys
+    )
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 

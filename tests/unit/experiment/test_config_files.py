@@ -107,3 +107,15 @@ def test_a_problem_with_a_value_names_the_file_and_line_of_its_key(tmp_path: Pat
     assert found["cutoffs"].endswith("or set cutoffs: [5]")
     assert key_places([str(first), str(second)])["systems.0"] == f"{first}:1"
     assert key_places([str(first), str(second)])["top_k"] == f"{second}:9"
+    with_own = key_places([str(first), str(second)], ["top_k"])  # of the command
+    assert (with_own["top_k"], with_own["systems.0"]) == ("--config", f"{first}:1")
+
+
+def test_a_home_that_cannot_hold_a_cache_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    with pytest.raises(SystemExit, match=r"file/\.cache: Snakemake needs this folder for its cache.*set HOME, or XDG_CACHE_HOME"):
+        check_command_line(["--cores", "1"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    check_command_line(["--cores", "1"])

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,8 +38,23 @@ def check_command_line(arguments: Sequence[str]) -> None:
                 todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
                 raise ConfigError(f"--config: found {each!r}; {todo}")
         check_config_files(options.configfile)
+        _check_cache()
     except ConfigError as error:
         raise SystemExit(str(error)) from None
+
+
+def _check_cache() -> None:
+    """Raise ConfigError if there is no place for Snakemake's cache: it would fail with its own traceback."""
+    if sys.platform != "linux":
+        return  # its cache is elsewhere
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111 (no error without a home)
+    try:
+        (cache / "snakemake").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        todo = "set HOME, or XDG_CACHE_HOME, to a folder that you may write"
+        raise ConfigError(
+            f"{cache}: Snakemake needs this folder for its cache, and it cannot be made ({error}); {todo}"
+        ) from None
 
 
 def asks_for_nothing(arguments: Sequence[str]) -> bool:
@@ -95,17 +112,18 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def key_places(paths: Iterable[str]) -> dict[str, str]:
+def key_places(paths: Iterable[str], own_keys: Iterable[str] = ()) -> dict[str, str]:
     """Return the file and line of every key of some configuration files, such as ``custom.systems.mine.model``.
 
-    A key of several files is in the last one, which Snakemake uses.
+    A key of several files is in the last one, which Snakemake uses; before all files go the keys of the command, ``own_keys``.
     """
     places: dict[str, str] = {}
     for path in paths:
         text = Path(path).read_text(encoding="utf-8")
         for above, entries in [] if _is_json(text) else _entries(text):
             places |= {f"{above}{name}": f"{path}:{key.start_mark.line + 1}" for name, key, _ in entries}
-    return places
+    own = set(own_keys)
+    return {key: "--config" if key.partition(".")[0] in own else place for key, place in places.items()}
 
 
 def repeated_keys(path: Path, text: str) -> list[str]:

@@ -28,10 +28,13 @@ NO_WORDS: Set[str] = frozenset()
 Entries = Mapping[str, Mapping[str, Any]]
 
 
-def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = (), command: Set[str] = NO_WORDS) -> Experiment:
+def load_experiment(
+    config: Mapping[str, Any], config_files: Iterable[str] = (), command: Set[str] = NO_WORDS, own_keys: Iterable[str] = ()
+) -> Experiment:
     """Check the configuration and join it with the catalogue; nothing is read but the catalogue and the presence of files.
 
-    ``config_files`` are the files from which Snakemake read it, ``command`` the words of the command that plans a run of it.
+    ``config_files`` are the files from which Snakemake read it, ``command`` the words of the command that plans a run of it,
+    ``own_keys`` the keys that the command states itself.
 
     Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
     every problem with the key's path, what was found, what is allowed and the nearest name.
@@ -84,7 +87,7 @@ def load_experiment(config: Mapping[str, Any], config_files: Iterable[str] = (),
     check_combinations(experiment, problems)
     if command and not problems.lines:
         check_copies(experiment, command, problems)
-    problems.raise_if_any(CONFIGURATION, key_places(config_files) if problems.lines else None)
+    problems.raise_if_any(CONFIGURATION, key_places(config_files, own_keys) if problems.lines else None)
     return experiment
 
 

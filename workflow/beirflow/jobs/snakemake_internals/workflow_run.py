@@ -124,6 +124,11 @@ class WorkflowRun:
         return dict(self._workflow.config_settings.config or {})
 
     @property
+    def own_keys(self) -> list[str]:
+        """Return the keys of the configuration that the command line states."""
+        return list(self._said)
+
+    @property
     def call(self) -> dict[str, Any]:
         """Snakefile, working directory, configuration files, and configuration of the command line."""
         return {
