@@ -12,8 +12,10 @@ from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import SOURCES
 from beirflow.experiment.load import load_experiment
 from beirflow.files import layout
-from forger import Forger
+from beirflow.files.digests import file_digest
+from forger import Edit, Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, put_parquet, use_cache
+from huggingface_hub import hf_hub_download
 from results_maker import make_results, run_rules
 from sentence_transformers import SentenceTransformer, models
 from tiny_bert import save_tiny_bert
@@ -28,8 +30,11 @@ def write_judged(path: Path) -> Path:
     return path
 
 
-def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """Results of one dataset and a run that ranks everything; their configuration."""
+def make(folder: Path, dataset: Mapping[str, Any], of_record: Edit | None = None) -> dict[str, Any]:
+    """Results of one dataset and a run that ranks everything; their configuration.
+
+    ``of_record`` changes the record of what was fetched from a hub before anything is made from it.
+    """
     run, results = folder / "theirs.trec", folder / "results"
     config = {
         "systems": "theirs",
@@ -40,6 +45,9 @@ def make(folder: Path, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
     run.touch()
     experiment = load_experiment(config)
+    if of_record:
+        run_rules(results, experiment, [layout.HUB_DATASET(dataset="own")])
+        Forger(results).edit(layout.HUB_DATASET(dataset="own"), of_record)
     run_rules(results, experiment, [layout.CORPUS(dataset="own")])
     corpus = results / "corpora/own"
     ids, queries = (pq.read_table(corpus / f"{name}.parquet").column(0).to_pylist() for name in ("documents", "queries"))
@@ -101,6 +109,42 @@ def test_a_dataset_of_a_hub_is_compared_with_what_was_fetched(
     assert [check for check in checks if check.status == FAILED] == []
 
 
+FEWER_DOCUMENTS = "corpus/train-00001-of-00002.parquet"
+OTHER_JUDGEMENTS = "qrels/dev-00000-of-00001.parquet"
+
+
+@pytest.mark.parametrize("forged", [FEWER_DOCUMENTS, OTHER_JUDGEMENTS])
+def test_a_dataset_of_a_hub_has_the_files_of_its_layout_and_not_those_that_the_results_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: str
+) -> None:
+    """The cache of the auditor has the whole dataset, and everything follows from the files that the record names."""
+    put_parquet(nano(tmp_path / "nano") / OTHER_JUDGEMENTS, [{"query-id": "q1", "corpus-id": "d2"}])
+    dataset = {"hub": "z/Nano", "revision": REVISION, "split": "train"}
+
+    def forge(record: dict[str, Any]) -> None:
+        if forged == FEWER_DOCUMENTS:
+            del record["files"]["corpus"][forged]
+        else:
+            path = hf_hub_download("z/Nano", forged, repo_type="dataset", revision=REVISION)
+            record["files"]["qrels"] = {forged: file_digest(path)}
+
+    with Hub({"z/Nano": tmp_path / "nano"}, monkeypatch, tmp_path / "cache"):
+        config = make(tmp_path, dataset, forge)
+        hf_hub_download("z/Nano", FEWER_DOCUMENTS, repo_type="dataset", revision=REVISION)
+    (check,) = [check for check in checks_of(tmp_path, config) if check.name == SOURCES]
+    assert check.status == FAILED
+    assert forged in f"{check.found} {check.expected}"
+    (tmp_path / "cache/datasets--z--Nano/snapshots" / REVISION / "qrels/train-00000-of-00001.parquet").unlink()
+    (check,) = [check for check in checks_of(tmp_path, config) if check.name == SOURCES]
+    assert check.status == NOT_CHECKED
+
+
+def test_a_cache_that_lacks_files_of_an_honest_dataset_is_named(tmp_path: Path, fetched: dict[str, Any]) -> None:
+    (tmp_path / "cache/datasets--z--Nano/snapshots" / REVISION / "corpus/train-00001-of-00002.parquet").unlink()
+    (check,) = [check for check in checks_of(tmp_path, fetched) if check.name == SOURCES]
+    assert check.status == NOT_CHECKED
+
+
 def bright(folder: Path) -> Path:
     """A domain of BRIGHT, whose first query excludes two documents, one of which is not in the corpus."""
     put_parquet(folder / "documents/biology-00000-of-00001.parquet", [{"id": f"d{i}", "content": words(i, 5)} for i in range(8)])
@@ -146,7 +190,7 @@ def test_a_fetched_file_that_was_changed_is_found(tmp_path: Path, fetched: dict[
     path.resolve().write_bytes(path.read_bytes() + b" ")
     (check,) = failed(tmp_path, fetched)
     assert check.name == SOURCES
-    assert "sha256" in check.found
+    assert "queries/train-00000-of-00001.parquet" in check.found
 
 
 @pytest.fixture

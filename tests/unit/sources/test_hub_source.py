@@ -18,7 +18,7 @@ from beirflow.sources import hub_source as module
 from beirflow.sources import source
 from beirflow.sources.fetch_dataset import fetch_dataset
 from beirflow.sources.forms import HubForm
-from beirflow.sources.hub_source import HubSource, fetched_file, is_here
+from beirflow.sources.hub_source import HubSource, fetched_file
 from http_servers import hub_files
 from hub_datasets import DOCUMENTS, JUDGED, OTHER_REVISION, QRELS, REVISION, Hub, beir, jsonl, languages, mteb, nano, rows
 from refusals import refused
@@ -114,7 +114,6 @@ def test_judgements_without_scores_are_taken_for_relevant_and_a_corpus_records_t
 def test_files_that_changed_or_are_gone_are_not_used(hub: Hub, tmp_path: Path) -> None:
     with hub:
         record = fetch(tmp_path, MTEB)
-    assert is_here(record, MTEB)
     with pytest.raises(DataError, match=r"expected was .*delete it and run again"):
         HubSource(record, HubForm("mteb/small", OTHER_REVISION))
     path = fetched_file("mteb/small", REVISION, "corpus.jsonl").resolve()
@@ -122,9 +121,24 @@ def test_files_that_changed_or_are_gone_are_not_used(hub: Hub, tmp_path: Path) -
     with pytest.raises(DataError, match=r"the sha256 is .*, but .*own\.json says .*; delete both and run again"):
         read(record, MTEB)
     path.unlink()
-    assert not is_here(record, MTEB)
     with pytest.raises(DataError, match=r"mteb/small/corpus\.jsonl at 0123456789abcdef.* is no longer on this machine"):
         read(record, MTEB)
+
+
+@pytest.mark.parametrize(("form", "split"), [(NANO, "train"), (MTEB, "test"), (BEIR, "test"), (GERMAN, "test")])
+def test_the_cache_alone_gives_the_same_dataset(hub: Hub, tmp_path: Path, form: HubForm, split: str) -> None:
+    with hub:
+        record = fetch(tmp_path, form, split)
+    recorded, cached = HubSource(record, form), HubSource.in_cache(form, split)
+    for each in (recorded, cached):
+        read_judged_queries(each, split)
+        list(read_batches(each, threads=1))
+    assert cached.digests == cached.digests_of_all == recorded.digests
+    assert cached.files == read_json(record)["files"]
+    for name in cached.files["qrels"]:
+        fetched_file(*form.place("qrels"), name).unlink()
+    with pytest.raises(DataError):
+        HubSource.in_cache(form, split)
 
 
 def test_what_is_not_the_file_of_the_revision_is_refused(hub: Hub, tmp_path: Path) -> None:

@@ -155,10 +155,16 @@ def _with_split(split: str, names: Iterable[str], among: Iterable[str], catalogu
     return [each for name, each in named.items() if split in (first[name].split, *first[name].other_splits)]
 
 
-def check_own_names(names: Iterable[str], catalogue: Catalogue, problems: Problems) -> None:
-    """Note names of the user's own datasets that would be taken for a part of another."""
-    for name in names:
-        known = catalogue.known_datasets
+def check_own_names(rows: Rows, catalogue: Catalogue, problems: Problems) -> None:
+    """Note names of the user's own datasets that another has, or that would be taken for a part of another."""
+    known = catalogue.known_datasets
+    taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
+    for row, corpora in rows.items():
+        for name in {row, *(corpus.name for corpus in corpora)}:
+            if name in taken:
+                problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
+            taken.add(name)
+    for name in rows:
         if any(part.fullmatch(name) for part in (SAMPLE, DOCUMENTS, SELF_MATCHES)) or (
             name not in known and corpora_named(name, known)
         ):

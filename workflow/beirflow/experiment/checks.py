@@ -47,13 +47,6 @@ def check_names(
     for name in systems:
         if name in catalogue_systems():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
-    known = catalogue.known_datasets
-    taken = {corpus.name for corpora in known.values() for corpus in corpora} | set(known)
-    for row, corpora in rows.items():
-        for name in {row, *(corpus.name for corpus in corpora)}:
-            if name in taken:
-                problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
-            taken.add(name)
     check_own_names(rows, catalogue, problems)
     known_systems = [*catalogue_systems(), *systems]
     for i, name in enumerate(config["systems"]):

@@ -119,7 +119,15 @@ Splits = dict[str, list[str]]  # files by split
 
 
 def files_of(
-    role: str, names: Iterable[str], card: str, *, subset: str | None, split: str, where: str, layout: str | None = None
+    role: str,
+    names: Iterable[str],
+    card: str,
+    *,
+    subset: str | None,
+    split: str,
+    where: str,
+    layout: str | None = None,
+    is_cache: bool = False,
 ) -> list[str]:
     """Return the names of the files that hold the documents, the queries or the judgements, in order.
 
@@ -131,6 +139,7 @@ def files_of(
         split: The judgements that are evaluated. Documents and queries may be called otherwise where they have one split only.
         where: How messages call the repository.
         layout: Its layout in :data:`LAYOUTS`, if that is another.
+        is_cache: Whether ``names`` are those of a cache, which may lack the files of splits that were not fetched.
 
     Returns:
         Their names.
@@ -154,8 +163,8 @@ def files_of(
         in_parts = any({CORPUS, QUERIES} & {*config.split("-", 1), *config.rsplit("-", 1)} for config in configs if "-" in config)
         todo = "name one of its languages or parts in 'subset'" if in_parts else OTHER_LAYOUT
         raise DataError(f"{where}: expected {' or '.join(wanted)} in it, found {_listed(configs)}; {todo}")
-    of_card = chosen in _configs_of_card(card, where)
-    splits = _splits_of(configs[chosen], names, where) if of_card else configs[chosen]
+    of_card, only = chosen in _configs_of_card(card, where), split if is_cache else None
+    splits = _splits_of(configs[chosen], names, where, only) if of_card else configs[chosen]
     named_split = split if split in splits else None
     if named_split is None and role != QRELS and len(splits) == 1 and role not in named.splits:
         [split] = splits
@@ -266,12 +275,14 @@ def _configs_of_card(card: str, where: str) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _splits_of(config: Mapping[str, Any], names: list[str], where: str) -> Splits:
-    """Return the files of a config of the card by split; a file that a split names twice counts once."""
+def _splits_of(config: Mapping[str, Any], names: list[str], where: str, only: str | None = None) -> Splits:
+    """Return the files of a config of the card by split, or of one split; a file that a split names twice counts once."""
     patterns = list(islice(_patterns_of(config, where), MOST_PATTERNS + 1))
     if len(patterns) > MOST_PATTERNS or sum(has_wildcards(pattern) for _, pattern in patterns) > MOST_WITH_WILDCARDS:
         limits = f"{MOST_PATTERNS:,} files, or {MOST_WITH_WILDCARDS} patterns"
         raise DataError(f"{where}: {CARD} lists more than {limits}, for {config['config_name']!r}")
+    if only in {split for split, _ in patterns}:
+        patterns = [each for each in patterns if each[0] == only]
     splits: dict[str, dict[str, None]] = {}
     for split, pattern in patterns:
         splits.setdefault(split, {}).update(dict.fromkeys(_named_by(pattern, names, where)))

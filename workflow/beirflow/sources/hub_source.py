@@ -14,7 +14,7 @@ from beirflow.files.errors import DataError
 from beirflow.files.records import read_json
 from beirflow.sources import forms, source
 from beirflow.sources.beir_files import judgement_line
-from beirflow.sources.hub_layout import LAYOUTS
+from beirflow.sources.hub_layout import CARD, LAYOUTS, files_of
 from beirflow.sources.json_lines import is_id, lines_in, read_value, short
 from beirflow.sources.source import Block, DatasetSource, blocks_of, stream_of_lines
 
@@ -39,17 +39,31 @@ Row = dict[str, Any]
 class HubSource(DatasetSource):
     """Dataset of a hub, from the record of what was fetched; DataError if that is something else."""
 
-    def __init__(self, path: str | Path, form: forms.HubForm) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        form: forms.HubForm,
+        split: str | None = None,
+        files: dict[str, dict[str, str]] | None = None,
+    ) -> None:
         super().__init__(path)
-        self.form, self.split = form, str(read_json(path).get("split"))
-        self._files = fetched_files(path, form)
+        self.form, self.split = form, str(read_json(path).get("split")) if split is None else split
+        self.files = fetched_files(path, form) if files is None else files  # by role and name, the sha256 of each file
         self._without_score = 0
         self._with_nuggets = form.layout == "freshstack"
+
+    @classmethod
+    def in_cache(cls, form: forms.HubForm, split: str) -> "HubSource":
+        """Open a dataset with the files that its layout names in the cache of the hub's library, whatever any record names.
+
+        Raises DataError if parts of it are not there.
+        """
+        return cls(cache_folder(*form.place(forms.CORPUS)), form, split, cached_files(form, split))
 
     def where(self, name: str) -> str:
         """Return the name in messages of the part with the documents, the queries or the judgements."""
         role = _role(name)
-        hub, files = self.form.place(role)[0], list(self._files[role])
+        hub, files = self.form.place(role)[0], list(self.files[role])
         return f"{hub}/{files[0]}" if len(files) == 1 else f"{hub}, {role}"
 
     def blocks(self, name: str) -> Iterator[Block]:
@@ -69,13 +83,22 @@ class HubSource(DatasetSource):
     def _fetched(self, role: str) -> Iterator[tuple[str, Path]]:
         """Yield the name in messages and the path of the files of a part, each the one that was recorded."""
         hub, revision = self.form.place(role)
-        for file, digest in self._files[role].items():
+        for file, digest in self.files[role].items():
             path = fetched_file(hub, revision, file)
             actual = file_digest(path)
             if actual != digest:
                 raise DataError(f"{path}: the sha256 is {actual}, but {self.path} says {digest}; delete both and run again")
-            self.digests[f"{hub}/{file}" if hub != self.form.hub else file] = digest
+            self.digests[self._label(hub, file)] = digest
             yield f"{hub}/{file}", path
+
+    @property
+    def digests_of_all(self) -> dict[str, str]:
+        """Return what ``digests`` is after everything has been read."""
+        placed = ((self.form.place(role)[0], files) for role, files in self.files.items())
+        return {self._label(hub, file): digest for hub, files in placed for file, digest in files.items()}
+
+    def _label(self, hub: str, file: str) -> str:
+        return f"{hub}/{file}" if hub != self.form.hub else file
 
     def _stated(self) -> dict[str, Row]:
         """Return by id of a query what other parts than the queries state of it."""
@@ -221,15 +244,27 @@ def fetched_file(hub: str, revision: str, name: str) -> Path:
         raise DataError(f"{hub}/{name} at {revision} is no longer on this machine; {todo}") from error
 
 
-def is_here(path: str | Path, form: forms.HubForm) -> bool:
-    """Test whether all fetched files are still on this machine; False too if the record is missing or of something else."""
-    try:
-        for role, files in fetched_files(path, form).items():
-            for name in files:
-                fetched_file(*form.place(role), name)
-    except (OSError, DataError, KeyError, TypeError):
-        return False
-    return True
+def cache_folder(hub: str, revision: str) -> Path:
+    """Return the folder of a dataset at a revision in the cache of the hub's library, which may not be there."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"datasets--{hub.replace('/', '--')}" / "snapshots" / revision
+
+
+def cached_files(form: forms.HubForm, split: str) -> dict[str, dict[str, str]]:
+    """Return by role the sha256 of each file that the layout names among those in the cache, by its name there.
+
+    Raises DataError if the files of a part are not there.
+    """
+    files: dict[str, dict[str, str]] = {}
+    for role in form.roles:
+        hub, revision = form.place(role)
+        folder, where = cache_folder(hub, revision), f"{hub} at {revision}"
+        names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+        card = (folder / CARD).read_text(encoding="utf-8", errors="replace") if CARD in names else ""
+        own = files_of(role, names, card, subset=form.subset, split=split, where=where, layout=form.layout, is_cache=True)
+        files[role] = {name: file_digest(folder / name) for name in own}
+    return files
 
 
 def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:

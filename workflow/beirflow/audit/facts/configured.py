@@ -1,6 +1,6 @@
 """Systems and datasets of the manifest, compared with its configuration, the catalogue, and the auditor's configuration."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.chain.reading import part
 from beirflow.audit.facts.relations import Expected, Place, Relation, Row, computed
-from beirflow.catalogue.choice import corpora_named
+from beirflow.catalogue.choice import check_own_names, corpora_named
 from beirflow.catalogue.dataset import Dataset
 from beirflow.catalogue.own_datasets import custom_dataset
 from beirflow.catalogue.schema import problems_with
@@ -42,16 +42,23 @@ def check_configured(chain: Chain) -> list[Check]:
     for key, rows in (("datasets", part(chain.manifest, "datasets", kind=dict)), (TUNED_ON, chain.tuning_rows)):
         for row in rows:
             facts.each([MANIFEST], partial(_check_dataset, row=row, key=key))
-    archives = {corpus["archive"]: corpus["md5"] for corpus in chain.corpora.values() if corpus["archive"]}
-    for archive, md5 in archives.items():
-        facts.each([ARCHIVE(archive=archive)], partial(_check_archive, md5=md5))
+    known = [corpus for corpora in chain.setup.catalogue.known_datasets.values() for corpus in corpora]
+    archives = {corpus["archive"]: (corpus["md5"], MANIFEST) for corpus in chain.corpora.values() if corpus["archive"]}
+    archives |= {corpus.archive: (corpus.md5, BY_CATALOGUE) for corpus in known if corpus.archive}
+    for archive, (md5, by) in archives.items():
+        facts.each([ARCHIVE(archive=archive)], partial(_check_archive, md5=md5, by=by))
     return facts.finished()
 
 
 def problems_of(place: Place, found: Any) -> list[str]:
     """Return why a configuration could not be used."""
-    systems, baseline = found["systems"], found.get("baseline")
-    lines = problems_with(dict(found), "config").lines
+    systems, baseline, setup = found["systems"], found.get("baseline"), place.chain.setup
+    problems = problems_with(dict(found), "config")
+    if not problems.lines:
+        for name in _custom(place.record, "systems").keys() & setup.published_systems.keys():
+            problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
+        check_own_names(_defined(place.record), setup.catalogue, problems)
+    lines = problems.lines
     lines += [f"the baseline {baseline!r} is no configured system"] * (baseline not in (None, *systems))
     is_measured = cutoff_of(main_measure(found)) in found["cutoffs"]
     return lines + ([] if is_measured else [f"the cutoff of the main measure {found['main_measure']!r} is not configured"])
@@ -142,27 +149,27 @@ def _compare_system(facts: Comparison, name: str, found: Mapping[str, Any], expe
 
 
 def _check_dataset(facts: Comparison, _path: str, row: str, key: str) -> None:
-    """Check that a dataset has the corpora of its configuration or the catalogue: all of them, where it is evaluated."""
-    setup = facts.chain.setup
+    """Check that a dataset has the corpora of the catalogue, or else of its configuration and, but for places, the auditor's."""
+    setup, own = facts.chain.setup, _custom(facts.chain.manifest, "datasets").get(row)
     found = part(facts.chain.manifest, key, row, kind=list)
-    defined = {name: custom_dataset(name, entry) for name, entry in _custom(facts.chain.manifest, "datasets").items()}
-    own, known = corpora_named(row, defined), corpora_named(row, setup.catalogue.known_datasets)
-    if key == TUNED_ON:
-        names = [corpus["name"] for corpus in found]
-        own, known = (each and tuple(corpus for corpus in each if corpus.name in names) for each in (own, known))
-    if own is not None:
-        _compare_corpora(facts, f"{key}/{row}", found, own, BY_CONFIGURATION)
-        facts.chain.note(
-            MANIFEST, f"configuration/custom/datasets/{row}", _custom(facts.chain.manifest, "datasets").get(row), key
-        )
-        known = None if known else setup.rows.get(row)
-    if known is not None:
-        _compare_corpora(facts, f"{key}/{row}", found, known, BY_AUDITOR if own is not None else BY_CATALOGUE)
-    elif own is None:
+    expected = {BY_CATALOGUE: corpora_named(row, setup.catalogue.known_datasets)}
+    if expected[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
+        expected = {
+            BY_CONFIGURATION: corpora_named(row, _defined(facts.chain.manifest)),
+            BY_AUDITOR: corpora_named(row, setup.rows),
+        }
+        facts.chain.note(MANIFEST, f"configuration/custom/datasets/{row}", own, key)
+    names = [corpus["name"] for corpus in found]
+    for by, corpora in expected.items():
+        if corpora is not None:
+            _compare_corpora(
+                facts, f"{key}/{row}", found, [each for each in corpora if key != TUNED_ON or each.name in names], by
+            )
+    if not any(expected.values()):
         facts.not_compared(f"{row} is in no catalogue or configuration that is known here, so its corpora are those that it says")
 
 
-def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: tuple[Dataset, ...], by: str) -> None:
+def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: Sequence[Dataset], by: str) -> None:
     corpora = [as_json(asdict(corpus)) for corpus in expected]
     facts.same(
         MANIFEST,
@@ -179,10 +186,15 @@ def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: 
             facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by, f"{where}/{number}/{key}")
 
 
-def _check_archive(facts: Comparison, path: str, md5: str) -> None:
-    """Check that an archive is the official one, where it is here."""
+def _check_archive(facts: Comparison, path: str, md5: str, by: str) -> None:
+    """Check that an archive is the official one, where it is among the results."""
     if path in facts.chain.listing.files:
-        facts.same(path, "md5", file_digest(facts.chain.file(path), "md5"), md5, MANIFEST)
+        facts.same(path, "md5", file_digest(facts.chain.file(path), "md5"), md5, by)
+
+
+def _defined(manifest: Mapping[str, Any]) -> dict[str, tuple[Dataset, ...]]:
+    """Return the corpora of the datasets that the configuration defines."""
+    return {name: custom_dataset(name, entry) for name, entry in _custom(manifest, "datasets").items()}
 
 
 def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
 from beirflow.audit.chain.reading import part, read_columns, read_rows
 from beirflow.audit.facts.corpora import DIGEST, Prepared, digests_of, documents_of
 from beirflow.audit.facts.stated import stated_system
+from beirflow.catalogue.dataset import Dataset
 from beirflow.datasets.corpus_files import EXCLUDED_ROWS
 from beirflow.datasets.corpus_reader import read_batches
 from beirflow.datasets.judged_queries import read_judged_queries
@@ -28,13 +29,13 @@ from beirflow.expansions.models import expansion_digests
 from beirflow.expansions.settings import Expansion
 from beirflow.files import layout
 from beirflow.files.digests import file_digest
-from beirflow.files.errors import BeirflowError
+from beirflow.files.errors import BeirflowError, DataError
 from beirflow.files.patterns import Pattern
 from beirflow.models.card_files import read_card
 from beirflow.runs.family import Family
 from beirflow.runs.searched import EXPANSION_SOURCE
 from beirflow.sources.forms import HubForm
-from beirflow.sources.hub_source import is_here
+from beirflow.sources.hub_source import HubSource
 from beirflow.sources.opening import open_source
 from beirflow.sources.source import DatasetSource
 
@@ -106,59 +107,95 @@ def _other(facts: Any, others: Any) -> str:
 
 
 def _dataset(chain: Chain, names: Names) -> Here | str:
-    """Read the dataset that a corpus was made from: the configured one, or the archive in the results."""
-    name, path = names["dataset"], layout.CORPUS(**names)
+    """Read the dataset that a corpus was made from, as the person who audits knows it: the configured one, or its archive."""
+    name, record = names["dataset"], chain.record(layout.CORPUS(**names))
     known = chain.setup.datasets.get(name)
-    if known is None or (place := _place(chain, name)) is None:
-        return f"the source of {name} is not here"
-    source = open_source(place, known.forum, known.form)
-    tables, here = _of_source(source, part(chain.record(path), "split", kind=str), chain.corpora[name])
+    source = _source(chain, known, record) if known else ""
+    if known is None or isinstance(source, str):
+        return f"the source of {name} is not here{source}"
+    if isinstance(source, HubSource) and source.digests_of_all != record["source_sha256"]:
+        return Here(str(source.path), source.digests_of_all)
+    tables, here = _of_source(source, known)
     for key in ("assumed", "split"):
-        chain.note(path, key, chain.record(path).get(key), str(source.path))
-
-    def differs() -> tuple[str, str] | None:
-        if source.assumed != (assumed := chain.record(path).get("assumed", {})):
-            return path, f"says {assumed}, but {source.assumed} has to be assumed"
-        if problem := _other_documents(here, documents_of(chain, name)):
-            return layout.DOCUMENTS(**names), f"has {problem}"
-        for table, where in zip(tables, (layout.QUERIES(**names), layout.QRELS(**names)), strict=True):
-            stored = read_columns(chain.file(where), where)
-            # Rows of excluded documents are compared with the ids instead: they depend on the chunks, too.
-            stored = stored.select([column for column in stored.column_names if column != EXCLUDED_ROWS])
-            with suppress(pa.ArrowInvalid):  # from values that are none of this type
-                if table.equals(stored.cast(table.schema)):
-                    continue
-            return where, "is not what the source holds"
-        return None
-
-    return Here(str(source.path), source.digests, differs)
+        chain.note(layout.CORPUS(**names), key, record.get(key), str(source.path))
+    return Here(str(source.path), source.digests, lambda: _other_corpus(chain, names, source, tables, here))
 
 
-def _place(chain: Chain, name: str) -> str | None:
-    """Return the place of a dataset; None if it is not here."""
-    corpus = chain.setup.datasets[name]
-    if isinstance(corpus.form, HubForm):
-        record = chain.folder / layout.HUB_DATASET(dataset=name)
-        return str(record) if is_here(record, corpus.form) else None
-    places = [chain.setup.folder(name), str(chain.folder / layout.ARCHIVE(archive=corpus.archive or ""))]
-    return next((place for place in places if place and Path(place).exists()), None)
+def _other_corpus(
+    chain: Chain, names: Names, source: DatasetSource, tables: tuple[pa.Table, pa.Table], here: np.ndarray
+) -> tuple[str, str] | None:
+    """Return where a corpus is not that of its source, of which the tables and digests of documents are given."""
+    path, name = layout.CORPUS(**names), names["dataset"]
+    if source.assumed != (assumed := chain.record(path).get("assumed", {})):
+        return path, f"says {assumed}, but {source.assumed} has to be assumed"
+    if isinstance(source, HubSource) and (problem := _other_fetched(chain, name, source)):
+        return layout.HUB_DATASET(**names), problem
+    if problem := _other_documents(here, documents_of(chain, name)):
+        return layout.DOCUMENTS(**names), f"has {problem}"
+    for table, where in zip(tables, (layout.QUERIES(**names), layout.QRELS(**names)), strict=True):
+        stored = read_columns(chain.file(where), where)
+        # Rows of excluded documents are compared with the ids instead: they depend on the chunks, too.
+        stored = stored.select([column for column in stored.column_names if column != EXCLUDED_ROWS])
+        with suppress(pa.ArrowInvalid):  # from values that are none of this type
+            if table.equals(stored.cast(table.schema)):
+                continue
+        return where, "is not what the source holds"
+    return None
 
 
-def _of_source(source: DatasetSource, split: str, corpus: Mapping[str, Any]) -> tuple[tuple[pa.Table, pa.Table], np.ndarray]:
+def _source(chain: Chain, known: Dataset, record: Mapping[str, Any]) -> DatasetSource | str:
+    """Open the source of a dataset; if it is not here, return the reason, empty without one.
+
+    Nothing of the results says which files of a hub it has. Raises RecordError if the results hold another archive than the
+    catalogue's.
+    """
+    if isinstance(known.form, HubForm):
+        try:
+            source = HubSource.in_cache(known.form, known.split)
+        except DataError as error:
+            return f": {error}"
+        own, stated = source.digests_of_all, part(record, "source_sha256", kind=dict)
+        # A cache with fewer files may be incomplete; one with others has what the layout names.
+        if lacking := sorted(stated.keys() - own.keys()) if own.items() < stated.items() else []:
+            return f": the cache of the hub's library lacks {', '.join(lacking[:3])}"
+        return source
+    if (folder := chain.setup.folder(known.name)) and Path(folder).exists():
+        return open_source(folder, known.forum, known.form)
+    archive = layout.ARCHIVE(archive=known.archive) if known.archive else ""
+    if archive not in chain.listing.files and not (archive and chain.listing.oddity(archive)):
+        return ""
+    if (md5 := file_digest(chain.file(archive), "md5")) != known.md5:
+        raise RecordError(f"has the md5 {md5}, but that of the catalogue is {known.md5}", archive)
+    return open_source(chain.file(archive), known.forum, known.form)
+
+
+def _other_fetched(chain: Chain, name: str, source: HubSource) -> str:
+    """Return the difference between the record of what was fetched and a source; empty without one."""
+    path = layout.HUB_DATASET(dataset=name)
+    record = chain.record(path)
+    place = {key: getattr(source.form, key) for key in ("hub", "revision", "subset", "layout")}
+    for key, expected in {**place, "split": source.split, "files": source.files}.items():
+        chain.note(path, key, record.get(key), str(source.path))
+        if record.get(key) != expected:
+            return f"says {key} {_other(record.get(key), expected)}, expected {_other(expected, record.get(key))}"
+    return ""
+
+
+def _of_source(source: DatasetSource, corpus: Dataset) -> tuple[tuple[pa.Table, pa.Table], np.ndarray]:
     """Return the queries, judgements and document digests that a corpus must share with its source."""
-    tables = read_judged_queries(source, split)
+    tables = read_judged_queries(source, corpus.split)
     digests, ids = [np.empty((0, 2), np.uint64)], [pa.array([], pa.string())]
     for batch in read_batches(source, threads=1):
         columns = [batch.documents[key].to_pylist() for key in ("doc_id", "text", "title_bytes")]
         digests.append(digests_of(*columns))
         ids.append(batch.documents["doc_id"])
     here = np.concatenate(digests)
-    if corpus.get("sample_documents"):
+    if corpus.sample_documents:
         doc_ids = pa.chunked_array(ids).combine_chunks()
-        rows = drawn(doc_ids.to_pylist(), wanted=corpus["sample_documents"], seed=part(corpus, "documents_seed", kind=int))
+        rows = drawn(doc_ids.to_pylist(), wanted=corpus.sample_documents, seed=corpus.documents_seed or 0)
         tables, here = judged_among(*tables, doc_ids.take(pa.array(rows))), here[rows]
-    if corpus.get("sample_queries"):
-        tables = sampled_queries(*tables, wanted=corpus["sample_queries"], seed=part(corpus, "sample_seed", kind=int))
+    if corpus.sample_queries:
+        tables = sampled_queries(*tables, wanted=corpus.sample_queries, seed=corpus.sample_seed or 0)
     return tables, here
 
 
