@@ -59,24 +59,28 @@ rule help:
 
 
 # The files that are asked for most, each in a word: snakemake --cores 8 -- report
+# Snakemake makes a missing file again only if a target names it: of several outputs of a job, and of the inputs of a finished one.
 rule summary:
     input:
-        at(layout.SUMMARY),
+        rules.summarize.output,
+        expand(at(layout.PER_QUERY), **corpora),
 
 
 rule report:
     input:
-        at(layout.REPORT),
+        rules.write_report.output,
+        rules.write_report.input,
+        rules.summary.input,
 
 
 rule choice:
     input:
-        at(layout.CHOICE),
+        rules.write_choice.output,
 
 
 rule paper:
     input:
-        at(layout.PAPER),
+        rules.write_paper.output,
 
 
 # Of the result that `of` names, or of each with a published score.

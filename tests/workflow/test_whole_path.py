@@ -27,6 +27,16 @@ def test_a_run_makes_the_summary_and_a_second_run_has_nothing_to_do(finished_onc
     assert len(list(workflow.result("benchmarks/encode_chunk/tiny/small").glob("*.tsv"))) == 3
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "metrics/tiny/small.parquet"])
+def test_a_final_file_that_was_deleted_is_made_again(finished: Workflow, name: str) -> None:
+    before = finished.result(name).read_bytes()
+    finished.result(name).unlink()
+    finished.run("summary")
+    after = finished.result(name).read_bytes()
+    assert after == before or name == "manifest.json"  # which has the time when it was written
+    assert finished.planned("summary") == {}
+
+
 def test_the_run_is_what_a_brute_force_over_the_stored_vectors_gives(finished: Workflow) -> None:
     finished.run("results/runs/tiny/small.trec.gz")
     folder = finished.result("embeddings/tiny/small")
