@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from beirflow.audit.chain.root import Published
+from beirflow.evaluation.summary import TrainedOn
 from beirflow.exchange import joint_leaderboard
 from beirflow.exchange.gate import Side
 from beirflow.exchange.joint_leaderboard import collect_folders
@@ -13,9 +14,12 @@ from beirflow.experiment.experiment import Experiment
 from beirflow.experiment.load import load_experiment
 from beirflow.files.digests import file_digest
 from beirflow.files.errors import DataError
-from beirflow.files.layout import LEADERBOARD, LEADERBOARD_TABLE, MANIFEST
+from beirflow.files.layout import LEADERBOARD, LEADERBOARD_TABLE, MANIFEST, SUMMARY
 from forger import Forger, put
-from results_maker import Made, make_results
+from results_maker import Made, make_results, run_rules
+
+HERE = "consistent, traced to sources, traced to models, not sampled"
+"""Verdict on honest results where sources and models are, without a sample."""
 
 
 def collect(folder: Path, experiment: Experiment, *folders: object) -> str:
@@ -36,7 +40,7 @@ def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original:
         str(tmp_path / "nowhere"),
     ]
     words = collect(tmp_path / "here", load_experiment(original.config), *folders).splitlines()
-    assert words[0] == "honest: verified"
+    assert words[0] == f"honest: {HERE}"
     assert words[1].startswith("<forged>: marked; ")
     assert words[2].startswith("other: refused; the manifest is the one that was published: ")
     assert words[3].startswith("nowhere: refused; ")
@@ -51,6 +55,29 @@ def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original:
     assert ">0.9900" not in page
 
 
+def test_the_words_on_a_folder_are_the_levels_of_its_audit(forger: Forger, original: Made, tmp_path: Path) -> None:
+    """A result whose vectors are gone is not shown as one that was compared, nor one that was trained on as others."""
+    custom = original.config["custom"]
+    trained = {**custom["systems"]["tiny"], "trained_on": {"datasets": {"small": "train"}}}
+    config = {**original.config, "custom": {**custom, "systems": {**custom["systems"], "tiny": trained}}}
+    for name in (SUMMARY, MANIFEST):
+        forger.path(name).unlink()
+    run_rules(forger.results, load_experiment(config), [SUMMARY])
+    forger.path("embeddings/tiny/small/chunk-0.npy").unlink()
+    forger.experiment = load_experiment({})
+    words = collect(tmp_path, forger.experiment, str(forger.results)).splitlines()
+    assert words[0] == "results: consistent, not traced to sources, not traced to models, not sampled"
+    table = pd.read_csv(tmp_path / LEADERBOARD_TABLE).set_index(["system", "dataset"])
+    assert table["trained_on"]["tiny (results)", "small"] == "train"
+    assert table["trained_on"]["second (results)", "small"] != "train"
+    verdicts = table["verdict"]
+    assert "not compared: representations are as they were recorded" in verdicts["tiny (results)", "small"]
+    assert "representations" not in verdicts["second (results)", "more"]
+    page = (tmp_path / LEADERBOARD).read_text(encoding="utf-8")
+    assert "†" in page
+    assert "Not compared" in page
+
+
 def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other"
     shutil.copytree(original.results, other)
@@ -62,7 +89,7 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     monkeypatch.setattr(joint_leaderboard, "same_data", differ)
     honest = {"path": str(original.results), "name": "honest"}
     words = collect(tmp_path, load_experiment(original.config), honest, str(other)).splitlines()
-    assert words[0] == "honest: verified"
+    assert words[0] == f"honest: {HERE}"
     left_out = "is left out: small has other judgements there: corpora/small/qrels.parquet differs"
     assert words[1] == f"other: marked; tiny on small {left_out}; second on small {left_out}"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
@@ -76,7 +103,7 @@ def test_judgements_of_a_folder_that_failed_leave_out_nobody_else(forger: Forger
     honest = {"path": str(original.results), "name": "honest"}
     words = collect(tmp_path, load_experiment(original.config), {"path": str(forger.results), "name": "forged"}, honest)
     assert "qrels.parquet is not what the source holds" in words.splitlines()[0]
-    assert words.splitlines()[1] == "honest: verified"
+    assert words.splitlines()[1] == f"honest: {HERE}"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
     assert set(table[table["dataset"] == "small"]["folder"]) == {"honest"}
 
@@ -111,16 +138,16 @@ def test_a_folder_whose_numbers_cannot_be_read_is_refused_and_the_others_are_sho
 ) -> None:
     whole = joint_leaderboard.summary_table
 
-    def fails_for_odd(paths: list[str], measure: str) -> pd.DataFrame:
+    def fails_for_odd(paths: list[str], measure: str, trained_on: TrainedOn) -> pd.DataFrame:
         if "odd" in paths[0]:
             raise KeyError("measures")
-        return whole(paths, measure)
+        return whole(paths, measure, trained_on)
 
     shutil.copytree(original.results, tmp_path / "odd")
     monkeypatch.setattr(joint_leaderboard, "summary_table", fails_for_odd)
     honest = {"path": str(original.results), "name": "honest"}
     words = collect(tmp_path, load_experiment(original.config), honest, str(tmp_path / "odd")).splitlines()
-    assert words[0] == "honest: verified"
+    assert words[0] == f"honest: {HERE}"
     assert words[1] == f"odd: refused; {tmp_path / 'odd'} cannot be shown: has no 'measures'"
 
 

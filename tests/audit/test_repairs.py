@@ -119,7 +119,6 @@ def test_left_overs_of_an_earlier_configuration_are_one_warning_with_one_command
         "metrics/old/small.json",
         "runs/old/small.parquet",
         "embeddings/old/small/chunk-0.npy",
-        "runs/tiny/.partial-small.parquet",
     ]
     for name in [*names, "candidates/tiny/small/chunk-0.npz"]:
         forger.replace(name, b"x")
@@ -128,6 +127,26 @@ def test_left_overs_of_an_earlier_configuration_are_one_warning_with_one_command
     assert {*names, "candidates/tiny/small/chunk-0.npz"} == set(found.files)
     subprocess.run(["bash", "-c", found.repair], check=True)
     assert forger.noticed() == []
+
+
+def test_what_an_interrupted_job_left_is_one_warning_with_one_command(forger: Forger) -> None:
+    partial = own_partial(forger.path("embeddings/tiny/small/chunk-0.npy"))
+    old = "embeddings/old/small"
+    forger.path(old).mkdir(parents=True)
+    folder = own_partial(forger.path(f"{old}/prepare"))
+    folder.mkdir()
+    names = [
+        *(path.relative_to(forger.results).as_posix() for path in (partial, folder / "chunk-0.txt")),
+        f"{old}/.partial-chunk-1.npy",
+    ]
+    for name in names:
+        forger.replace(name, b"x")
+    (found,) = forger.noticed()
+    assert (found.status, found.results, sorted(found.files)) == (WARNING, (), sorted(names))
+    assert "3 unfinished files of an interrupted job" in found.found
+    subprocess.run(["bash", "-c", found.repair], check=True)
+    assert forger.noticed() == []
+    assert not any("partial" in path.name for path in forger.results.rglob("*"))
 
 
 def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> None:

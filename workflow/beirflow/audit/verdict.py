@@ -10,24 +10,46 @@ SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to b
 LONGEST = 600  # most characters of a finding, or of its repair, on the terminal
 SHOWN = 6  # things that were not compared and are named on the terminal
 
+STEPS = ("integrity", "facts", "recomputation", "sample")
+"""Sections that are steps of the verdict as a whole; of that of sources, some checks are."""
+
 Sections = Mapping[str, Sequence[Check]]
 
 
 def grades(sections: Sections) -> list[tuple[str, str]]:
-    """Return each step with ``yes``, ``no``, ``failed``, ``undecided``, or how many of how many."""
+    """Return each step with its grade, and further steps only where they failed.
+
+    Grades are ``yes``, ``no``, ``failed``, ``undecided``, or how many of how many.
+    """
     traced = [_traced(sections, what, name) for what, name in (("traced to sources", SOURCES), ("traced to models", MODELS))]
+    further = [
+        check.name if section == "sources" else section
+        for section, checks in sections.items()
+        for check in checks
+        if check.status == FAILED and section not in STEPS and check.name not in (SOURCES, MODELS)
+    ]
     return [
         ("intact", _all_passed(sections, "integrity")),
         ("consistent", _all_passed(sections, "facts")),
         ("recomputed", _all_passed(sections, "recomputation")),
         *(each for each in traced if each),
         ("sampled", _sampled(sections.get("sample", ()))),
+        *((what, "failed") for what in dict.fromkeys(further)),
     ]
 
 
 def verdict_line(found: Sequence[tuple[str, str]]) -> str:
     """Join the steps in one line."""
     return " · ".join(f"{what}: {how}" for what, how in found)
+
+
+def level(found: Sequence[tuple[str, str]]) -> str:
+    """Return how far results were followed, in words, from their steps; "not" or "partly" precedes those that were not done."""
+    steps = dict(found)
+    words = [f"not {what}" for what in ("intact", "consistent", "recomputed") if steps[what] != "yes"] or ["consistent"]
+    further = {what: steps[what] for what in ("traced to sources", "traced to models", "sampled") if what in steps}
+    words += [what if how.startswith("yes") else f"{'not' if how == 'no' else 'partly'} {what}" for what, how in further.items()]
+    return ", ".join(words)
 
 
 def not_compared(sections: Sections) -> list[str]:
@@ -97,10 +119,10 @@ def _traced(sections: Sections, what: str, name: str) -> tuple[str, str] | None:
 def _sampled(checks: Sequence[Check]) -> str:
     """Return the grade of the sample, with the smallest of the samples that were really drawn."""
     statuses = {check.status for check in checks}
-    if PASSED not in statuses:
-        return "no"
     if FAILED in statuses:
         return "failed"
+    if PASSED not in statuses:
+        return "no"
     drawn = [check.drawn for check in checks if check.drawn]
     # All of a small corpus is more than a part of a large one.
     least = min(drawn, key=lambda each: (each[0] == each[1], each), default=None)

@@ -13,13 +13,14 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.audit.again.summary_check import stated_training
 from beirflow.audit.audit import SEED_BITS, Sections, run_checks
 from beirflow.audit.chain.chain import in_words
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, PASSED, UNREADABLE, Check
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.chain.root import Published
 from beirflow.audit.chain.setup import Setup
-from beirflow.audit.verdict import grades, verdict_line
-from beirflow.evaluation.summary import kept_self_matches, summary_table
+from beirflow.audit.verdict import grades, level, not_compared, verdict_line
+from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summary_table
 from beirflow.exchange.gate import Side, same_data
 from beirflow.files import layout
 from beirflow.files.csv_files import write_csv
@@ -54,17 +55,27 @@ class Verified:
     folder: ResultsFolder  # the folder
     written: str = ""  # when the results were written, by their own statement; empty if unknown
     line: str = ""  # the steps of the audit
+    level: str = ""  # the same in words: what was compared, and what was not
+    not_compared: list[str] = field(default_factory=list)  # kinds of facts that were not compared
     # who signed the manifest, or how its digest was checked
     identity: str = "unknown: neither a published digest nor a signature was given"
     problems: list[str] = field(default_factory=list)  # findings, and why the folder or a result is left out
     side: Side | None = None  # its results; None if it is refused
     sound: list[tuple[str, str, list[str]]] = field(default_factory=list)  # system, dataset and corpora of those to show
     affected: set[tuple[str, str]] = field(default_factory=set)  # systems and datasets that failed checks are about
+    # by system and dataset, what was not compared of them
+    unchecked: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    trained_on: TrainedOn = field(default_factory=dict)  # training data of its systems
 
     @property
     def verdict(self) -> str:
-        """``refused``, ``marked`` where something was found, or ``verified``."""
-        return "refused" if self.side is None else "marked" if self.problems else "verified"
+        """``refused``, ``marked`` where something was found, or how far the audit followed the results."""
+        return "refused" if self.side is None else "marked" if self.problems else self.level
+
+    def verdict_on(self, system: str, dataset: str) -> str:
+        """Return the verdict with what was not compared of a result."""
+        left = self.unchecked.get((system, dataset), [])
+        return f"{self.verdict}; not compared: {', '.join(left)}" if left else self.verdict
 
 
 def collect_folders(
@@ -123,12 +134,18 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int) ->
     verified.problems += [_said(check) for check in failed[:SHOWN]] + [f"and {len(failed) - SHOWN} others"] * (
         len(failed) > SHOWN
     )
-    verified.line, verified.affected = verdict_line(grades(sections)), {result for check in failed for result in check.results}
+    steps = grades(sections)
+    verified.line, verified.level, verified.not_compared = verdict_line(steps), level(steps), not_compared(sections)
+    verified.affected = {result for check in failed for result in check.results}
+    for check in (check for checks in sections.values() for check in checks if check.status == NOT_CHECKED):
+        for result in check.results:
+            verified.unchecked[result] = list(dict.fromkeys([*verified.unchecked.get(result, ()), check.name]))
     verified.identity = _identity(sections) or verified.identity
     if manifest and EVERYTHING not in verified.affected:
         side = Side(folder.path, manifest)
         try:
-            verified.sound, verified.written, verified.side = [*_sound(side, verified.affected)], str(manifest["written"]), side
+            verified.sound, verified.written = [*_sound(side, verified.affected)], str(manifest["written"])
+            verified.trained_on, verified.side = stated_training(experiment, manifest), side
         except UNREADABLE as error:  # a manifest that was written by others may lack anything
             verified.problems.append(f"{folder.path} cannot be shown: {in_words(error)}")
     return verified
@@ -152,13 +169,15 @@ def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd
         paths = list(_shown_means(verified, verified.side, all_))
         if not paths:
             return None
-        table = summary_table(paths, main_measure, kept=kept_self_matches(verified.side.manifest["datasets"]))
+        kept = kept_self_matches(verified.side.manifest["datasets"])
+        table = summary_table(paths, main_measure, verified.trained_on, kept)
     except UNREADABLE as error:  # a manifest that was written by others may lack anything
         verified.problems.append(f"{verified.folder.path} cannot be shown: {in_words(error)}")
         verified.side = None
         return None
+    verdicts = [verified.verdict_on(*result) for result in zip(table["system"], table["dataset"], strict=True)]
     table["system"] += f" ({verified.folder.name})"
-    return table.assign(folder=verified.folder.name, verdict=verified.verdict)
+    return table.assign(folder=verified.folder.name, verdict=verdicts)
 
 
 def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> Iterator[str]:
@@ -188,4 +207,8 @@ def _sound(side: Side, affected: set[tuple[str, str]]) -> Iterator[tuple[str, st
 def _folders_table(verified: Sequence[Verified]) -> Table:
     facts = {name: [getattr(each, name) for each in verified] for name in ("verdict", "written", "identity")}
     facts |= {"audit": [each.line for each in verified], "found": ["; ".join(each.problems) for each in verified]}
+    facts["not_compared"] = [
+        "; ".join(each.not_compared[:SHOWN]) + f"; and {len(each.not_compared) - SHOWN} others" * (len(each.not_compared) > SHOWN)
+        for each in verified
+    ]
     return framed("folders", pd.DataFrame({"folder": [each.folder.name for each in verified], **facts}))

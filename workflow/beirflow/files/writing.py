@@ -18,6 +18,8 @@ from beirflow.files.disks import written_here
 FLUSH_BYTES = 1 << 26
 """Bytes after which a writer in the background flushes to the disk: at the end all at once takes seconds that nothing hides."""
 
+PARTIAL = ".partial-"  # beginning of the name of a file or folder that is being written, or that an interrupted job left
+
 OWN = secrets.token_hex(8)
 """Part of the temporary names of this process: two processes that make the same file never write into one another's."""
 
@@ -30,7 +32,7 @@ def own_partial(path: Path) -> Path:
     What a killed process left behind under such a name is removed. Where nothing keeps two jobs from making the same file, that
     may be a file that another job is writing; that job then fails, and this one continues.
     """
-    left = re.compile(rf"\.partial-{re.escape(path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
+    left = re.compile(rf"{re.escape(PARTIAL + path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
     with os.scandir(path.parent) as entries:
         leftovers = [entry for entry in entries if left.fullmatch(entry.name)]
     for entry in leftovers:
@@ -38,7 +40,7 @@ def own_partial(path: Path) -> Path:
             shutil.rmtree(entry, ignore_errors=True)
         else:
             Path(entry).unlink(missing_ok=True)
-    return path.with_name(f".partial-{path.stem}.{OWN}{path.suffix}")
+    return path.with_name(f"{PARTIAL}{path.stem}.{OWN}{path.suffix}")
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _run(chain: Chain, check: SpotCheck, name: str, dataset: str, *, uses_model:
         with chain.limits.lifted() if uses_model else nullcontext():
             finding = check.run()
     except (NotHereError, BeirflowError) as error:
-        return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}")
+        return Check(check.name, NOT_CHECKED, f"{name} on {dataset}: {error}", results=results)
     except UNREADABLE as error:
         return chain.unreadable(check.name, check.path, error, results, repair=repair)
     if finding.passed:

@@ -1,14 +1,15 @@
 """The summary, made again from the metrics: every row, every average, every difference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.chain.reading import part
+from beirflow.audit.chain.setup import Setup
 from beirflow.catalogue.schema import CATALOGUE
 from beirflow.evaluation.main_measure import main_measure
-from beirflow.evaluation.summary import PUBLISHED, TRAINED_ON, kept_self_matches, summary_table
+from beirflow.evaluation.summary import PUBLISHED, TRAINED_ON, TrainedOn, kept_self_matches, summary_table
 from beirflow.files.csv_files import csv_text, read_cells
 from beirflow.files.digests import file_digest
 from beirflow.files.layout import MANIFEST, SUMMARY
@@ -25,9 +26,7 @@ def check_summary(chain: Chain) -> list[Check]:
         if list(part(chain.manifest, "outputs", kind=dict)) != [SUMMARY]:
             raise RecordError(f"names {', '.join(chain.manifest['outputs'])} as its outputs, expected {SUMMARY}", MANIFEST)
         written = chain.file(SUMMARY).read_bytes().decode("utf-8")
-        families = {str(part(entry, "family")) for entry in part(chain.manifest, "systems", kind=dict).values()}
-        unknown = sorted(families - chain.setup.families.keys())
-        trained_on = {} if unknown else chain.setup.as_stated(chain.manifest, {}).in_domain
+        unknown, trained_on = unknown_families(chain.setup, chain.manifest), stated_training(chain.setup, chain.manifest)
         paths = [str(chain.file(name)) for name in chain.means]
         kept = kept_self_matches(part(chain.manifest, "datasets", kind=dict))
         made = csv_text(summary_table(paths, main_measure(chain.manifest["configuration"]), trained_on, kept))
@@ -54,6 +53,17 @@ def check_summary(chain: Chain) -> list[Check]:
         return [Check(NAME, WARNING, problem, "the catalogue that the manifest names", (SUMMARY,)), *not_compared]
     agree = "the same text" if not unknown else "the same but for a column"
     return [Check(NAME, PASSED, f"{rows}, {agree}", files=(SUMMARY,)), *not_compared]
+
+
+def unknown_families(setup: Setup, manifest: Mapping[str, Any]) -> list[str]:
+    """Return the families of the systems of a manifest that are not known here."""
+    families = {str(part(entry, "family")) for entry in part(manifest, "systems", kind=dict).values()}
+    return sorted(families - setup.families.keys())
+
+
+def stated_training(setup: Setup, manifest: Mapping[str, Any]) -> TrainedOn:
+    """Return the training data of the systems of a manifest; none if nothing here knows the family of one."""
+    return {} if unknown_families(setup, manifest) else setup.as_stated(manifest, {}).in_domain
 
 
 def _difference(written: str, made: str, left_out: Sequence[str]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARN
 from beirflow.files import kinds, layout
 from beirflow.files.kinds import PATTERNS, TRACES, is_for_reading
 from beirflow.files.layout import ARCHIVE, MANIFEST, RUN, TREC_RUN
+from beirflow.files.writing import PARTIAL
 
 RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
 """Every form that a result can have."""
@@ -15,7 +16,6 @@ OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files that file managers leave in the folders that they show."""
 
 SIGNATURE = f"{MANIFEST}.sig"  # the signature of the manifest, where ``ssh-keygen`` writes it
-UNFINISHED = ".partial-"  # prefix of the name of a file that is being written
 
 
 def check_leftovers(chain: Chain) -> list[Check]:
@@ -24,6 +24,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
     archives = {corpus["archive"] for corpus in chain.corpora.values()}
     unknown: list[str] = []
     earlier: list[str] = []
+    unfinished: list[str] = []
     traces: list[str] = []
     meaningless: list[str] = []
     for path in sorted(chain.listing.files):
@@ -31,9 +32,11 @@ def check_leftovers(chain: Chain) -> list[Check]:
             traces.append(path)
         elif path == SIGNATURE or PurePosixPath(path).name in OF_FILE_MANAGERS:
             meaningless.append(path)
+        elif f"/{PARTIAL}" in f"/{path}" and path not in chain.claims:
+            unfinished.append(path)
         elif not _belongs(chain, path, archives) and not path.startswith(others):
             (earlier if _is_result(path) else unknown).append(path)
-    checks = [*_check_odd(chain, others), *_check_files(chain, unknown, earlier)]
+    checks = [*_check_odd(chain, others), *_check_files(chain, unknown, earlier), *_check_unfinished(chain, unfinished)]
     name = "everything in the folder was looked at"
     if traces:
         problem = f"{len(traces)} files say what jobs did and took; nothing names digests of them"
@@ -78,6 +81,18 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
     return checks or [Check(name, PASSED, "every file belongs to these results")]
 
 
+def _check_unfinished(chain: Chain, paths: list[str]) -> list[Check]:
+    """Warn of files that a job was writing when it was interrupted, or that a run in progress writes."""
+    if not paths:
+        return []
+    problem = (
+        f"{len(paths)} unfinished file{'s' * (len(paths) > 1)} of an interrupted job: {_listed(paths)}; no result depends on them"
+    )
+    # Of a folder that was being written, the whole.
+    tops = dict.fromkeys(path[: f"{path}/".index("/", f"/{path}".index(f"/{PARTIAL}"))] for path in paths)
+    return [Check("no file is unfinished", WARNING, problem, "", tuple(paths[:SHOWN]), (), chain.repairs.remove([*tops]))]
+
+
 def _other_results(chain: Chain) -> tuple[str, ...]:
     """Folders that hold results of their own: a whole manifest, and nothing that these results need."""
     found = []
@@ -100,10 +115,8 @@ def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
 
 
 def _is_result(path: str) -> bool:
-    """Test whether a path is one that a rule writes, at its end or while it works."""
-    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
-    finished = str(folder / name.removeprefix(UNFINISHED))
-    return any(pattern.names_in(finished) is not None for pattern in RESULTS)
+    """Test whether a path is one that a rule writes."""
+    return any(pattern.names_in(path) is not None for pattern in RESULTS)
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 """Commands that repair results, ready to paste anywhere: absolute, quoted, with the options of the audit.
 
-Nothing is deleted: files are moved aside, to a folder next to the results.
+No result is deleted: files are moved aside, to a folder next to the results.
 """
 
 import json
@@ -54,6 +54,11 @@ class Repairs:
         """Return one command line that moves ``present`` aside and makes ``targets``, all paths below the results."""
         again = self.call.snakemake([f"{self.folder}/{path}" for path in dict.fromkeys(targets)])
         return f"{self.aside(present)} && {again}" if present else again
+
+    def remove(self, paths: Sequence[str]) -> str:
+        """Return one command line that deletes files or folders that no result is."""
+        results = Path(self.call.directory, self.folder)
+        return " ".join(map(quoted, ["rm", "-r", "--", *(str(results / path) for path in paths)]))
 
     def aside(self, paths: Sequence[str]) -> str:
         """Return one command line that moves files, links or folders to the same place below a folder next to the results."""
