@@ -16,6 +16,7 @@ from beirflow.audit.facts.outside import SOURCES, check_outside
 from beirflow.evaluation.systems import describe_systems
 from beirflow.expansions.files import write_expansion
 from beirflow.experiment.load import load_experiment
+from beirflow.files import layout
 from beirflow.files.digests import file_digest
 from beirflow.files.records import Job
 from beirflow.late import vectors
@@ -165,6 +166,45 @@ def test_a_score_of_late_interaction_that_moved_by_one_bit_is_found(families: Fo
     families.evaluate_again("tokens", "small")
     found = named(families.failed(ALL), run)
     assert [check.name for check in found] == ["queries searched again have the recorded ranks"]
+
+
+def test_another_number_of_cut_texts_is_found_by_a_sample(families: Forger) -> None:
+    """It stands in the summary, and everything above the records of the representations repeats it."""
+    kinds = {}
+    for path in sorted(families.results.rglob("*.json")):
+        name = path.relative_to(families.results).as_posix()
+        counts = (
+            families.read(name).get("counts", {}) if name.startswith(("embeddings/", "postings/", "tokens/", "pairs/")) else {}
+        )
+        for key in {"truncated_documents", "truncated_pairs"} & counts.keys():
+            families.edit(name, put("counts", key, value=0 if counts[key] else 1))
+            kinds[name.partition("/")[0]] = key
+    families.digest_again()
+    checks = families.checks(ALL)
+    for what in ("documents", "pairs"):
+        cut = [check.status for check in checks if check.name == f"as many {what} are cut as recorded"]
+        assert set(cut) == {FAILED}, what
+    assert {"pairs": "truncated_pairs"}.items() <= kinds.items()
+    assert len(kinds) >= 3
+
+
+def test_statistics_of_postings_that_were_deleted_are_compared_if_all_documents_are_analysed(families: Forger) -> None:
+    """Of a term in no query, so that no score follows from them."""
+    record = layout.STATISTICS_RECORD(analyzer="lucene-english", dataset="small")
+    path = layout.STATISTICS(analyzer="lucene-english", dataset="small")
+    queries = " ".join(pq.read_table(families.path("corpora/small/queries.parquet"))["text"].to_pylist())
+    for chunk in families.path(path).parent.glob("chunk-*.arrow"):
+        chunk.unlink()
+    assert families.failed(ALL) == []
+
+    def more(table: Any) -> Any:
+        unused = next(row for row, term in enumerate(table["term"]) if term not in queries and table["contents"][row] > 1)
+        return table.assign(contents=[each - (row == unused) for row, each in enumerate(table["contents"])])
+
+    families.edit_table(path, more)
+    families.digest_again()
+    assert families.path(record).is_file()
+    assert {check.name for check in families.failed(ALL)} == {"hits analysed again have the recorded scores"}
 
 
 def test_a_file_that_is_another_now_is_found(families: Forger, tmp_path: Path) -> None:

@@ -14,16 +14,18 @@ import pytest
 from beirflow.audit.again.for_reading import _rebuilt
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.fact_table import explanation
+from beirflow.audit.verdict import grades
 from beirflow.catalogue.catalogue import MtebTask, load_catalogue
+from beirflow.experiment.load import load_experiment
 from beirflow.files import kinds, layout
 from beirflow.files.digests import file_digest
-from beirflow.files.layout import MANIFEST
+from beirflow.files.layout import MANIFEST, SUMMARY
 from beirflow.jobs.provenance import REPOSITORY
 from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
 from beirflow.report.registry import PAPER_TABLES
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from latencies import write_latency
-from results_maker import run_rules
+from results_maker import Made, run_rules
 
 RECORD = "report.json"
 
@@ -31,7 +33,7 @@ RECORD = "report.json"
 def record_again(reported: Forger) -> None:
     """Only the record of the report is made again; the manifest, whose digest was published, stays."""
     outputs = {path: file_digest(reported.path(path)) for path in reported.read(RECORD)["outputs"]}
-    reported.edit(RECORD, outputs=outputs)
+    reported.edit(RECORD, outputs=outputs, inputs={MANIFEST: file_digest(reported.path(MANIFEST))})
 
 
 def edit_page(reported: Forger) -> None:
@@ -69,6 +71,31 @@ def test_files_of_the_report_that_are_gone_are_a_warning_and_keep_no_page_made_o
     assert FAILED in [check.status for check in named(checks, "report.html")]
     listed = [check for check in checks if check.name == "files for reading"]
     assert {path for check in listed for path in check.files} >= {"figures/cost.svg"}, "what was not made again is listed"
+
+
+def test_files_of_an_earlier_configuration_are_one_warning_and_edited_ones_fail(reported: Forger, original_report: Made) -> None:
+    """A report, then other cutoffs and a summary without a report: nobody forged anything."""
+    named_by_report = {path for path in reported.read(RECORD)["outputs"] if reported.path(path).is_file()}
+    reported.experiment = load_experiment({**original_report.config, "cutoffs": [1, 10]})
+    for path in [*reported.results.glob("metrics/*/*"), reported.path(SUMMARY), reported.path(MANIFEST)]:
+        path.unlink()
+    run_rules(reported.results, reported.experiment, [SUMMARY])
+    checks = reported.checks()
+    (found,) = [check for check in checks if check.status in (FAILED, WARNING) and "code" not in check.name.split()]
+    assert (found.status, set(found.files)) == (WARNING, {RECORD, *named_by_report})
+    assert f"{len(named_by_report)} files are of an earlier configuration" in found.found
+    assert found.repair.endswith(f" -- {reported.results}/report.html")
+    assert ("files for reading", "of other results") in grades({"files for reading": checks})
+    reported.path("significance.csv").unlink()
+    run_rules(reported.results, reported.experiment, ["significance.csv"])  # as after a report that was interrupted
+    assert [check.status for check in reported.noticed()] == [WARNING]
+    edit_page(reported)
+    edit_csv(reported, "cost.csv", index_seconds=0.1)
+    figure = layout.FIGURE_SVG(figure="holes")
+    reported.replace(figure, reported.path(figure).read_bytes() + b" ")
+    failed = [check for check in reported.checks() if check.status == FAILED]
+    assert {path for check in failed for path in check.files} == {"report.html", "cost.csv", figure}
+    assert not any("b'" in f"{check.found} {check.expected}" for check in failed)
 
 
 def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,8 +196,8 @@ def test_parquet_files_that_readers_read_differently_are_found(reported: Forger)
         table = pq.read_table(reported.path(name))
         reported.path(name).unlink()  # which other results share
         write(table, reported.path(name))
-    record_again(reported)
     reported.digest_again()
+    record_again(reported)
     checks = reported.checks()
     assert [name for name in written if FAILED not in [check.status for check in named(checks, name)]] == []
 
@@ -234,6 +261,7 @@ def test_a_configuration_of_the_results_leads_nowhere(reported: Forger, tmp_path
         systems__tiny__settings__encoder=f"{tmp_path.name}:nothing",
     )
     reported.edit(MANIFEST, lambda manifest: manifest["datasets"]["small"][0].update(path=str(pipe)))
+    record_again(reported)
     before = {path: path.stat().st_mtime_ns for path in reported.results.rglob("*")}
     statuses = {path: check.status for check in reported.checks() for path in check.files if "show the results" in check.name}
     assert statuses["cost.csv"] == PASSED

@@ -14,6 +14,7 @@ from beirflow.audit.chain.repairs import Call, Repairs, quoted
 from beirflow.audit.verdict import grades
 from beirflow.experiment.load import load_experiment
 from beirflow.files.layout import LOG, job_error
+from beirflow.files.writing import own_partial
 from beirflow.jobs.results_lock import LOCK, RUN
 from forger import FAILED, WARNING, Forger, named
 from warm_snakemake import REPOSITORY
@@ -135,15 +136,13 @@ def test_what_an_interrupted_job_left_is_one_warning_with_one_command(forger: Fo
     forger.path(old).mkdir(parents=True)
     folder = own_partial(forger.path(f"{old}/prepare"))
     folder.mkdir()
-    names = [
-        *(path.relative_to(forger.results).as_posix() for path in (partial, folder / "chunk-0.txt")),
-        f"{old}/.partial-chunk-1.npy",
-    ]
+    names = [path.relative_to(forger.results).as_posix() for path in (partial, folder / "chunk-0.txt")]
+    names.append(f"{old}/.partial-chunk-1.npy")
     for name in names:
         forger.replace(name, b"x")
     (found,) = forger.noticed()
     assert (found.status, found.results, sorted(found.files)) == (WARNING, (), sorted(names))
-    assert "3 unfinished files of an interrupted job" in found.found
+    assert "3 unfinished files of an interrupted job, on which" in found.found
     subprocess.run(["bash", "-c", found.repair], check=True)
     assert forger.noticed() == []
     assert not any("partial" in path.name for path in forger.results.rglob("*"))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.again.for_reading import EARLIER
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.facts.outside import MODELS, SOURCES
 
 SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to be seen is said
@@ -28,6 +29,7 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
         for check in checks
         if check.status == FAILED and section not in STEPS and check.name not in (SOURCES, MODELS)
     ]
+    is_earlier = any(check.name == EARLIER and check.status == WARNING for check in sections.get("files for reading", ()))
     return [
         ("intact", _all_passed(sections, "integrity")),
         ("consistent", _all_passed(sections, "facts")),
@@ -35,6 +37,7 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
         *(each for each in traced if each),
         ("sampled", _sampled(sections.get("sample", ()))),
         *((what, "failed") for what in dict.fromkeys(further)),
+        *([("files for reading", "of other results")] if is_earlier and "files for reading" not in further else []),
     ]
 
 

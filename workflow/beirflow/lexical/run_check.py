@@ -44,10 +44,14 @@ class LexicalRunCheck(SearchCheck):
 
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
+        return self.compare_statistics(self._postings(chunk) for chunk in range(self.subject.chunks))
+
+    def compare_statistics(self, postings: Iterable[Postings]) -> Finding:
+        """Add up postings of all chunks, and compare with the stored statistics."""
         path, record_path = (str(pattern(**self.names)) for pattern in (STATISTICS, STATISTICS_RECORD))
         stored, record = pq.read_table(self.path(STATISTICS)), read_json(self.path(STATISTICS_RECORD))["statistics"]
         try:
-            table, counts = plain_statistics(self._postings(chunk) for chunk in range(self.subject.chunks))
+            table, counts = plain_statistics(postings)
         except ValueError as error:
             return Finding(False, f"{self.subject.name}: {error}", "as many terms as its postings give it")
         if counts != record:

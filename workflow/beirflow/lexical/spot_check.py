@@ -66,6 +66,8 @@ class PostingsCheck(LexicalRunCheck):
     def check_hits(self) -> Finding:
         """Compare the run with scores of sampled documents that are analysed again, by stored statistics; no postings are read.
 
+        If all documents are, the statistics are compared first.
+
         Returns:
             The finding.
 
@@ -82,6 +84,10 @@ class PostingsCheck(LexicalRunCheck):
             doc_ids = pa.array([doc_id for doc_id, *_ in documents], pa.string())
             parts.append((doc_ids, index_texts([columns], analyzer=self.settings.analyzer)))
         ids = pa.concat_arrays([doc_ids for doc_ids, _ in parts])
+        if len(ids) == self.subject.number_of_documents:
+            statistics = self.compare_statistics(postings for _, postings in parts)
+            if not statistics.passed:
+                return statistics
         query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", ids, self.sample))
         if not len(query_ids):
             raise NotHereError("no sampled document is relevant to a query or a hit")

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.datasets.document_text import as_read
+from beirflow.files.layout import record_of
+from beirflow.files.records import read_json
 from beirflow.rerank.pairs import SCORER_CODE
 from beirflow.rerank.run_check import pairs_folder, paths_of_pairs, stored_pairs
 from beirflow.rerank.scorers.encoders import EncodedPairs
@@ -17,7 +19,17 @@ from beirflow.rerank.settings import RerankSettings
 from beirflow.runs.spot_checks.drift import drift_of, drift_of_measure, unless_moved
 from beirflow.runs.spot_checks.representation_check import on_device
 from beirflow.runs.spot_checks.same_bits import Part, same_bits
-from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject, compare_distances, draw, loaded_model, rivals_of
+from beirflow.runs.spot_checks.spot_check import (
+    Finding,
+    NotHereError,
+    SpotCheck,
+    Subject,
+    compare_counts,
+    compare_distances,
+    draw,
+    loaded_model,
+    rivals_of,
+)
 
 TOLERANCE = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1}
 """Largest distance of two logits, over the larger of 1 and the stored one, by precision; wider than what was measured."""
@@ -27,6 +39,8 @@ TOLERANCE_OF_ENCODERS = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "in
 
 LEAST_DRIFT = 0.02  # allowed drift of the scores of relevant pairs, over the allowed distance of two scores
 
+CUT = "truncated_pairs"  # count, in a record, of different pairs that were cut
+
 PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encoder", "arguments")
 """Settings of the person who audits: no code runs because results from elsewhere name it."""
 
@@ -34,8 +48,11 @@ PLACE = ("model", "offline", "revision", "query_model", "query_revision", "encod
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
     """Plan the checks of a reranker on one corpus: pairs scored again, also bit for bit."""
     pairs, folder, again = PairScoreCheck(subject, sample, random), pairs_folder(subject), "scored again have the stored scores"
-    scored = SpotCheck(f"pairs {again}", folder, pairs.check)
-    return [scored, SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits)]
+    return [
+        SpotCheck(f"pairs {again}", folder, pairs.check),
+        SpotCheck(f"batches of pairs {again}, bit for bit", folder, pairs.check_bits),
+        *([SpotCheck("as many pairs are cut as recorded", folder, pairs.check_cut)] if pairs.counts_cut() else []),
+    ]
 
 
 class PairScoreCheck:
@@ -72,6 +89,29 @@ class PairScoreCheck:
             drift_of(_above_rivals(queries[drawn], changes, relevant, np.isin(drawn, rivals)), least),
             drift_of_measure(self.subject, every, again_scores, made),
         )
+
+    def counts_cut(self) -> bool:
+        """Test whether the records count pairs that were cut; true also where they are not here."""
+        paths = [self.subject.results / record_of(path) for path in paths_of_pairs(self.subject)]
+        return not all(path.is_file() and CUT not in read_json(path).get("counts", {}) for path in paths)
+
+    def check_cut(self) -> Finding:
+        """Count the pairs that the model cuts among drawn ones of a block, and compare with its record.
+
+        Raises NotHereError if scores were reused, so that nobody counted the pairs again.
+        """
+        path = str(self.random.permutation(paths_of_pairs(self.subject))[0])
+        counts = read_json(self.subject.file(record_of(path).as_posix())).get("counts", {})
+        if CUT not in counts or counts.get("pairs_reused"):
+            raise NotHereError(f"{record_of(path)} does not count all pairs that were cut")
+        texts = list(dict.fromkeys(self._texts(pq.read_table(self.subject.file(path)))))
+        drawn = draw(len(texts), self.sample, self.random)
+        with on_device(self.subject):
+            model = self._model(self._precision)
+            before = model.counts()[CUT]
+            model.scores([texts[row] for row in drawn])
+        cut = model.counts()[CUT] - before
+        return compare_counts(self.subject.name, "pairs", (cut, len(drawn)), (counts[CUT], len(texts)))
 
     def check_bits(self) -> Finding:
         """Score some batches of pairs again as they were. Raises NotHereError in another computation than the recorded one."""

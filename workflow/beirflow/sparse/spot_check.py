@@ -8,7 +8,7 @@ from beirflow.datasets.document_text import Kind
 from beirflow.expansions.spot_check import expansion_checks, stored_expansion
 from beirflow.files.layout import QUERY_WEIGHTS, QUERY_WEIGHTS_RECORD, TERM_WEIGHTS
 from beirflow.postings.analyzer import analyze
-from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
+from beirflow.runs.spot_checks.representation_check import CUT, RepresentationCheck, TextSample
 from beirflow.runs.spot_checks.spot_check import MODEL_PLACE, Finding, SpotCheck, Subject, compare_distances
 from beirflow.sparse.files import Rows, quantized, read_segments
 from beirflow.sparse.layouts import read_parts
@@ -45,6 +45,10 @@ class TermWeightCheck(SparseRunCheck, RepresentationCheck[Rows]):
         """Weigh the texts again."""
         windows = self.model(sample.kind).windows(sample.texts, sample.kind, self._added(sample))
         return quantized(Rows.together(list(windows)), self.settings.quantize)
+
+    def cut(self) -> int | None:
+        """Return the number of documents that the weigher has cut so far; None if it counts texts and expansions apart."""
+        return self.model("documents").counts("documents").get(CUT)
 
     @staticmethod
     def load(settings: SparseSettings, kind: Kind, **on: Any) -> Weigher:

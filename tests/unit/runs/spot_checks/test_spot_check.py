@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
-from beirflow.runs.spot_checks.spot_check import NotHereError, Subject, draw
+from beirflow.runs.spot_checks.spot_check import NotHereError, Subject, compare_counts, draw
 from beirflow.runs.system import System
 
 IDS = [f"d{number}" for number in range(20)]
@@ -73,3 +73,22 @@ def test_half_of_the_documents_are_drawn_where_forging_pays(tmp_path: Path) -> N
         assert subject.take_documents(parts)["doc_id"].to_pylist() == [ids[row] for row in rows]
         assert len(rows) == min(sample, 1000)
         assert len(important & set(rows)) >= min(sample // 2, len(important))
+
+
+@pytest.mark.parametrize(
+    ("cut", "recorded", "passed"),
+    [
+        ((47, 100), (47, 100), True),
+        ((47, 100), (46, 100), False),  # all were drawn
+        ((1, 20), (0, 5000), False),
+        ((0, 20), (5000, 5000), False),
+        ((23, 50), (470, 1000), True),
+        ((23, 50), (200, 1000), False),  # 10 are likely; 23 or more have a probability of 1e-5
+        ((0, 0), (0, 0), True),
+        ((0, 1), (2, 1), False),
+    ],
+)
+def test_as_many_drawn_texts_are_cut_as_the_record_makes_likely(
+    cut: tuple[int, int], recorded: tuple[int, int], passed: bool
+) -> None:
+    assert compare_counts("a on b", "documents", cut, recorded).passed is passed

@@ -112,6 +112,6 @@ def _other_line(found: Iterable[bytes], expected: Iterable[bytes]) -> str:
             return f"{number - 1} lines, expected {'more' if one is None else 'no more'}"
         if one != other:
             place = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
-            part = slice(max(0, place - 30), place + 30)
-            return f"line {number}: {one[part]!r}, expected {other[part]!r}"
+            here, there = (each[max(0, place - 30) : place + 30].decode("utf-8", "replace").strip() for each in (one, other))
+            return f"line {number}: “{here}”, expected “{there}”"
     return ""

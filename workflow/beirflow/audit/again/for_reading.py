@@ -3,9 +3,9 @@
 They are made in a folder of their own, in which links lead to the results.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from beirflow.audit.again.differences import OF_THE_JOB, UnsourcedError, difference
 from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
@@ -27,6 +27,8 @@ FORMS = (".html", ".tex", ".md", ".bib", ".gz")
 OF_A_FORM = (SYSTEMS, layout.CRATE, layout.CRATE_CONFIGURATION)
 """Endings and paths of files whose form, not only their numbers, is that of the code."""
 
+EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
+
 INTENSITY = "carbon_intensity"  # column of the costs, and key of the configuration
 
 RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PAPER_RECORD: layout.PAPER}
@@ -34,18 +36,22 @@ RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PA
 
 
 def check_files_for_reading(chain: Chain) -> list[Check]:
-    """Compare the files for reading with the records of pages, and with what the results give."""
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path)]
+    """Compare the files for reading with the records of pages, and with what the results give.
+
+    Files of earlier results, unchanged since their record was written, are not compared with these results.
+    """
     own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
-    paths = [path for path in paths if path not in own]
-    recorded, checks = dict[str, Any](), list[Check]()
-    for record, page in RECORDS.items():
-        if record in chain.listing.files:
-            named, found_there = _check_record(chain, record, page)
-            recorded |= named
-            checks += found_there
-    made = list(_rebuilt(chain, paths))
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
+    pages = [_read_page(chain, record, page) for record, page in RECORDS.items() if record in chain.listing.files]
+    earlier = {path for page in pages for path in page.earlier}
+    made = list(_rebuilt(chain, [path for path in paths if path not in earlier], earlier))
+    same = {path for check in made if check.status == PASSED for path in check.files}
+    # A page of earlier results may have been followed by new tables, which its record cannot know.
+    checks = [
+        check for page in pages for check in (*page.checks, *(each for path, each in page.changed.items() if path not in same))
+    ]
     checks += made
+    recorded = {path for page in pages for path in page.recorded}
     compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
     in_crate = f"{layout.CRATE_CODE}/" if layout.CRATE in compared else "/"  # the crate, made again, has their digests
     others = tuple(path for path in paths if path not in compared and path not in recorded and not path.startswith(in_crate))
@@ -55,16 +61,25 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
         checks.append(
             Check("files for reading", NOT_CHECKED, problem, "", others[:SHOWN], (), chain.repairs.aside(others[:SHOWN]))
         )
-    figures = [path for path in paths if path in recorded and path not in compared]
+    figures = [path for path in paths if path in recorded and path not in compared and path not in earlier]
     if figures:
         problem = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
         checks.append(Check("files for reading", NOT_CHECKED, problem, "", tuple(figures)))
     return checks
 
 
-def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, Any], list[Check]]:
+class Page(NamedTuple):
+    """The files that the record of a page names, compared with their digests."""
+
+    checks: list[Check]  # what was found
+    recorded: Mapping[str, Any] = {}  # digests by path
+    earlier: Sequence[str] = ()  # unchanged files of earlier results
+    changed: Mapping[str, Check] = {}  # failed checks of files, by path
+
+
+def _read_page(chain: Chain, record_path: str, page: str) -> Page:
     """Compare the files with what was recorded when a page was written."""
-    name, checks, recorded = "files for reading are as they were written", list[Check](), dict[str, Any]()
+    name, unchanged, changed = "files for reading are as they were written", list[str](), dict[str, Check]()
     again = chain.repair_command(record_path, goal=page)
     try:
         record = chain.read_whole(record_path)
@@ -72,35 +87,35 @@ def _check_record(chain: Chain, record_path: str, page: str) -> tuple[dict[str, 
         stated = {**part(chain.manifest, "configuration", kind=dict), "printed": facts_digests()}
         for key in (key for key in record.keys() & stated.keys() if record[key] == stated[key]):
             chain.note(record_path, key, record[key], f"{MANIFEST} or the catalogue here")
-        recorded = dict(part(record, "outputs", kind=dict))
-        if part(record, "inputs", MANIFEST) != file_digest(chain.file(MANIFEST)):
-            problem = f"{page} was made from other results than these"
-            checks.append(Check(f"{page} is of these results", WARNING, problem, "", (record_path,), (), again))
+        recorded = part(record, "outputs", kind=dict)
+        is_current = part(record, "inputs", MANIFEST) == file_digest(chain.file(MANIFEST))
     except UNREADABLE as error:
-        return recorded, [chain.unreadable(name, record_path, error, (), repair=again)]
-    good = 0
+        return Page([chain.unreadable(name, record_path, error, (), repair=again)])
+    missing = []
     for path, expected in recorded.items():
         todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
         if path not in chain.listing.files:
             problem = f"{path} is not here; no number depends on it"
-            checks.append(Check(name, WARNING, problem, f"{record_path} names it", (path,), (), todo))
+            missing.append(Check(name, WARNING, problem, f"{record_path} names it", (path,), (), todo))
         elif (digest := file_digest(chain.folder / path)) != expected:
             problem = f"{path} has the sha256 {digest}; no number depends on it"
-            checks.append(Check(name, FAILED, problem, f"{record_path} says {expected}", (path,), (), todo))
+            changed[path] = Check(name, FAILED, problem, f"{record_path} says {expected}", (path,), (), todo)
         else:
-            good += 1
-    return recorded, [
-        *checks,
-        *([Check(name, PASSED, f"{good} files have the digests that {record_path} names")] if good else []),
-    ]
+            unchanged.append(path)
+    if not is_current:
+        problem = f"{len(unchanged)} files are of an earlier configuration, as {record_path} says: they do not show these results"
+        todo = chain.repairs.make_again([], [page])
+        return Page([Check(EARLIER, WARNING, problem, "", (record_path, *unchanged), (), todo)], recorded, unchanged, changed)
+    found = f"{len(unchanged)} files have the digests that {record_path} names"
+    return Page([*missing, *([Check(name, PASSED, found)] if unchanged else [])], recorded, (), changed)
 
 
-def _rebuilt(chain: Chain, paths: list[str]) -> Iterator[Check]:
-    """Make files again and compare each with the audited one; the rules are read once."""
+def _rebuilt(chain: Chain, paths: list[str], left_out: Collection[str] = ()) -> Iterator[Check]:
+    """Make files again, from none of those left out, and compare each with the audited one; the rules are read once."""
     if not paths:
         return
     try:
-        with rebuilds(chain) as rules:
+        with rebuilds(chain, left_out) as rules:
             for path in paths:
                 yield from _check_file(chain, rules, path)
     except UNREADABLE as error:

@@ -6,7 +6,7 @@ paths of outputs from the patterns of :mod:`beirflow.files.layout`.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,11 @@ class Rebuilds:
 
 
 @contextmanager
-def rebuilds(chain: Chain) -> Iterator[Rebuilds]:
-    """Read the rules for the experiment that the results state, and yield what makes their files for reading again."""
+def rebuilds(chain: Chain, left_out: Collection[str] = ()) -> Iterator[Rebuilds]:
+    """Read the rules for the experiment that the results state, and yield what makes their files for reading again.
+
+    Files that are ``left_out`` are of other results, and nothing is made from them.
+    """
     documents = {}
     for name in chain.corpora:
         with suppress(*UNREADABLE):
@@ -110,7 +113,7 @@ def rebuilds(chain: Chain) -> Iterator[Rebuilds]:
             experiment.config.update({key: part(record, key, kind=dict) for key in ("prices", "choice")})
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         scratch = Path(folder, "results")
-        _link(chain, scratch, _shown_files(chain))
+        _link(chain, scratch, (path for path in _shown_files(chain) if path not in left_out))
         with rule_jobs(REPOSITORY / "Snakefile", experiment, scratch) as rules:
             yield Rebuilds(chain, rules, scratch)
 

@@ -32,7 +32,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
             traces.append(path)
         elif path == SIGNATURE or PurePosixPath(path).name in OF_FILE_MANAGERS:
             meaningless.append(path)
-        elif f"/{PARTIAL}" in f"/{path}" and path not in chain.claims:
+        elif _unfinished(path) and path not in chain.claims:
             unfinished.append(path)
         elif not _belongs(chain, path, archives) and not path.startswith(others):
             (earlier if _is_result(path) else unknown).append(path)
@@ -85,12 +85,17 @@ def _check_unfinished(chain: Chain, paths: list[str]) -> list[Check]:
     """Warn of files that a job was writing when it was interrupted, or that a run in progress writes."""
     if not paths:
         return []
-    problem = (
-        f"{len(paths)} unfinished file{'s' * (len(paths) > 1)} of an interrupted job: {_listed(paths)}; no result depends on them"
-    )
-    # Of a folder that was being written, the whole.
-    tops = dict.fromkeys(path[: f"{path}/".index("/", f"/{path}".index(f"/{PARTIAL}"))] for path in paths)
-    return [Check("no file is unfinished", WARNING, problem, "", tuple(paths[:SHOWN]), (), chain.repairs.remove([*tops]))]
+    files = "file" if len(paths) == 1 else "files"
+    problem = f"{len(paths)} unfinished {files} of an interrupted job, on which no result depends: {_listed(paths)}"
+    repair = chain.repairs.remove([*dict.fromkeys(map(_unfinished, paths))])
+    return [Check("no file is unfinished", WARNING, problem, "", tuple(paths[:SHOWN]), (), repair)]
+
+
+def _unfinished(path: str) -> str:
+    """Return the path up to the file or folder that was being written; empty if it was not."""
+    parts = path.split("/")
+    last = next((number for number, name in enumerate(parts, 1) if name.startswith(PARTIAL)), 0)
+    return "/".join(parts[:last])
 
 
 def _other_results(chain: Chain) -> tuple[str, ...]:

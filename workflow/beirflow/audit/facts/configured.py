@@ -43,7 +43,9 @@ def check_configured(chain: Chain) -> list[Check]:
         for row in rows:
             facts.each([MANIFEST], partial(_check_dataset, row=row, key=key))
     known = [corpus for corpora in chain.setup.catalogue.known_datasets.values() for corpus in corpora]
-    archives = {corpus["archive"]: (corpus["md5"], MANIFEST) for corpus in chain.corpora.values() if corpus["archive"]}
+    archives: dict[str, tuple[Any, str]] = {
+        corpus["archive"]: (corpus["md5"], MANIFEST) for corpus in chain.corpora.values() if corpus["archive"]
+    }
     archives |= {corpus.archive: (corpus.md5, BY_CATALOGUE) for corpus in known if corpus.archive}
     for archive, (md5, by) in archives.items():
         facts.each([ARCHIVE(archive=archive)], partial(_check_archive, md5=md5, by=by))

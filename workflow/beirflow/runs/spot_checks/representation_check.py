@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.datasets.document_text import KINDS, Kind, as_read
-from beirflow.files.layout import RUN
+from beirflow.files.layout import RUN, record_of
 from beirflow.files.patterns import Pattern
+from beirflow.files.records import read_json
 from beirflow.jobs.gpu_job import gpu_job
 from beirflow.runs.spot_checks.compared_ranks import SearchCheck, compare_ranks
 from beirflow.runs.spot_checks.drift import (
@@ -28,9 +29,20 @@ from beirflow.runs.spot_checks.drift import (
     unless_moved,
 )
 from beirflow.runs.spot_checks.same_bits import Model, Part, same_bits
-from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject, loaded_model, places_in
+from beirflow.runs.spot_checks.spot_check import (
+    Finding,
+    NotHereError,
+    SpotCheck,
+    Subject,
+    compare_counts,
+    draw,
+    loaded_model,
+    places_in,
+)
 
 R = TypeVar("R")
+
+CUT = "truncated_documents"  # count, in a record, of different texts of documents that were cut
 
 
 class TextSample(NamedTuple, Generic[R]):
@@ -71,6 +83,7 @@ class RepresentationCheck(SearchCheck, Generic[R]):
             SpotCheck(f"documents {again}", folder, partial(self.check, "documents")),
             SpotCheck(f"queries {again}", folder, partial(self.check, "queries")),
             *(SpotCheck(f"batches of {kind} {again}, bit for bit", folder, partial(self.check_bits, kind)) for kind in KINDS),
+            *([SpotCheck("as many documents are cut as recorded", folder, self.check_cut)] if self._counts_cut() else []),
             *([] if are_here else [SpotCheck(f"hits {participle} again have the recorded scores", run, self.check_hits)]),
         ]
 
@@ -141,17 +154,50 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         with on_device(self.subject):
             return same_bits(self.subject, parts, self.sample)
 
+    def _counts_cut(self) -> bool:
+        """Test whether the records count documents that were cut; true also where they are not here."""
+        path = self.subject.results / record_of(self.of_chunk(**self.names, chunk=0))
+        return not path.is_file() or CUT in read_json(path).get("counts", {})
+
+    def check_cut(self) -> Finding:
+        """Count the documents that the model cuts among drawn ones, chunk by chunk, and compare with the records.
+
+        Returns:
+            The finding on the first chunk with another number, or on all that were looked at.
+
+        Raises:
+            NotHereError: Vectors were reused, so that nobody counted them, or the model does not count.
+        """
+        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
+        left, finding = min(self.sample, sum(sizes)), Finding(True, f"{self.subject.name}: no documents")
+        for chunk in np.argsort(-self.random.random(len(sizes)) * np.array(sizes)).tolist():  # a larger chunk is likelier first
+            record_path = record_of(self.of_chunk(**self.names, chunk=chunk)).as_posix()
+            counts = read_json(self.subject.file(record_path)).get("counts", {})
+            if CUT not in counts or "documents_reused" in counts:
+                raise NotHereError(f"{record_path} does not count all documents that were cut")
+            distinct, _ = self._distinct("documents", chunk)
+            drawn = draw(len(distinct.ids), left, self.random)
+            before = self.cut()
+            if before is None:
+                raise NotHereError("the model does not count the texts that it cuts")
+            with on_device(self.subject):
+                self.represent(distinct.part(drawn))
+            cut = (self.cut() or 0) - before
+            finding = compare_counts(self.subject.name, "documents", (cut, len(drawn)), (counts[CUT], len(distinct.ids)))
+            left -= len(drawn)
+            if left <= 0 or not finding.passed:
+                break
+        return finding
+
+    def cut(self) -> int | None:
+        """Return the number of documents that the model has cut so far; None if it does not count them."""
+        cut: int | None = self.model("documents").truncated
+        return cut
+
     def _part(self, kind: Kind, chunk: int, drawn: np.ndarray) -> Part:
         """Read the texts of the queries, or of a chunk, as they were represented: equal ones once."""
-        if kind == "queries":
-            path, table = self.of_queries(**self.names), self.subject.queries
-        else:
-            path, table = self.of_chunk(**self.names, chunk=chunk), as_read(self.subject.documents(chunk), self.separator)
-        rows = [np.zeros(0, np.int64)] * chunk + [np.arange(table.num_rows)]
-        ids, texts = (table[name].to_pylist() for name in ("query_id" if kind == "queries" else "doc_id", "text"))
-        every = TextSample(kind, ids, texts, rows, None)
-        numbers = pa.array(self.told_apart_by(every)).dictionary_encode().indices.to_numpy()
-        distinct = every.part(np.unique(numbers, return_index=True)[1])
+        path = self.of_queries(**self.names) if kind == "queries" else self.of_chunk(**self.names, chunk=chunk)
+        distinct, numbers = self._distinct(kind, chunk)
 
         def is_same(batch: np.ndarray) -> bool:
             part = distinct.part(batch)
@@ -161,6 +207,15 @@ class RepresentationCheck(SearchCheck, Generic[R]):
 
         wanted = self.random.permutation(numbers[drawn]).tolist()
         return Part(path, partial(self.model, kind), wanted, partial(self.batch_of, distinct), is_same, distinct.ids)
+
+    def _distinct(self, kind: Kind, chunk: int) -> tuple[TextSample[Any], np.ndarray]:
+        """Return the texts of the queries, or of a chunk, equal ones once, and for each row the number of its text."""
+        table = self.subject.queries if kind == "queries" else as_read(self.subject.documents(chunk), self.separator)
+        rows = [np.zeros(0, np.int64)] * chunk + [np.arange(table.num_rows)]
+        ids, texts = (table[name].to_pylist() for name in ("query_id" if kind == "queries" else "doc_id", "text"))
+        every = TextSample(kind, ids, texts, rows, None)
+        numbers = pa.array(self.told_apart_by(every)).dictionary_encode().indices.to_numpy()
+        return every.part(np.unique(numbers, return_index=True)[1]), numbers
 
     def model(self, kind: Kind) -> Any:
         """Return the model of a kind of text."""

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.stats import hypergeom
 
 from beirflow.datasets.document_text import Kind
 from beirflow.files.layout import DOCUMENTS, QRELS, QUERIES, RUN
@@ -231,6 +232,8 @@ class Subject:
             return file.read_row_group(chunk, columns)
 
 
+UNLIKELY = 1e-4  # probability below which another number of cut texts is no chance
+
 SpotChecks = Callable[[Subject, int, np.random.Generator], list[SpotCheck]]
 """Plans the checks of one system on one corpus: how many texts or queries to sample, and what draws them."""
 
@@ -294,6 +297,30 @@ def compare_distances(
     found = f"{found}, at most {distances[worst]:.1e}{unit} apart"
     passed = bool(distances[worst] <= largest)
     return Finding(passed, found if passed else f"{found}, {name_of(worst)}", f"at most {largest:.0e} in {precision}")
+
+
+def compare_counts(name: str, what: str, cut: tuple[int, int], recorded: tuple[int, int]) -> Finding:
+    """Test whether as many of the drawn texts were cut as the record of all of them makes likely; exactly, if all were drawn.
+
+    Args:
+        name: The system and corpus.
+        what: Documents or pairs.
+        cut: Number of the drawn texts that were cut, and number of those that were drawn, at random.
+        recorded: Number of all texts that were cut, by their record, and of all texts.
+
+    Returns:
+        The finding, from a hypergeometric test.
+    """
+    (some, drawn), (stated, every) = cut, recorded
+    found = f"{name}: {some} of {drawn} {what} are as long as the model reads, so probably cut"
+    expected = f"{stated} of {every}, by the record"
+    if not 0 <= stated <= every:
+        return Finding(False, found, expected)
+    if not drawn:
+        return Finding(True, found, expected)
+    chance = hypergeom(every, stated, drawn)
+    likely = 2 * min(float(chance.cdf(some)), float(chance.sf(some - 1)))
+    return Finding(likely >= UNLIKELY, found, expected)
 
 
 def draw(total: int, sample: int, random: np.random.Generator) -> np.ndarray:
