@@ -138,10 +138,10 @@ def test_a_folder_whose_numbers_cannot_be_read_is_refused_and_the_others_are_sho
 ) -> None:
     whole = joint_leaderboard.summary_table
 
-    def fails_for_odd(paths: list[str], measure: str, trained_on: TrainedOn) -> pd.DataFrame:
+    def fails_for_odd(paths: list[str], measure: str, trained_on: TrainedOn, kept: set[str]) -> pd.DataFrame:
         if "odd" in paths[0]:
             raise KeyError("measures")
-        return whole(paths, measure, trained_on)
+        return whole(paths, measure, trained_on, kept)
 
     shutil.copytree(original.results, tmp_path / "odd")
     monkeypatch.setattr(joint_leaderboard, "summary_table", fails_for_odd)
