@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+import transformers
 from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
+from beirflow.computing.folder_tokenizer import LOCAL, tokenizer_of
 from beirflow.computing.lean_imports import load_lean
 from beirflow.files.errors import ModelError
-
-LOCAL = {"trust_remote_code": False, "local_files_only": True}  # arguments of every loading function of transformers
+from beirflow.models.card_modules import refuse_code, refuse_old_transformers
 
 Loaded = TypeVar("Loaded")
 
 
 def load_tokenizer(folder: Path) -> Any:
     """Load the tokenizer of a folder."""
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder, **LOCAL)
+    return tokenizer_of(folder)
 
 
 def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -53,7 +52,13 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
-    """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises."""
+    """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises.
+
+    Nothing is loaded of a folder for which transformers would run code.
+    """
+    refuse_old_transformers(transformers.__version__)
+    for name in ("config.json", "tokenizer_config.json"):
+        refuse_code(folder / name)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
 

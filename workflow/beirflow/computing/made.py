@@ -22,8 +22,8 @@ class CountingModel(Protocol):
     def truncated(self) -> int | None:
         """Texts that were as long as the maximum, so probably cut; None if unknown."""
 
-    def made(self) -> dict[str, str]:
-        """Return precision, device and versions that its results are made with, for the record."""
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions that its results are made with, for the record."""
 
     def computation(self) -> dict[str, Any]:
         """Return what decides the last bits of its results besides versions, for the record; empty if unknown."""

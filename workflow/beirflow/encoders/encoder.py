@@ -87,9 +87,9 @@ class TransformersEncoder:
             if self.dim > self.tower.dim:
                 raise ModelError(f"dimensions is {self.dim}, but a vector of this model has {self.tower.dim}")
 
-    def made(self) -> dict[str, str]:
-        """Return precision, device and versions that the vectors are made with, for the record."""
-        return self.tower.made()
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions that the vectors are made with, for the record."""
+        return self.tower.made(self.system.name)
 
     def computation(self) -> dict[str, Any]:
         """Return batches, threads and processor, for the record."""

@@ -12,6 +12,7 @@ import torch
 from beirflow.computing.arrival import send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.folder_tokenizer import assumed_tokens
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED
 from beirflow.computing.packed_attention import can_pack, pack, positions
@@ -148,10 +149,11 @@ class Tower:
         logger.warning("%s; texts are padded", problem)
         return False
 
-    def made(self) -> dict[str, str]:
-        """Return precision, device and versions that vectors are made with, for the record."""
+    def made(self, name: str) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions that the vectors of a system are made with, for the record."""
         of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self._device), **of_graph, **self._fallback}
+        made = made_with(self._device, assumed_tokens(name, getattr(self.backbone, "tokenizer", None)))
+        return {"precision": str(self.dtype).removeprefix("torch."), **made, **of_graph, **self._fallback}
 
     @property
     def threads(self) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from beirflow.computing.folder_tokenizer import assumed_tokens
 from beirflow.computing.made import made_with
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import Documents, recorded_digest
@@ -114,7 +115,8 @@ def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: in
             loaded = time.perf_counter() - start
             if reader:
                 _make(reader, log, doc_ids, texts, job.name)
-            made = {"precision": precision, **made_with(device)}
+            assumed = assumed_tokens(expansion.name, reader.tokenizer) if reader else []
+            made = {"precision": precision, **made_with(device, assumed)}
         write_expansion(output_path, expansion.kind, _windows(expansion.kind, table["doc_id"].combine_chunks(), rows, log))
     write_record(
         record_of(output_path),

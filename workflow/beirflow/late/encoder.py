@@ -13,6 +13,7 @@ import torch
 from beirflow.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.folder_tokenizer import assumed_tokens
 from beirflow.computing.made import made_with
 from beirflow.computing.token_budget import TokenBudget
 from beirflow.datasets.document_text import Kind
@@ -137,10 +138,11 @@ class TokenEncoder:
         ids = {vocabulary.get(word, unknown) for word in reading.skipped}
         return np.array(sorted(ids - {None}), np.int64)
 
-    def made(self) -> dict[str, str]:
-        """Return precision, device and versions of the vectors, and whether something is lost, for the record."""
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions of the vectors, and whether something is lost, for the record."""
         lossy = {"lossy": LOSSY} if self._pool_factor else {}
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device), **lossy}
+        assumed = assumed_tokens(self.system.name, self.backbone.tokenizer)
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, assumed), **lossy}
 
     def computation(self) -> dict[str, Any]:
         """Return batches, threads and processor, for the record."""

@@ -20,7 +20,7 @@ import numpy as np
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_prompts, refuse_other_libraries
-from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
+from beirflow.models.card_modules import MODEL_CONFIG, refuse_old_transformers, refuse_what_is_not_hashed, transformer_config
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.tokenizer_growth import check_growth
@@ -163,6 +163,7 @@ def _check_version() -> None:
         raise ModelError(f"encoder: {LIBRARY} runs that library, which is not installed here; {todo}") from error
     if int(version.partition(".")[0]) < FIRST_SAFE_VERSION:
         raise ModelError(f"{LIBRARY} {version} imports any class that a folder names; version 6 does not, {todo}")
+    refuse_old_transformers(importlib.metadata.version("transformers"))
 
 
 def _change(first: np.ndarray, second: np.ndarray) -> float:

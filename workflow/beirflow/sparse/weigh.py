@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.computing.arrival import NotFiniteError
-from beirflow.computing.loading import load_tokenizer
+from beirflow.computing.loading import load_quietly, load_tokenizer
 from beirflow.computing.model_settings import Computing, checked_meanwhile
 from beirflow.datasets.corpus_files import sources_of
 from beirflow.expansions.files import ExpansionFile
@@ -169,7 +169,8 @@ def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: 
     """Refuse queries and documents whose terms differ, or have different numbers."""
     if queries.part.folder == documents.folder:
         return
-    ours, theirs = queries.tokenizer.get_vocab(), load_tokenizer(documents.folder).get_vocab()
+    other = load_quietly(partial(load_tokenizer, documents.folder), documents.folder)
+    ours, theirs = queries.tokenizer.get_vocab(), other.get_vocab()
     if ours != theirs:
         differs = next(iter(sorted(ours.items() ^ theirs.items())))
         problem = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"

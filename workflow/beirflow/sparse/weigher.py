@@ -11,6 +11,7 @@ import torch
 from beirflow.computing.arrival import Arrival, NotFiniteError, beside, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.folder_tokenizer import assumed_tokens
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length
 from beirflow.computing.padding_check import PROBE_TEXT, check_padding
@@ -89,7 +90,8 @@ class Weigher:
 
     def made(self) -> dict[str, Any]:
         """Return precision, device and versions of the weights, for a record."""
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device)}
+        assumed = assumed_tokens(self.name, self.tokenizer)
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, assumed)}
 
     def computation(self) -> dict[str, Any]:
         """Return batches, threads and processor, for a record."""

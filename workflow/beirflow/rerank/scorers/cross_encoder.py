@@ -10,6 +10,7 @@ import torch
 
 from beirflow.computing.arrival import send
 from beirflow.computing.batching import pad
+from beirflow.computing.folder_tokenizer import assumed_types
 from beirflow.computing.pooling import pool
 from beirflow.encoders.head import load_head
 from beirflow.files.errors import ModelError, model_errors_of
@@ -107,7 +108,10 @@ class CrossEncoder(PairScorer):
         is_known = own is not None and 0 <= own < self._vocabulary
         self._padding: int = own if is_known else self.tokenizer.pad_token_id or 0
         self._check_batches()
-        self._types = "token_type_ids" in self.tokenizer.model_input_names
+        types = getattr(self.model.config.get_text_config(), "type_vocab_size", 0)
+        self._types = "token_type_ids" in self.tokenizer.model_input_names and types > 1
+        if self._types:
+            self.assumed += assumed_types(self.system.name, self.tokenizer)
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._fast:
             self._fast.no_padding()

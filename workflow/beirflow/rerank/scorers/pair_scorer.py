@@ -15,6 +15,7 @@ import transformers
 from beirflow.computing.arrival import Arrival, finish_behind, send
 from beirflow.computing.batching import Tokens, pad
 from beirflow.computing.failing import in_words
+from beirflow.computing.folder_tokenizer import assumed_tokens
 from beirflow.computing.loading import check_weights, load_model, load_quietly, load_tokenizer
 from beirflow.computing.made import made_with
 from beirflow.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
@@ -69,6 +70,7 @@ class PairScorer(ABC):
         with model_errors_of(self.budget.owner):
             self._check_folder()
             self.tokenizer, self.model, report = load_quietly(self._load, self.folder)
+            self.assumed += assumed_tokens(system.name, self.tokenizer)
             unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
             check_weights(self.folder / self.system.weights, filter(self._needs, report["missing_keys"]), unused)
             self._vocabulary = known_tokens(self.model)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from beirflow.files.layout import record_of
-from beirflow.files.records import read_json
+from beirflow.files.records import ASSUMED, read_json
 from beirflow.jobs.hardware import using_threads
 from beirflow.runs.family import COMPUTATION
 from beirflow.runs.spot_checks.spot_check import Finding, NotHereError, Subject
@@ -83,7 +83,7 @@ def _computed_as_recorded(subject: Subject, part: Part, but: Collection[str]) ->
     with using_threads(threads):
         model = part.load()
         here = {**model.made(), **model.computation()}
-        for each in sorted((recorded.keys() | here.keys()).difference(but)):
+        for each in sorted((recorded.keys() | here.keys()).difference({*but, ASSUMED})):
             if recorded.get(each) != here.get(each):
                 raise NotHereError(f"{path} was computed with {each} {recorded.get(each)!r}, here it is {here.get(each)!r}")
         yield
