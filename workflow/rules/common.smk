@@ -3,11 +3,8 @@
 Input functions only; the package computes. Parameters never derive from `input`: Snakemake does not notice a change of these.
 """
 
-import gc
 import sys
 
-# What a plan makes lives until its end: to look through all of it again and again for garbage takes a fifth of its time.
-gc.set_threshold(100_000, 50, 100)
 sys.path.insert(0, f"{HERE}/workflow")
 
 
@@ -24,18 +21,15 @@ from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_ve
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
 # An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
-stated, files = globals().get("stated_experiment"), this_run.configfiles
+stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
     input_path(HERE)
-    experiment = stated or load_experiment(
-        config, files, this_run.command, this_run.own_keys
-    )
+    experiment = stated or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
-config.update(experiment.config)
-config["mirrors"] = by_reference(config["mirrors"])
+config.update(experiment.config, mirrors=by_reference(experiment.config["mirrors"]))
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}

@@ -1,5 +1,6 @@
 """A run of Snakemake, as its Snakefile sees it: version, settings, plan and limits."""
 
+import gc
 import json
 import os
 import re
@@ -57,6 +58,8 @@ class WorkflowRun:
 
     def __init__(self, workflow: Any) -> None:
         self._workflow = workflow
+        # What a plan makes lives until its end: to look through all of it again and again for garbage takes a fifth of its time.
+        gc.set_threshold(100_000, 50, 100)
         # Of a module, the names are those of ``use rule * from beirflow as beirflow_*``.
         self._before, _, self._behind = workflow.modifier.modify_rulename("*").partition("*")
 
@@ -124,9 +127,9 @@ class WorkflowRun:
         return dict(self._workflow.config_settings.config or {})
 
     @property
-    def own_keys(self) -> list[str]:
-        """Return the keys of the configuration that the command line states."""
-        return list(self._said)
+    def origin(self) -> dict[str, Any]:
+        """Return the origin of the configuration, for ``load_experiment``: files, words of the command, keys in ``--config``."""
+        return {"config_files": self.configfiles, "command": self.command, "own_keys": list(self._said)}
 
     @property
     def call(self) -> dict[str, Any]:
