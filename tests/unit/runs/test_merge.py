@@ -186,7 +186,7 @@ def test_repetition_and_threads_change_no_byte(corpus: Corpus) -> None:
 
 def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     arguments = corpus.retrieve(dealt(list(corpus.documents), 2), 4)
-    call(merge.merge_chunks, **arguments)
+    call(merge.merge_chunks, **arguments, run_settings={"similarity": "dot"})
     record = read_json(arguments["record_path"])
     seconds = record.pop("seconds")
     assert (seconds["load"], seconds["queries"], seconds["index"]) == (3, 2, 4)
@@ -198,6 +198,7 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "system": "toy",
         "dataset": "here",
         "top_k": 4,
+        "settings": {"similarity": "dot"},
         "ties": "descending",
         "jobs": ["encode/chunk-0", "encode/chunk-1", "encode/queries", "search_chunk/0", "search_chunk/1"],
         "made": {**corpus.made, "search_code": "5ea4c4"},

@@ -82,7 +82,7 @@ def check_run_settings(runs: Iterable[ConfiguredRun], results: Path, options: st
         lines = "\n  ".join(others[:SHOWN])
         raise DataError(
             f"{results}: results of other settings than the configuration has, which Snakemake took as up to date (by --touch or"
-            f" --rerun-triggers, or without its own records in .snakemake):\n  {lines}{more}\nOr set the configuration back"
+            f" --rerun-triggers, or without its own records):\n  {lines}{more}\nOr set the configuration back"
         )
 
 

@@ -26,12 +26,12 @@ from beirflow.jobs.lifetime import SNAKEMAKE_PID
 PACKAGES = Path(__file__).parents[3]  # the folder of the package
 
 
-RUNNING: "WeakSet[StartedJob | ForkedJob]" = WeakSet()  # what has not ended
+RUNNING: "WeakSet[subprocess.Popen[bytes] | ForkedJob]" = WeakSet()  # what has not ended
 CHANGES = threading.Lock()  # of RUNNING, by the threads that start jobs
 STOPPED = threading.Event()  # whether no job may go on
 
 
-def _follow(job: "StartedJob | ForkedJob") -> None:
+def _follow(job: "subprocess.Popen[bytes] | ForkedJob") -> None:
     """Stop a job when the run is interrupted."""
     with CHANGES:
         RUNNING.add(job)
@@ -47,12 +47,11 @@ def stop_jobs() -> None:
             job.terminate()
 
 
-class StartedJob(subprocess.Popen[bytes]):
-    """A process that Snakemake starts for a job."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        _follow(self)
+def start_job(*arguments: Any, **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a process as ``subprocess.Popen`` does, for a job."""
+    job = subprocess.Popen(*arguments, **options)  # noqa: S603 (as Snakemake does)
+    _follow(job)
+    return job
 
 
 class ForkedJob:
@@ -93,7 +92,7 @@ class ForkedJob:
 
 def pass_interrupts_on() -> None:
     """Stop the jobs of this Snakemake at each interrupt."""
-    _start_with(StartedJob)
+    _start_with(start_job)
     on_interrupt(stop_jobs)
 
 
@@ -114,12 +113,12 @@ def fork_scripts(modules: Iterable[str]) -> None:
         }
         subprocess.Popen(server, env=environment, pass_fds=[theirs.fileno()], **closed)  # noqa: S603 (this Python)
 
-    def start(command: str, env: Mapping[str, str], **others: Any) -> StartedJob | ForkedJob:
+    def start(command: str, env: Mapping[str, str], **others: Any) -> "subprocess.Popen[bytes] | ForkedJob":
         match shlex.split(command):
             case [assignment, "exec", sys.executable, script] if assignment.startswith(f"{SNAKEMAKE_PID}="):
                 with suppress(OSError, ValueError):
                     return ForkedJob(requests, script=script, folder=str(Path.cwd()), environment=dict(env))
-        return StartedJob(command, env=env, **others)  # as Snakemake does
+        return start_job(command, env=env, **others)
 
     _start_with(start)
 
