@@ -185,7 +185,8 @@ def test_the_run_says_what_it_was_made_from(small: LexicalResults) -> None:
 @pytest.mark.parametrize("drop", [True, False])
 def test_self_matches_are_dropped_before_the_cut_where_the_dataset_says_so(tmp_path: Path, drop: bool) -> None:
     corpus = [("a", "", "one one"), ("b", "", "one two"), ("c", "", "one two"), ("d", "", "three")]
-    made = LexicalResults(tmp_path, corpus, {"a": "one", "d": "one", "c": "one"}, size=2, top_k=2).index_all()
+    queries, judgements = {"a": "one", "d": "one", "c": "one"}, {query: {"b": 1} for query in "adc"}
+    made = LexicalResults(tmp_path, corpus, queries, size=2, judgements=judgements, top_k=2).index_all()
     found = {(query, doc_id) for query, doc_id, *_ in rows_of(made.run(FLAT, drop=drop))}
     both = {("d", "a"), ("d", "b")}
     assert found == both | ({("a", "b"), ("a", "c"), ("c", "a"), ("c", "b")} if drop else {(q, d) for q in "ac" for d in "ab"})
