@@ -18,7 +18,7 @@ from beirflow.files.digests import file_state
 from beirflow.files.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.models.settings import EncoderSettings
 from beirflow.postings.languages import ENGLISH
-from beirflow.runs.run_settings import ConfiguredRun, run_settings
+from beirflow.runs.run_settings import ConfiguredRun
 from beirflow.sources.forms import form_of
 
 MOST_THREADS = 8  # of a job that encodes or searches
@@ -198,7 +198,7 @@ class Experiment(Systems):
     def run_settings(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that decide over a run, for its record."""
         corpus = asdict(self.datasets[dataset])
-        return run_settings(self.family(system), self._on(system, dataset), corpus, self.config, self.main_measure)
+        return self.family(system).run_settings(self._on(system, dataset), corpus, self.config, self.main_measure)
 
     def configured_runs(self, runs: Iterable[tuple[str, str]]) -> list[ConfiguredRun]:
         """Return runs as they are configured, by system and corpus."""

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from beirflow.files.layout import MODEL
 from beirflow.files.patterns import Pattern
+from beirflow.runs.run_settings import settings_in_record
 from beirflow.runs.system import Setting, System
 
 TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
@@ -183,6 +184,15 @@ class Family:
     def tuned_on(self, settings: Any) -> TunedOn | None:
         """Return the queries that decide over settings; a system reads the runs of ``reads`` on these too. None if nobody's."""
         return None
+
+    def run_settings(self, settings: Any, corpus: Mapping[str, Any], config: Mapping[str, Any], measure: str) -> dict[str, Any]:
+        """Return what decides over a run: its settings, facts of the corpus, the depth, the precision of a model.
+
+        ``measure`` is the main measure, which decides over tuned settings.
+        """
+        computes = self.model_record(settings) is not None or self.added(settings) is not None
+        more = {"top_k": config["top_k"]} | ({"precision": config["precision"]} if computes else {})
+        return settings_in_record(settings, corpus, **more, **({"main_measure": measure} if self.tuned_on(settings) else {}))
 
     def scorer(self, settings: Any) -> dict[str, Any]:
         """Return the settings of a reranker that scores pairs with the model of a system; empty if it cannot score pairs."""

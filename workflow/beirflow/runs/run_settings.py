@@ -14,7 +14,6 @@ from typing import Any, TypedDict
 from beirflow.files.errors import DataError
 from beirflow.files.layout import RUN_RECORD
 from beirflow.files.records import read_json
-from beirflow.runs.family import Family
 
 PLACES = ("model", "query_model", "offline", "path", "run")  # settings that say where something is, not what it is
 OF_THE_CORPUS = (
@@ -31,7 +30,7 @@ class ConfiguredRun(TypedDict):
 
     system: str
     dataset: str  # name of the corpus
-    settings: Mapping[str, Any]  # as :func:`run_settings` returns them
+    settings: Mapping[str, Any]  # as ``Family.run_settings`` returns them
     rules: Sequence[str]  # those that depend on settings of the system, or of one that it reads
 
 
@@ -43,20 +42,14 @@ def without_places(value: Any) -> Any:
     return {key: without_places(each) for key, each in value.items() if key not in places}
 
 
-def run_settings(
-    family: Family, settings: Any, corpus: Mapping[str, Any], config: Mapping[str, Any], measure: str
-) -> dict[str, Any]:
-    """Return what decides over a run, as JSON has it: settings of the system on a corpus, facts of the corpus, and the depth.
+def settings_in_record(settings: Any, corpus: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return settings of a system and facts of a corpus, and more settings of a run, as its record has them.
 
-    Those of a model have the configured precision, and tuned ones the ``measure``. The path has the name of the system, the
-    record of its model the digest of its weights.
+    The path of a run has the name of the system, the record of its model the digest of its weights.
     """
     own = {key: value for key, value in without_places(asdict(settings)).items() if key not in ("name", "weights_sha256")}
-    computes = family.model_record(settings) is not None or family.added(settings) is not None
-    own |= {"precision": config["precision"]} if computes else {}
-    own |= {"main_measure": measure} if family.tuned_on(settings) else {}
     facts = {key: corpus.get(key) for key in OF_THE_CORPUS}
-    known: dict[str, Any] = json.loads(json.dumps({**own, "dataset": facts, "top_k": config["top_k"]}))
+    known: dict[str, Any] = json.loads(json.dumps({**own, **more, "dataset": facts}))
     return known
 
 

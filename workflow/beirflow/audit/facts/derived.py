@@ -23,7 +23,6 @@ from beirflow.files import kinds, layout
 from beirflow.files.layout import MANIFEST
 from beirflow.files.records import totals
 from beirflow.runs.family import TunedOn
-from beirflow.runs.run_settings import run_settings
 
 SELF_MATCHES = "self_matches_dropped"
 MERGE = "merge"  # the stage of a reranker that its pairs do not know
@@ -295,7 +294,7 @@ def settings_of_run(place: Place) -> Any:
     if place.owner is None or corpus is None:
         return SKIPPED
     config = part(manifest, "configuration", kind=dict)
-    return run_settings(place.owner.family, place.settings, corpus, config, main_measure(config))
+    return place.owner.family.run_settings(place.settings, corpus, config, main_measure(config))
 
 
 def of_reranker(name: str) -> Relation:
