@@ -336,8 +336,8 @@ def test_types_of_tokens_are_given_by_the_classes_of_version_4(tmp_path, named, 
     [
         (
             "llama",
-            {"bos_token": None, "eos_token": "<end>", "add_eos_token": True},
-            "add_eos_token is true, but its tokenizer has no",
+            {"tokenizer_class": "CohereTokenizer", "bos_token": None},
+            "add_bos_token is true, but its tokenizer has no '<BOS_TOKEN>'",
         ),
         ("llama", {"add_prefix_space": False, "legacy": True}, "sets add_prefix_space and legacy otherwise than tokenizer.json"),
     ],

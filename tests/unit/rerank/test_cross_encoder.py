@@ -17,6 +17,7 @@ from listening import short_of_memory
 from loaded_scorers import ROUNDING, by_sentence_transformers, check_scores, loaded
 from tiny_bert import change_weights, having, save_tiny_bert, without
 from tiny_cross_encoder import KINDS, save_cross_encoder, save_with_head
+from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
 from workflow_runs import words
 from zoo import change_json
@@ -217,6 +218,24 @@ def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny_cro
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer", "path": "0_Transformer"}]))
     with pytest.raises(ModelError, match=r"system crossed: .*modules\.json has the model in 0_Transformer, and not beside it"):
         loaded(folder)
+
+
+@pytest.mark.parametrize(("named", "types"), [("AlbertTokenizer", True), ("RobertaTokenizer", False)])
+def test_types_of_tokens_are_given_to_a_model_as_by_version_4_of_transformers(tmp_path: Path, named: str, types: bool) -> None:
+    folder = save_cross_encoder(tmp_path)
+    config = {"tokenizer_class": named, "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    tokenizer, model = (
+        Tokenizer.from_file(str(folder / "tokenizer.json")),
+        AutoModelForSequenceClassification.from_pretrained(folder),
+    )
+    expected = []
+    for pair in PAIRS[:5]:
+        encoding = tokenizer.encode(*pair)
+        given = {"token_type_ids": torch.tensor([encoding.type_ids])} if types else {}
+        with torch.no_grad():
+            expected.append(model.eval()(input_ids=torch.tensor([encoding.ids]), **given).logits.item())
+    np.testing.assert_allclose(loaded(folder).scores(PAIRS[:5]), expected, **ROUNDING)
 
 
 def test_an_error_of_the_model_is_a_sentence(tmp_path: Path) -> None:

@@ -98,10 +98,10 @@ def tokenizer_of(folder: Path) -> Any:
 
     Raises ModelError if the files contradict each other so that transformers 4 refuses them, or reads others.
     """
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
     config = read_optional(folder / CONFIG)
-    loaded = AutoTokenizer.from_pretrained(folder, **LOCAL)
+    loaded, fails = _loaded(folder)
     name, new = _class_of(folder, config, loaded)
     fast, own = getattr(loaded, "backend_tokenizer", None), loaded
     pieces = next((path for path in (folder / each for each in OF_SENTENCEPIECE) if path.is_file()), None)
@@ -121,11 +121,26 @@ def tokenizer_of(folder: Path) -> Any:
             _apply_flags(own, name, config, folder, fast)
         if name == "RoFormer":  # splits words with a library that no file can name
             own.backend_tokenizer.pre_tokenizer = fast.pre_tokenizer
-        own.differs_from = type(loaded).__name__ if _probed(own.backend_tokenizer) != _probed(fast) else None
+        other = f"{name}Tokenizer" if fails else type(loaded).__name__
+        own.differs_from = other if fails or _probed(own.backend_tokenizer) != _probed(fast) else None
     if "model_input_names" not in config and name in LOST_TYPES and TYPES not in own.model_input_names:
         own.model_input_names = [*own.model_input_names, TYPES]
         own.types_are_open = new
     return own
+
+
+def _loaded(folder: Path) -> tuple[Any, bool]:
+    """Load a tokenizer as transformers 5 does; also tell whether its class cannot read tokenizer.json, so that it is left out."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, **LOCAL), False
+    except (ImportError, AttributeError):  # something that is missing, perhaps only while models are loaded
+        raise
+    except Exception:  # those of the tokenizers library have no class of their own
+        if not (folder / TOKENIZER).is_file():
+            raise
+        return PreTrainedTokenizerFast.from_pretrained(folder, **LOCAL), True
 
 
 def assumed_types(name: str, tokenizer: Any) -> list[str]:

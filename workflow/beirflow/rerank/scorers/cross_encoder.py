@@ -109,7 +109,7 @@ class CrossEncoder(PairScorer):
         self._padding: int = own if is_known else self.tokenizer.pad_token_id or 0
         self._check_batches()
         types = getattr(self.model.config.get_text_config(), "type_vocab_size", 0)
-        self._types = "token_type_ids" in self.tokenizer.model_input_names and types > 1
+        self._types = "token_type_ids" in self.tokenizer.model_input_names and bool(types)
         if self._types:
             self.assumed += assumed_types(self.system.name, self.tokenizer)
         self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
