@@ -358,6 +358,27 @@ def test_a_missing_normaliser_that_version_5_adds_is_refused(tmp_path):
     assert AutoTokenizer.from_pretrained(folder).backend_tokenizer.normalizer is not None
 
 
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_sentencepiece_model_alone_gives_its_own_tokens_and_the_ends_of_the_flags(tmp_path, legacy):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    texts = ["eggs and bacon", "a cup of flour", "fins of a fish", "2023 eggs", "and a pan of oil"] * 3
+    how = {"model_type": "bpe", "vocab_size": 320, "byte_fallback": True, "normalization_rule_name": "identity"}
+    prefix = str(folder / "tokenizer")
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_prefix=prefix, minloglevel=2, **how)
+    (folder / "tokenizer.vocab").unlink()
+    flags = {"tokenizer_class": LLAMA, "add_eos_token": True, "legacy": legacy}
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(flags | {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"})
+    )
+    (folder / "config.json").write_text('{"model_type": "mistral"}')
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    tokenizer = load_tokenizer(folder)
+    for text in (*texts[:5], "漢 é"):
+        assert tokenizer(text)["input_ids"] == [1, *pieces.encode(text), 2]
+
+
 def test_loading_refuses_code_and_old_versions(tmp_path, monkeypatch):
     folder = save_case(tmp_path / "model", "bert")
     assert load_quietly(lambda: load_tokenizer(folder), folder)("a")["input_ids"]

@@ -225,10 +225,8 @@ def test_types_of_tokens_are_given_to_a_model_as_by_version_4_of_transformers(tm
     folder = save_cross_encoder(tmp_path)
     config = {"tokenizer_class": named, "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    tokenizer, model = (
-        Tokenizer.from_file(str(folder / "tokenizer.json")),
-        AutoModelForSequenceClassification.from_pretrained(folder),
-    )
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
     expected = []
     for pair in PAIRS[:5]:
         encoding = tokenizer.encode(*pair)

@@ -103,7 +103,8 @@ def tokenizer_of(folder: Path) -> Any:
     config = read_optional(folder / CONFIG)
     loaded, fails = _loaded(folder)
     name, new = _class_of(folder, config, loaded)
-    fast, own = getattr(loaded, "backend_tokenizer", None), loaded
+    fast: Any = getattr(loaded, "backend_tokenizer", None)
+    own = loaded
     pieces = next((path for path in (folder / each for each in OF_SENTENCEPIECE) if path.is_file()), None)
     if fast is not None and (folder / TOKENIZER).is_file():
         own = PreTrainedTokenizerFast.from_pretrained(folder, **_attributes(loaded, config, folder / TOKENIZER), **LOCAL)
@@ -279,7 +280,7 @@ def _converted(loaded: Any, name: str, config: Mapping[str, Any], pieces: Path) 
             f"{pieces.parent} has its tokenizer in {pieces.name} alone, which transformers 5 reads otherwise than 4 for the class"
             f" {name}Tokenizer; load and save it with transformers 4.57, which writes {TOKENIZER}"
         )
-    settings = {"keep_accents": False, "do_lower_case": name == "Albert", "split_by_punct": False, "legacy": None}
+    settings: dict[str, Any] = {"keep_accents": False, "do_lower_case": name == "Albert", "split_by_punct": False, "legacy": None}
     settings |= {"add_prefix_space": True, "extra_ids": 100}
     slow = SimpleNamespace(**{key: config.get(key, default) for key, default in settings.items()}, vocab_file=str(pieces))
     slow.legacy, slow._extra_ids = slow.legacy is not False, slow.extra_ids

@@ -10,7 +10,8 @@ import transformers
 from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
-from beirflow.computing.folder_tokenizer import LOCAL, tokenizer_of
+from beirflow.computing.folder_tokenizer import LOCAL as LOCAL
+from beirflow.computing.folder_tokenizer import tokenizer_of
 from beirflow.computing.lean_imports import load_lean
 from beirflow.files.errors import ModelError
 from beirflow.models.card_modules import refuse_code, refuse_old_transformers
