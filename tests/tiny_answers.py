@@ -26,7 +26,7 @@ def save_tiny_monot5(folder: Path, seed: int = 0, words: tuple[str, ...] = ("▁
     pieces = ["▁", *(f"▁{word}" for word in WORDS), *LETTERS, "▁Query", "▁Document", "▁Re", "levant", *words]
     vocabulary = [(piece, 0.0) for piece in T5_SPECIAL] + [(piece, -1.0 - 3 * (len(piece) == 1)) for piece in pieces]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=2, byte_fallback=False))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
     )

@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import WORDS, change_weights, having, without
+from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, T5ForConditionalGeneration
 from workflow_runs import words
 
@@ -40,10 +41,11 @@ def by_transformers(kind: Any, folder: Path) -> tuple[Any, Any]:
 @torch.inference_mode()
 def by_t5(folder: Path, query: str, document: str) -> float:
     """One decoder step of transformers' T5."""
-    tokenizer, model = by_transformers(T5ForConditionalGeneration, folder)
-    inputs = tokenizer(f"Query: {query} Document: {document} Relevant:", return_tensors="pt")
-    logits = model(**inputs, decoder_input_ids=torch.tensor([[0]])).logits[0, 0]
-    both = torch.stack([logits[tokenizer.convert_tokens_to_ids(piece)] for piece in ("▁true", "▁false")]).double()
+    _, model = by_transformers(T5ForConditionalGeneration, folder)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids = torch.tensor([tokenizer.encode(f"Query: {query} Document: {document} Relevant:").ids])
+    logits = model(input_ids=ids, decoder_input_ids=torch.tensor([[0]])).logits[0, 0]
+    both = torch.stack([logits[tokenizer.token_to_id(piece)] for piece in ("▁true", "▁false")]).double()
     return float(torch.log_softmax(both, dim=0)[0])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 
 from beirflow.files.errors import ModelError
-from beirflow.models.model_json import read_optional
+from beirflow.files.outside_json import read_optional
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 LOCAL = {"trust_remote_code": False, "local_files_only": True}  # arguments of every loading function of transformers

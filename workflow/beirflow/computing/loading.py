@@ -13,8 +13,8 @@ from transformers.utils import logging as transformers_logging
 from beirflow.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.computing.folder_tokenizer import tokenizer_of
 from beirflow.computing.lean_imports import load_lean
+from beirflow.computing.refused_code import refuse_code, refuse_old_transformers
 from beirflow.files.errors import ModelError
-from beirflow.models.card_modules import refuse_code, refuse_old_transformers
 
 Loaded = TypeVar("Loaded")
 

@@ -1,13 +1,15 @@
 """The JSON files of a model folder, read with limits and never from elsewhere, and the modules of each kind of text."""
 
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
-from beirflow.files.outside_json import parse_json
+from beirflow.files.outside_json import check_file as check_file
+from beirflow.files.outside_json import read_json_file as read_json_file
+from beirflow.files.outside_json import read_object as read_object
+from beirflow.files.outside_json import read_optional as read_optional
 
 MODULES = "modules.json"
 LIBRARY_CONFIG = "config_sentence_transformers.json"
@@ -16,7 +18,6 @@ COLBERT = "artifact.metadata"  # JSON file that ColBERT writes beside its models
 ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""
 
-LARGEST_JSON = 64 << 20  # maximum size of a configuration, in bytes
 LIBRARY = "sentence_transformers."  # start of the names of its classes; another class of the same name is code of the model's own
 TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library, and in MTEB
 
@@ -39,42 +40,6 @@ def below(folder: Path, path: str) -> str:
     if "\\" in path or ".." in parts or PurePosixPath(path).is_absolute():
         raise ModelError(f"{folder}: the module {path!r} is outside the folder of the model")
     return PurePosixPath(*parts).as_posix() if parts else ""
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a model; raise ModelError for anything else, or a file larger than any configuration."""
-    content = read_json_file(path)
-    if not isinstance(content, dict):
-        raise ModelError(f"{path} holds no JSON object")
-    return content
-
-
-def read_optional(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a model; empty without the file."""
-    return read_object(path) if path.is_file() else {}
-
-
-def check_file(path: Path, largest: int) -> None:
-    """Refuse anything but a regular file of at most ``largest`` bytes, before it is read: a device has no end."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read ({error.strerror}); fetch or copy the model again") from error
-    if not stat.S_ISREG(status.st_mode):
-        leads = f" but leads to {path.resolve()}" if path.is_symlink() else ""
-        raise ModelError(f"{path} is no regular file{leads}; put a file of the model in its place, or remove it")
-    if status.st_size > largest:
-        problem = f"{path} has {status.st_size:,} bytes, too many for a file that describes a model"
-        raise ModelError(f"{problem}; at most {largest:,} were expected. If it is no part of the model, remove it")
-
-
-def read_json_file(path: Path) -> Any:
-    """Read a JSON file of a model; raise ModelError if it cannot be read or is larger than any configuration."""
-    check_file(path, LARGEST_JSON)
-    try:
-        return parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read as JSON ({error}); fetch or save the model again") from error
 
 
 class Module(NamedTuple):

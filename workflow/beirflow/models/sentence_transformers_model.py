@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from beirflow.computing.refused_code import refuse_old_transformers
 from beirflow.datasets.document_text import Kind
 from beirflow.files.errors import ModelError
 from beirflow.models.card_files import read_prompts, refuse_other_libraries
-from beirflow.models.card_modules import MODEL_CONFIG, refuse_old_transformers, refuse_what_is_not_hashed, transformer_config
+from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.tokenizer_growth import check_growth
