@@ -34,6 +34,9 @@ def retrieved_limit(lengths: Sequence[int]) -> int:
 
     Args:
         lengths: The number of documents of each judged query that has results.
+
+    Returns:
+        A number of documents.
     """
     most = max(lengths, default=0)
     return most if 2 * sum(length == most for length in lengths) > len(lengths) else 0
