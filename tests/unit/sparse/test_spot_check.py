@@ -39,7 +39,7 @@ def changeable(made: Subject, tmp_path: Path) -> Subject:
     return copied(made, tmp_path)
 
 
-ALL, RANKS = planned(spot_checks, follows), 4
+ALL, RANKS = planned(spot_checks, follows), 5
 
 
 def test_what_was_made_rightly_passes(made: Subject) -> None:
