@@ -258,6 +258,9 @@ def test_runs_that_are_made_of_others_keep_self_matches_where_these_do(families:
     config["custom"]["datasets"]["small"]["drop_self_matches"] = False
     families.edit("manifest.json", put("configuration", "custom", value=config["custom"]))
     families.edit("manifest.json", put("datasets", "small", 0, "drop_self_matches", value=False))
+    for system in families.experiment.chosen_systems:
+        families.edit(f"runs/{system}/small.json", put("settings", "dataset", "drop_self_matches", value=False))
+    families.digest_summary_again()
     assert Forger(families.results, load_experiment(config)).noticed() == []
 
 

@@ -168,9 +168,10 @@ class RepresentationCheck(SearchCheck, Generic[R]):
         Raises:
             NotHereError: Vectors were reused, so that nobody counted them, or the model does not count.
         """
-        sizes = [len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)]
-        left, finding = min(self.sample, sum(sizes)), Finding(True, f"{self.subject.name}: no documents")
-        for chunk in np.argsort(-self.random.random(len(sizes)) * np.array(sizes)).tolist():  # a larger chunk is likelier first
+        sizes = np.array([len(self.subject.doc_ids(chunk)) for chunk in range(self.subject.chunks)])
+        left, finding = min(self.sample, int(sizes.sum())), Finding(True, f"{self.subject.name}: no documents")
+        order = np.argsort(-self.random.random(len(sizes)) * sizes)  # a larger chunk is likelier first
+        for chunk in order[: np.count_nonzero(sizes)].tolist():
             record_path = record_of(self.of_chunk(**self.names, chunk=chunk)).as_posix()
             counts = read_json(self.subject.file(record_path)).get("counts", {})
             if CUT not in counts or "documents_reused" in counts:
