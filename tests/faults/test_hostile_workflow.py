@@ -30,7 +30,7 @@ def test_strange_ids_keep_every_byte_and_name_no_file(lexical: Workflow) -> None
     queries = dict.fromkeys(IDS, words(7, 4))
     judgements = {query_id: {query_id: 1, IDS[0]: 2, IDS[-1]: 1} for query_id in IDS}
     path = write_beir(workflow.folder / "data", documents, queries, judgements)
-    workflow.config |= dataset_config(workflow, small={"path": str(path)}) | {
+    workflow.config |= dataset_config(workflow, small={"path": str(path), "drop_self_matches": True}) | {
         "top_k": 100,
         "cutoffs": [100],
         "chunk_documents": 20,

@@ -61,7 +61,7 @@ def test_texts_are_encoded_inside_a_gpu_job_with_the_settings_of_the_person_who_
     subject = replace(subject, config=subject.config | {"jobs_per_gpu": 3})
     assert all(finding.passed for finding in findings(subject))
     assert all(finding.passed for finding in findings(subject))
-    assert events == [("cpu", 3), "load", "done"] * 2 + [("cpu", 3), "done"] * 6  # kept for the same bits, and another corpus
+    assert events == [("cpu", 3), "load", "done"] * 2 + [("cpu", 3), "done"] * 8  # kept for the same bits, and another corpus
 
 
 def test_blocks_of_any_size_find_the_same(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def favour(
                 row["queries"][:number] = [wanted[row["doc_id"]]] * number
             elif row["doc_id"] in wanted:
                 weights = dict(zip(row["words"], row["weights"], strict=True))
-                little = 0.005 * sum(weight**2 for weight in weights.values()) ** 0.5
+                little = 0.004 * sum(weight**2 for weight in weights.values()) ** 0.5
                 weights |= {word: weights.get(word, 0.0) + little for word in wanted[row["doc_id"]].split()}
                 row.update(words=list(weights), weights=list(weights.values()))
         write_expansion(path, added.kind, [[[row[key] for row in rows] for key in rows[0]]])

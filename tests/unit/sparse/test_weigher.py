@@ -234,7 +234,7 @@ def test_unicoil_is_the_formula_of_pyserini(tmp_path: Path, prefix: str, kind: s
         for token, weight in zip(ids[1:], found[1:].tolist(), strict=True):
             expected[row, token] = expected[row, token] + weight if kind == "queries" else max(expected[row, token], weight)
     found = weighed(tmp_path / "unicoil", kind, head="unicoil")
-    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
     assert found[:, SEP].any()
     assert not found[:, CLS].any()
 
@@ -261,10 +261,10 @@ def test_sparta_is_the_formula_of_beir(tmp_path: Path) -> None:
 def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
     {"splade": save_masked_lm, "unicoil": save_unicoil, "sparta": save_sparta}[head](tmp_path)
     expected = weighed(tmp_path, head=head)
-    np.testing.assert_allclose(weighed(tmp_path, head=head, token_budget=1), expected, atol=TOLERANCE)
-    np.testing.assert_allclose(weighed(tmp_path, texts=TEXTS[::-1], head=head)[::-1], expected, atol=TOLERANCE)
+    np.testing.assert_allclose(weighed(tmp_path, head=head, token_budget=1), expected, atol=TOLERANCE, rtol=TOLERANCE)
+    np.testing.assert_allclose(weighed(tmp_path, texts=TEXTS[::-1], head=head)[::-1], expected, atol=TOLERANCE, rtol=TOLERANCE)
     monkeypatch.setattr(weigher_module, "WINDOW_TEXTS", 2)
-    np.testing.assert_allclose(weighed(tmp_path, head=head), expected, atol=TOLERANCE)
+    np.testing.assert_allclose(weighed(tmp_path, head=head), expected, atol=TOLERANCE, rtol=TOLERANCE)
 
 
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
