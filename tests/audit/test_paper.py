@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from beirflow.audit.again.for_reading import _check_record, _rebuilt, check_files_for_reading
+from beirflow.audit.again.for_reading import _read_page, _rebuilt, check_files_for_reading
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
 from beirflow.files.digests import file_digest
@@ -94,8 +94,8 @@ def test_a_page_that_shows_something_else_is_found(papered: Forger) -> None:
 
 def test_a_figure_that_was_changed_is_found_by_the_record_of_the_page(papered: Forger) -> None:
     papered.replace("paper/overlap-graph.svg", b"<svg/>")
-    _, found = _check_record(walked(papered), RECORD, "paper/index.html")
-    assert FAILED in [check.status for check in named(found, "paper/overlap-graph.svg")]
+    changed = _read_page(walked(papered), RECORD, "paper/index.html").changed
+    assert {path: check.status for path, check in changed.items()} == {"paper/overlap-graph.svg": FAILED}
 
 
 def test_tables_made_with_another_catalogue_are_a_warning(papered: Forger) -> None:

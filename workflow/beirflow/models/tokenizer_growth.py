@@ -9,9 +9,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import orjson
 
 from beirflow.files.errors import ModelError
+from beirflow.files.outside_json import parse_json
 from beirflow.models.model_json import check_file
 
 TOKENIZER = "tokenizer.json"
@@ -51,7 +51,7 @@ def _check(path: Path, size: int, changed: int) -> None:
     """Check the file, once for each of its states."""
     check_file(path, LARGEST_TOKENIZER)
     try:
-        described = orjson.loads(path.read_bytes())
+        described = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return
     described = described if isinstance(described, dict) else {}
