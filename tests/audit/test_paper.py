@@ -10,7 +10,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
 from beirflow.files.digests import file_digest
 from beirflow.files.records import read_json
-from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
+from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger
 
 RECORD = "paper/index.json"
 

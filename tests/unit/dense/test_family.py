@@ -94,7 +94,8 @@ def findings(about: Subject) -> dict[str, Finding]:
 
 def test_a_sample_is_made_again_with_the_trained_weights(searched: TrainingResults) -> None:
     found = findings(subject(searched))
-    assert [name.partition(" ")[0] for name in found] == ["queries", "documents", "queries", "batches", "batches", "as", "queries"]
+    first_words = [name.partition(" ")[0] for name in found]
+    assert first_words == ["queries", "documents", "queries", "batches", "batches", "as", "queries"]
     assert all(finding.passed for finding in found.values())
     assert "6 documents" in found["queries written again are the stored ones"].found
 

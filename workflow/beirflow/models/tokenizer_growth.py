@@ -9,7 +9,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-
 from beirflow.files.errors import ModelError
 from beirflow.files.outside_json import parse_json
 from beirflow.models.model_json import check_file
