@@ -30,8 +30,10 @@ PARTS = 8
 Fact: TypeAlias = tuple[str, tuple[Any, ...]]
 """A record, and the keys that lead to a value in it."""
 
-DIGESTS = ("inputs", "outputs")
-"""Of files, which the forger makes again; what they lead to is tested by ``test_audit.py``."""
+DIGESTS = ("inputs", "outputs", "code")
+"""Of files, which the forger makes again; what they lead to is tested by ``test_audit.py``. Those of code are compared only in a
+checkout without changes (``test_records.py``), and :meth:`Forger.noticed` leaves that check out.
+"""
 
 
 def changed(value: Any) -> Any:
