@@ -9,6 +9,7 @@ import pytest
 from beirflow.audit.again.summary_check import check_summary
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import as_json
+from beirflow.audit.facts import provenance
 from beirflow.audit.facts.provenance import check_provenance
 from beirflow.experiment.load import load_experiment
 from forger import FAILED, PASSED, WARNING, Forger, named, put
@@ -148,6 +149,20 @@ def test_a_commit_that_is_not_here_is_a_warning(forger: Forger) -> None:
 def test_other_versions_than_those_of_the_run_are_a_warning(forger: Forger) -> None:
     forger.edit(MANIFEST, lambda manifest: manifest["environment"]["packages"].update(torch="1.0"))
     assert [check.name for check in forger.noticed()] == ["versions of packages agree"]
+
+
+def test_a_record_of_other_code_is_found_where_the_checkout_is_at_the_commit(
+    forger: Forger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = {"commit": "c" * 40, "clean": True}
+    monkeypatch.setattr(provenance, "code_state", lambda: state)
+    forger.edit(MANIFEST, put("repository", value=state))
+    name = "records were written by the code of the commit"
+    for others in ((), ("metrics/tiny/stack-tex.json",)):
+        for other in others:
+            forger.edit(other, put("code", value="0" * 16))
+        (check,) = [check for check in check_provenance(forger.followed()) if check.name == name]
+        assert (check.status, check.files) == (FAILED if others else PASSED, others)
 
 
 def test_the_build_that_torch_names_and_the_package_index_does_not_is_no_other_version(forger: Forger) -> None:
