@@ -65,14 +65,14 @@ def check_kept_runs():
         for system, dataset in runs
         if this_run.path(record.format(system=system, dataset=dataset)) in kept
     ]
-    try:
-        check_run_settings(experiment.configured_runs(there), logs.parent, configured)
-    except BeirflowError as error:
-        raise WorkflowError(str(error)) from None
+    check_run_settings(experiment.configured_runs(there), logs.parent, configured)
 
 
 def nothing_to_do():
-    check_kept_runs()
+    try:
+        check_kept_runs()
+    except BeirflowError as error:
+        sys.exit(str(error))  # Snakemake would add lines of its own files
     return table_again(logs.parent / layout.SUMMARY, this_run.targets)
 
 
@@ -108,9 +108,9 @@ else:
 onstart:
     this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
-    check_kept_runs()
     jobs = this_run.planned_jobs
     try:
+        check_kept_runs()
         planned = {job.rule for job in jobs.values()}
         check_planned(experiment, planned)
         if "audit" in planned:
