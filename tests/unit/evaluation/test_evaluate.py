@@ -106,6 +106,7 @@ def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path) -> None:
         ([28] * 4, 28, 0, None),  # all documents
         ([28, 27, 27, 28], 28, 2, None),  # all but self matches
         ([27] * 4, 28, 4, None),
+        ([27] * 4, 28, 0, None),  # a fusion of runs without self matches
         ([26] * 4, 28, 4, 26),
         ([0] * 4, 28, 0, None),  # no run that ends early, but one that found nothing
     ],

@@ -49,8 +49,8 @@ def most_documents(means: Mapping[str, Any]) -> int | None:
     """
     counts, forums = means["counts"], max(1, len(means.get("forums", ())))
     most = counts.get(RETRIEVED_LIMIT, 0) / forums
-    # Documents that are left out of the ranking of their query, such as self matches.
-    left_out = counts.get("self_matches_dropped", 0) / counts["queries"] if most else 0
+    # Documents that are left out of the ranking of their query: self matches, which fusions and rerankers do not count.
+    left_out = max(1, counts.get("self_matches_dropped", 0) / counts["queries"]) if most else 0
     return int(most) if 0 < most < counts["documents"] / forums - left_out else None
 
 
