@@ -23,12 +23,8 @@ HOLES = "Hole@10"
 ENERGY = {key: key for key in ("processor_joules", "gpu_joules", "co2_grams")} | {"processor_share": "processor_joules"}
 """By column of energy in ``cost.csv``, the one that is above 0 where something was counted."""
 
-RARE = (
-    "expand_seconds",
-    "train_seconds",
-    "rerank_seconds",
-    "load_per_core",
-)  # left out if unknown of all, as without such a stage
+RARE = ("expand_seconds", "train_seconds", "rerank_seconds", "load_per_core")
+"""Columns that are left out where no system has a value, such as the seconds of a stage that none has."""
 
 NOT_COUNTED = (
     "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"

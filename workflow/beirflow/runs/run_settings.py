@@ -15,7 +15,9 @@ from beirflow.files.errors import DataError
 from beirflow.files.layout import RUN_RECORD
 from beirflow.files.records import read_json
 
-PLACES = ("model", "query_model", "offline", "path", "run")  # settings that say where something is, not what it is
+PLACES = ("model", "query_model", "offline", "path", "run")
+"""Settings that say where a model or a file is, which may differ from machine to machine where it is no hub."""
+
 OF_THE_CORPUS = (
     *("forum", "split", "part_of", "form", "drop_self_matches"),
     *("sample_queries", "sample_seed", "sample_documents", "documents_seed"),

@@ -21,8 +21,6 @@ from beirflow.files.layout import ARCHIVE, MANIFEST, METRICS
 from beirflow.runs.run_settings import without_places
 from beirflow.runs.system import System
 
-"""Settings that say where a model or a file is, which may differ from machine to machine where it is no hub."""
-
 PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
 
 OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", "relevant_from", *PART)
