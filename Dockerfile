@@ -19,10 +19,11 @@ RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
 COPY envs envs
 COPY profiles profiles
+COPY src src
 COPY workflow workflow
 # The checkout may be one that only its owner can read.
-RUN chmod -R a+rX Snakefile config.yaml README.md CITATION.cff LICENSE envs profiles workflow
-RUN .venv/bin/python -m compileall -q workflow/beirflow
+RUN chmod -R a+rX Snakefile config.yaml README.md CITATION.cff LICENSE envs profiles src workflow
+RUN .venv/bin/python -m compileall -q src/beirflow
 
 # Any user may run it (--user): all that is written goes to the folder that is mounted at /work, to /tmp, and to the caches in this home,
 # whose folder is here because a volume below it would otherwise make it root's.

@@ -51,7 +51,8 @@ lint-types:
 lint-form:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pydoclint --quiet workflow/beirflow
+	$(BIN)/pydoclint --quiet src/beirflow
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
 

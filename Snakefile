@@ -20,7 +20,7 @@ include: "workflow/rules/expand.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/lexical.smk"
 include: "workflow/rules/sparse.smk"
-include: "workflow/rules/late.smk"
+include: "workflow/rules/late_interaction.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/imported.smk"
 include: "workflow/rules/fusion.smk"
@@ -49,8 +49,8 @@ rule help:
     conda:
         "envs/report.yaml"
     params:
-        entrance="beirflow.experiment.overview:overview",
-        experiment="beirflow.experiment.load:load_experiment()",
+        entrance="beirflow.report.overview:overview",
+        experiment="beirflow.config.load:load_experiment()",
         configured=configured,
     message:
         "say what can be asked for"

@@ -7,11 +7,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
+from beirflow.config.families import FAMILIES
+from beirflow.core.records import Job
 from beirflow.evaluation import latency
-from beirflow.experiment.families import FAMILIES
-from beirflow.files.records import Job
-from beirflow.jobs.hardware import ModelHardware
-from beirflow.runs.system import System
+from beirflow.families.system import System
+from beirflow.run.hardware import ModelHardware
 from lexical_results import Row
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.datasets.corpus_files import FOOTER, footer_digest
-from beirflow.datasets.corpus_reader import DOCUMENTS as SCHEMA
-from beirflow.datasets.matching import match_texts
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, write_record
+
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job, write_record
+from beirflow.data.corpus_files import FOOTER, footer_digest
+from beirflow.data.corpus_reader import DOCUMENTS as SCHEMA
+from beirflow.data.matching import match_texts
 
 Documents = Mapping[str, str | Mapping[str, Any]]
 Judgements = Mapping[str, Mapping[str, int]]

@@ -17,6 +17,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
+
 import warm_jobs
 from made_once import made_once, results_made_once
 
@@ -66,7 +67,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.fixture(autouse=True)
 def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A secret is hidden in whatever its process shows, and tests share one."""
-    monkeypatch.setattr("beirflow.files.addresses._known", set())
+    monkeypatch.setattr("beirflow.core.addresses._known", set())
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ from typing import Any
 
 import psutil
 import pytest
-from beirflow.files.kinds import TRACES
+
+from beirflow.core.kinds import TRACES
 from workflow_runs import Workflow
 
 OUTPUT = "output-of-test.txt"

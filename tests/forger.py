@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED as FAILED
@@ -21,13 +22,13 @@ from beirflow.audit.chain.checks import PASSED as PASSED
 from beirflow.audit.chain.checks import WARNING as WARNING
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.root import Published
-from beirflow.datasets.corpus_files import FOOTER, footer_digest
+from beirflow.config.experiment import Experiment
+from beirflow.config.load import load_experiment
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
+from beirflow.core.records import RECORD_DIGEST, read_json, write_json
+from beirflow.data.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import kept_self_matches, summarize
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
-from beirflow.files.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
-from beirflow.files.records import RECORD_DIGEST, read_json, write_json
 from results_maker import Made, average, evaluate
 from warm_snakemake import parse_each_rule_file_once
 

@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
-from beirflow.files import layout
-from beirflow.files.digests import file_digest
+
+from beirflow.core import layout
+from beirflow.core.digests import file_digest
 from forger import Forger, put
 from results_maker import run_rules
 

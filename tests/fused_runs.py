@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from beirflow.core.layout import CORPUS, RUN, record_of
+from beirflow.core.records import Job
 from beirflow.evaluation.measures import measure
-from beirflow.files.layout import CORPUS, RUN, record_of
-from beirflow.files.records import Job
-from beirflow.fusion.fuse_runs import fuse_runs
-from beirflow.fusion.settings import FusionSettings
+from beirflow.families.fusion.fuse_runs import fuse_runs
+from beirflow.families.fusion.settings import FusionSettings
 from by_name import call
 from run_results import DATASET
 

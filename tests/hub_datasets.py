@@ -10,6 +10,7 @@ import huggingface_hub.constants
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from http_servers import FileServer, hub_files
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

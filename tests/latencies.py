@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from beirflow.files.layout import LATENCY
-from beirflow.files.records import Job, write_record
+from beirflow.core.layout import LATENCY
+from beirflow.core.records import Job, write_record
 
 
 def latency(ms: float, queries: int = 5) -> dict[str, Any]:

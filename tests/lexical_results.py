@@ -11,21 +11,22 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow.parquet as pq
+
 from beir_writer import Judgements, write_beir
-from beirflow.datasets.prepare import prepare_corpus
+from beirflow.core import layout
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job, read_json
+from beirflow.data.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
-from beirflow.expansions.given import read_given
-from beirflow.files import layout
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, read_json
-from beirflow.lexical.index import Index
-from beirflow.lexical.index_chunk import index_chunk
-from beirflow.lexical.search_index import search_index
-from beirflow.lexical.settings import LexicalSettings
-from beirflow.lexical.statistics import sum_statistics
-from beirflow.postings.languages import ENGLISH
-from beirflow.runs.merge import merge_chunks
-from beirflow.sparse.settings import SparseSettings
+from beirflow.families.expansions.given import read_given
+from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.index_chunk import index_chunk
+from beirflow.families.lexical.search_index import search_index
+from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical.statistics import sum_statistics
+from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.ranking.merge import merge_chunks
 from by_name import call
 from lucene_reference import Document
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from beirflow.rerank.scorers.load import load_scorer
-from beirflow.rerank.scorers.pair_scorer import PairScorer
-from beirflow.rerank.settings import RerankSettings
+
+from beirflow.families.rerank.scorers.load import load_scorer
+from beirflow.families.rerank.scorers.pair_scorer import PairScorer
+from beirflow.families.rerank.settings import RerankSettings
 
 ROUNDING = {"rtol": 1e-5, "atol": 1e-5}
 

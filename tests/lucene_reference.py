@@ -5,9 +5,10 @@ from collections import Counter
 from functools import cache
 
 import numpy as np
-from beirflow.postings.analyzer import STOP_WORDS
-from beirflow.postings.grammar import tokenize
 from nltk.stem.porter import PorterStemmer
+
+from beirflow.families.postings.analyzer import STOP_WORDS
+from beirflow.families.postings.grammar import tokenize
 
 f = np.float32
 porter = PorterStemmer(mode=PorterStemmer.MARTIN_EXTENSIONS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
+
 from warm_jobs import PROCESS
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 def results_made_once(factory: pytest.TempPathFactory, name: str, make: "Callable[[Path], Made]") -> "Made":
     """Results in a folder of that name, which are not to be changed; their making leaves this process as it was."""
     import torch
+
     from results_maker import Made
 
     def make_with_one_thread(folder: Path) -> None:

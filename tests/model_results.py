@@ -6,17 +6,18 @@ from random import Random
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from beirflow.files import layout
-from beirflow.files.patterns import Pattern
-from beirflow.late.encode import TokenEncoding, encode_query_tokens, encode_tokens
-from beirflow.late.search import search_tokens
-from beirflow.late.settings import LateSettings
+
+from beirflow.core import layout
+from beirflow.core.patterns import Pattern
+from beirflow.families.late_interaction.encode import TokenEncoding, encode_query_tokens, encode_tokens
+from beirflow.families.late_interaction.search import search_tokens
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.matches import Pairs
+from beirflow.families.sparse.model_folders import fetch_sparse_model
+from beirflow.families.sparse.search import search_weights
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from beirflow.models.model_files import fetch_model
-from beirflow.runs.matches import Pairs
-from beirflow.sparse.model_folders import fetch_sparse_model
-from beirflow.sparse.search import search_weights
-from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from by_name import call
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document

@@ -27,57 +27,67 @@ class Break(NamedTuple):
 
 
 BREAKS = [
-    Break("ranking", "np.uint64(32)) | ~ascending", "np.uint64(32)) | ascending", "unit/runs"),
+    Break("ranking", "np.uint64(32)) | ~ascending", "np.uint64(32)) | ascending", "unit/ranking"),
     Break(
-        "ties", 'if ties == "descending" else -np.arange', 'if ties == "ascending" else -np.arange', "unit/runs unit/evaluation"
+        "ties",
+        'if ties == "descending" else -np.arange',
+        'if ties == "ascending" else -np.arange',
+        "unit/ranking unit/evaluation",
     ),
-    Break("merge", "(places + sum(map(len, ids)))", "(places + sum(map(len, ids[1:])))", "unit/runs"),
-    Break("exclusion", "(self.row[start:stop] - first)", "(self.row[start:stop] - first - 1)", "unit/dense"),
+    Break("merge", "(places + sum(map(len, ids)))", "(places + sum(map(len, ids[1:])))", "unit/ranking"),
+    Break("exclusion", "(self.row[start:stop] - first)", "(self.row[start:stop] - first - 1)", "unit/families/dense"),
     Break(
         "exclusion in lists",
         "excluded = np.atleast_1d(cut.excluded[query]) - first",
         "excluded = np.atleast_1d(cut.excluded[query]) - first - 1",
-        "unit/lexical unit/sparse",
+        "unit/families/lexical unit/families/sparse",
     ),
-    Break("BM25", "(documents - df + 0.5)", "(documents - df + 0.4)", "unit/lexical"),
+    Break("BM25", "(documents - df + 0.5)", "(documents - df + 0.4)", "unit/families/lexical"),
     Break(
         "document lengths",
         'np.searchsorted(LENGTHS, lengths, side="right") - 1',
         "np.searchsorted(LENGTHS, lengths)",
-        "unit/lexical",
+        "unit/families/lexical",
     ),
-    Break("tokens", "return list({token for token in added if token not in known})", "return list(added)", "unit/sparse"),
+    Break(
+        "tokens", "return list({token for token in added if token not in known})", "return list(added)", "unit/families/sparse"
+    ),
     Break(
         "padding",
         "np.arange(lengths.max()) < lengths[:, None]",
         "np.arange(lengths.max()) <= lengths[:, None]",
-        "unit/computing unit/encoders",
+        "unit/models/computing unit/models/encoders",
     ),
     Break(
         "pooling",
         "masked.sum(dim=1) / (count.sqrt()",
         "masked.sum(dim=1) / (count + 1 if mode == 'mean' else count.sqrt()",
-        "unit/computing unit/encoders",
+        "unit/models/computing unit/models/encoders",
     ),
-    Break("normalisation", "return nn.functional.normalize(vectors, dim=1)", "return vectors", "unit/encoders"),
-    Break("late interaction", "similar.numpy().max(axis=1)", "similar.numpy().mean(axis=1)", "unit/late"),
-    Break("fusion", "(60 if settings.k is None else settings.k)", "(61 if settings.k is None else settings.k)", "unit/fusion"),
+    Break("normalisation", "return nn.functional.normalize(vectors, dim=1)", "return vectors", "unit/models/encoders"),
+    Break("late interaction", "similar.numpy().max(axis=1)", "similar.numpy().mean(axis=1)", "unit/families/late_interaction"),
+    Break(
+        "fusion",
+        "(60 if settings.k is None else settings.k)",
+        "(61 if settings.k is None else settings.k)",
+        "unit/families/fusion",
+    ),
     Break("measures", "precision, recall = hits / k, _ratio", "precision, recall = hits / (k + 1), _ratio", "unit/evaluation"),
     Break("missed documents", 'qrels[query][f"missed {number}"] = grade', "pass", "unit/evaluation"),
-    Break("resume", "if self._digest(place, size) == digest else None", "if self._digest(place, size) else None", "unit/files"),
-    Break("digest", 'raise damaged(path, f"sha256', 'damaged(path, f"sha256', "unit/files"),
-    Break("download", "== self.md5:", "!= '':", "unit/sources"),
-    Break("texts", "return joined if separator == TITLE_END else joined.strip()", "return joined", "unit/datasets"),
-    Break("prepare", "if len(pc.unique(scan.ids)) < len(scan.ids):", "if False:", "unit/datasets"),
-    Break("chunks", "turn[first_place[text]] % chunks", "turn[places] % chunks", "unit/datasets"),
-    Break("labels", "elif first[doc_id][1] != content:", "elif False:", "unit/sources"),
-    Break("code", "imported_names(source, lines) & _modules()", "frozenset()", "unit/jobs/test_code_version.py"),
-    Break("forks", '        sys.modules["torch"].set_num_threads(number)', "        pass", "unit/jobs/test_fork_server.py"),
-    Break("estimate", "index = 0.0 if stored else", "index = 0.0 if not stored else", "unit/evaluation unit/experiment"),
-    Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "unit/jobs"),
+    Break("resume", "if self._digest(place, size) == digest else None", "if self._digest(place, size) else None", "unit/core"),
+    Break("digest", 'raise damaged(path, f"sha256', 'damaged(path, f"sha256', "unit/core"),
+    Break("download", "== self.md5:", "!= '':", "unit/data/sources"),
+    Break("texts", "return joined if separator == TITLE_END else joined.strip()", "return joined", "unit/data"),
+    Break("prepare", "if len(pc.unique(scan.ids)) < len(scan.ids):", "if False:", "unit/data"),
+    Break("chunks", "turn[first_place[text]] % chunks", "turn[places] % chunks", "unit/data"),
+    Break("labels", "elif first[doc_id][1] != content:", "elif False:", "unit/data/sources"),
+    Break("code", "imported_names(source, lines) & _modules()", "frozenset()", "unit/run/test_code_version.py"),
+    Break("forks", '        sys.modules["torch"].set_num_threads(number)', "        pass", "unit/run/test_fork_server.py"),
+    Break("estimate", "index = 0.0 if stored else", "index = 0.0 if not stored else", "unit/evaluation unit/config"),
+    Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "unit/run"),
     Break("pages", "autoescape=True", "autoescape=False", "unit/report unit/audit"),
     Break("exports", r'return re.sub(r"([\\`*_{}\[\]<>|~])"', r'return re.sub(r"([\\`*_{}\[\]<>~])"', "unit/report"),
-    Break("configuration", 'if config["baseline"] not in (None, *chosen):', "if False:", "unit/experiment"),
+    Break("configuration", 'if config["baseline"] not in (None, *chosen):', "if False:", "unit/config"),
     Break("claims", "if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):", "if False:", "unit/audit"),
     Break(
         "chain",
@@ -86,9 +96,11 @@ BREAKS = [
         "audit/test_records.py unit/audit",
     ),
     Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit/test_any_fact.py unit/audit"),
-    Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/exchange/test_gate.py"),
-    Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/analysis"),
-    Break("approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/approximate"),
+    Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/audit/exchange/test_gate.py"),
+    Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/report/analysis"),
+    Break(
+        "approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/families/approximate"
+    ),
     Break("topic measures", "moves.append(after / before - 1 if", "moves.append(before / after - 1 if", "unit/evaluation"),
     Break("recomputed summary", "if column not in left_out and found[column] != value:", "if False:", "unit/audit"),
 ]
@@ -101,11 +113,11 @@ def main(topics: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         copy = Path(folder, "tree")
         left_out = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "__pycache__", ".*_cache")
-        shutil.copytree(REPOSITORY, copy, ignore=left_out)
+        shutil.copytree(REPOSITORY, copy, symlinks=True, ignore=left_out)
         for each in chosen:
             places = [
                 path
-                for path in sorted((copy / "workflow").rglob("*.*"))
+                for path in sorted([*(copy / "src").rglob("*.*"), *(copy / "workflow").rglob("*.*")])
                 if path.suffix in (".py", ".smk") and each.old in path.read_text()
             ]
             if len(places) != 1 or places[0].read_text().count(each.old) != 1:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from beirflow.jobs.code_version import NO_INFLUENCE, PACKAGE, entrances
+from beirflow.run.code_version import NO_INFLUENCE, PACKAGE, entrances
 
 
 class Names(NamedTuple):

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from chromium import Chromium
 from PIL import Image
 
-sys.path.append("workflow")
+from chromium import Chromium
+
+sys.path.append("src")
 from beirflow.audit.audit import audit
-from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import DataError
+from beirflow.config.load import load_experiment
+from beirflow.core.errors import DataError
 
 WIDTH, SCALE = 960, 1.25
 """Of the page in CSS pixels, and how many pixels of the picture each is."""

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import ConfigError
+
+from beirflow.config.load import load_experiment
+from beirflow.core.errors import ConfigError
 
 
 @contextmanager

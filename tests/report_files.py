@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from beirflow.analysis.inspection import matched_words
-from beirflow.analysis.shown_queries import query_scores
+
+from beirflow.core.records import Job, write_json, write_record
 from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
-from beirflow.files.records import Job, write_json, write_record
+from beirflow.report.analysis.inspection import matched_words
+from beirflow.report.analysis.shown_queries import query_scores
 from beirflow.report.registry import FIGURES
 from beirflow.report.report import write_report
 from by_name import call

@@ -9,19 +9,20 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+
+from beirflow.config.asked import corpus_of
+from beirflow.config.experiment import Experiment
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.digests import file_digest
+from beirflow.core.patterns import Pattern
+from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.summary import summarize
-from beirflow.experiment.asked import corpus_of
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.digests import file_digest
-from beirflow.files.patterns import Pattern
-from beirflow.files.records import Job, read_json, write_json, write_record
-from beirflow.jobs.entrance import call_entrance
-from beirflow.jobs.provenance import REPOSITORY
-from beirflow.jobs.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from beirflow.report.registry import FIGURES, PAPER_FIGURES
+from beirflow.run.entrance import call_entrance
+from beirflow.run.provenance import REPOSITORY
+from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from by_name import call
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
@@ -128,7 +129,7 @@ def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threa
 def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
     """All rules, not only those of files for reading, which an audit reads."""
     parse_each_rule_file_once()
-    reads_each = patch("beirflow.jobs.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
+    reads_each = patch("beirflow.run.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
     with reads_each, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
         yield rules
 

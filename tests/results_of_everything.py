@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
 from results_maker import Made, make_paper, make_report, run_rules
 from results_of_families import config_with_dev, write_given
 from tiny_bert import save_tiny_bert

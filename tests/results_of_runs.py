@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 from unittest.mock import patch
 
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
 from results_maker import Made, run_rules, with_systems
 
 SYSTEMS = {
@@ -20,6 +20,6 @@ def make_results_of_runs(original: Made, folder: Path) -> Made:
     made = Made(folder / "results", with_systems(original.config, SYSTEMS, systems=["tiny", *SYSTEMS]))
     results, experiment = made.results, load_experiment(made.config)
     shutil.rmtree(results / "metrics/second")
-    with patch("beirflow.experiment.datasets.BLOCK_QUERIES", 3):  # so that pairs are scored in blocks
+    with patch("beirflow.config.datasets.BLOCK_QUERIES", 3):  # so that pairs are scored in blocks
         run_rules(results, experiment, [layout.SUMMARY])
     return made

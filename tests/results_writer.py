@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job, write_record
 from beirflow.evaluation.significance import compare_systems
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, write_record
-from beirflow.runs.run_file import RUN
+from beirflow.ranking.run_file import RUN
 
 COUNTS = {"documents": 100, "queries": 4}
 SECONDS = {"load": 1.0, "queries": 2.0, "index": 4.0, "search": 8.0, "merge": 16.0, "evaluate": 32.0}

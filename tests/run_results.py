@@ -6,14 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from beir_writer import write_corpus_record
-from beirflow.datasets.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
-from beirflow.files.digests import file_digest
-from beirflow.files.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RECORD
-from beirflow.files.records import Job, write_record
-from beirflow.runs.run_file import RUN as RUN_COLUMNS
-from beirflow.runs.spot_checks.spot_check import Subject
-from beirflow.runs.system import System
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.core.records import Job, write_record
+from beirflow.data.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
+from beirflow.families.spot_checks.spot_check import Subject
+from beirflow.families.system import System
+from beirflow.ranking.run_file import RUN as RUN_COLUMNS
 
 DATASET = "small"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from beirflow.jobs.results_lock import JOB_BYTES, LOCK
+
+from beirflow.run.results_lock import JOB_BYTES, LOCK
 from faults_at_work import printed, start
 from slurm_cluster import Cluster, wait_for
 from workflow_runs import REPOSITORY, Workflow

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.files.layout import RUN
-from beirflow.runs.spot_checks.spot_check import Finding, SpotCheck, Subject
-from beirflow.runs.system import System
+
+from beirflow.core.layout import RUN
+from beirflow.families.spot_checks.spot_check import Finding, SpotCheck, Subject
+from beirflow.families.system import System
 from model_results import ModelResults
 
 DOCUMENTS, SAMPLE = 30, 12

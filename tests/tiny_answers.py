@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_bert import WORDS, saved_once
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AutoConfig,
@@ -14,6 +13,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     T5TokenizerFast,
 )
+
+from tiny_bert import WORDS, saved_once
 
 T5_SPECIAL = ["<pad>", "</s>", "<unk>"]
 QWEN_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]

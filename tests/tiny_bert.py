@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
+
 from vocabulary import WORDS as WORDS
 
 Weights = dict[str, torch.Tensor]

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_bert import save_tiny_bert, saved_once
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+
+from tiny_bert import save_tiny_bert, saved_once
 from zoo import LLAMA, SIZES, change_json
 
 DIM = 16

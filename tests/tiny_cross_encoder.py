@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import torch
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert, saved_once
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert, saved_once
 
 KINDS = ("bert", "electra", "modernbert", "xlm-roberta", "distilbert")
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_bert import SPECIAL, WORDS, save_tiny_bert, save_word_pieces, saved_once
 from transformers import AutoConfig, BertForTokenClassification, MT5ForConditionalGeneration, T5ForConditionalGeneration
+
+from tiny_bert import SPECIAL, WORDS, save_tiny_bert, save_word_pieces, saved_once
 
 PAD, END = SPECIAL.index("[PAD]"), SPECIAL.index("[SEP]")
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from beirflow.sparse.files import Rows
 from safetensors.torch import load_file, save_file
-from tiny_bert import save_tiny_bert, saved_once
 from transformers import AutoConfig, BertForMaskedLM, BertModel, DistilBertConfig, DistilBertModel
+
+from beirflow.families.sparse.files import Rows
+from tiny_bert import save_tiny_bert, saved_once
 
 TERMS = 204
 """Of the vocabulary of the tiny BERT."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from beirflow.late.vectors import SegmentWriter, TokenVectors
+
+from beirflow.families.late_interaction.vectors import SegmentWriter, TokenVectors
 
 Hit = tuple[int, int, float]
 

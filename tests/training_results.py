@@ -4,18 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from beirflow.computing.model_settings import Computing
-from beirflow.dense.encode import Encoding, encode_chunk, encode_queries
-from beirflow.dense.search import search_chunk
-from beirflow.expansions.making import Making
-from beirflow.expansions.writer import write_queries
-from beirflow.files import layout
-from beirflow.files.records import read_json
+from beirflow.core import layout
+from beirflow.core.records import read_json
+from beirflow.families.dense.encode import Encoding, encode_chunk, encode_queries
+from beirflow.families.dense.search import search_chunk
+from beirflow.families.expansions.making import Making
+from beirflow.families.expansions.writer import write_queries
+from beirflow.families.training.settings import Training
+from beirflow.families.training.train_encoder import train_encoder
+from beirflow.models.computing.model_settings import Computing
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
-from beirflow.training.settings import Training
-from beirflow.training.train_encoder import train_encoder
 from by_name import call
 from lexical_results import LexicalResults
 from lucene_reference import Document

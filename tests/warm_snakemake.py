@@ -22,8 +22,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from beirflow.jobs import fork_server
-from beirflow.jobs.snakemake_internals.forked_jobs import ForkedJob
+from beirflow.run import fork_server
+from beirflow.run.snakemake_internals.forked_jobs import ForkedJob
 from warm_jobs import PROCESS, forget_beirflow, forget_power_losses, import_libraries
 
 REPOSITORY = Path(__file__).parents[1]
@@ -61,7 +61,7 @@ def _requests() -> socket.socket:
     address = f"\0warm-snakemake-{owner}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as requests, suppress(OSError):  # the address is taken if there is one
         requests.bind(address)
-        package = {"PYTHONPATH": str(REPOSITORY / "workflow")}
+        package = {"PYTHONPATH": str(REPOSITORY / "src")}
         environment = {**os.environ, **fork_server.NO_THREADS, **package, "OMP_WAIT_POLICY": "passive"}
         command = [sys.executable, __file__, str(requests.fileno()), str(owner)]
         subprocess.Popen(command, env=environment, pass_fds=[requests.fileno()])
@@ -79,7 +79,7 @@ def serve(requests: socket.socket, owner: int) -> NoReturn:
     for name in LATER:
         importlib.import_module(name)
     import_libraries()
-    sys.path.remove(str(REPOSITORY / "workflow"))
+    sys.path.remove(str(REPOSITORY / "src"))
     parse_rule_files(REPOSITORY)
     forget_power_losses()
     fork_server.serve(requests, owner, run_snakemake)

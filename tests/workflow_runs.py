@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from beir_writer import write_beir
-from beirflow.files.records import read_json
+from beirflow.core.records import read_json
 from vocabulary import WORDS
 from warm_snakemake import REPOSITORY, run_warm
 

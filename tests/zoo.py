@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
-from tiny_bert import DIM, SIZES, SPECIAL, WORDS, save_model, save_tiny_bert
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -24,6 +23,8 @@ from transformers import (
     T5Config,
     T5EncoderModel,
 )
+
+from tiny_bert import DIM, SIZES, SPECIAL, WORDS, save_model, save_tiny_bert
 
 Build = Callable[[Path], Any]
 

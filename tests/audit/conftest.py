@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beirflow.files.digests import file_digest
+
+from beirflow.core.digests import file_digest
 from forger import Forger
 from made_once import results_made_once
 from results_maker import Made, make_paper, make_report, make_results

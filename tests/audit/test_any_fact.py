@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+
 from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.checks import NOT_CHECKED
 from beirflow.audit.fact_table import leaves
-from beirflow.files.errors import DataError
-from beirflow.files.patterns import Pattern
+from beirflow.core.errors import DataError
+from beirflow.core.patterns import Pattern
 from forger import Forger, put
 from results_maker import Made
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from approximate_results import HNSW, IVF_PQ
 from beir_writer import write_beir
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
 from forger import Forger, named
 from results_maker import Made, make_results, run_rules, with_systems
 from tiny_bert import save_tiny_bert

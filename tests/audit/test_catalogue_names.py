@@ -5,15 +5,16 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+
 from beirflow.audit.chain.checks import FAILED
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.facts.outside import check_outside
 from beirflow.audit.facts.recorded import check_record
-from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.catalogue.own_datasets import custom_dataset
-from beirflow.files import layout
-from beirflow.files.layout import MANIFEST
+from beirflow.core import layout
+from beirflow.core.layout import MANIFEST
+from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.own_datasets import custom_dataset
 from forger import Forger
 
 OWN_DEFINITIONS = {

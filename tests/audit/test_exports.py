@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from beirflow.audit.again import for_reading
 from beirflow.audit.again.for_reading import check_files_for_reading
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
-from beirflow.exchange.crate import export_crate
-from beirflow.exchange.open_run import write_open_run
-from beirflow.files import layout
-from beirflow.files.errors import DataError
-from beirflow.files.records import read_json
-from beirflow.jobs.code_version import code_version
+from beirflow.audit.exchange.crate import export_crate
+from beirflow.audit.exchange.open_run import write_open_run
+from beirflow.core import layout
+from beirflow.core.errors import DataError
+from beirflow.core.records import read_json
+from beirflow.run.code_version import code_version
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from results_maker import Made
 

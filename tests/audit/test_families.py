@@ -11,19 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from beirflow.audit.again.for_reading import check_files_for_reading
 from beirflow.audit.facts.outside import SOURCES, check_outside
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job
 from beirflow.evaluation.systems import describe_systems
-from beirflow.expansions.files import write_expansion
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job
-from beirflow.late import vectors
-from beirflow.late.vectors import TokenVectors, in_rows
-from beirflow.postings.columns import ColumnWriter
-from beirflow.sparse import files as weights
-from beirflow.sparse.files import Rows
+from beirflow.families.expansions.files import write_expansion
+from beirflow.families.late_interaction import vectors
+from beirflow.families.late_interaction.vectors import TokenVectors, in_rows
+from beirflow.families.postings.columns import ColumnWriter
+from beirflow.families.sparse import files as weights
+from beirflow.families.sparse.files import Rows
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named, put
 from tiny_sparse import TERMS
 

@@ -11,18 +11,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from beirflow.audit.again.for_reading import _rebuilt
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.fact_table import explanation
 from beirflow.audit.verdict import grades
-from beirflow.catalogue.catalogue import MtebTask, load_catalogue
-from beirflow.experiment.load import load_experiment
-from beirflow.files import kinds, layout
-from beirflow.files.digests import file_digest
-from beirflow.files.layout import MANIFEST, SUMMARY
-from beirflow.jobs.provenance import REPOSITORY
-from beirflow.jobs.snakemake_internals.rule_jobs import rule_jobs
+from beirflow.config.load import load_experiment
+from beirflow.core import kinds, layout
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import MANIFEST, SUMMARY
+from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.report.registry import PAPER_TABLES
+from beirflow.run.provenance import REPOSITORY
+from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from latencies import write_latency
 from results_maker import Made, run_rules

@@ -5,9 +5,10 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+
 from beirflow.audit.audit import run_checks
 from beirflow.audit.fact_table import uncompared
-from beirflow.files import kinds
+from beirflow.core import kinds
 from forger import Forger
 from forgeries import PAGES, RESULTS, Forgery
 from results_maker import Made

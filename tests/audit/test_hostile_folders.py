@@ -22,15 +22,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import chain, limits
 from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_record
 from beirflow.audit.facts import corpora
-from beirflow.files.errors import DataError
-from beirflow.files.records import read_json
-from beirflow.runs.run_file import run_writer
+from beirflow.core.errors import DataError
+from beirflow.core.records import read_json
+from beirflow.ranking.run_file import run_writer
 from forger import FAILED, Forger, named
 from warm_snakemake import REPOSITORY
 
@@ -297,7 +298,7 @@ def test_a_folder_of_hundreds_of_megabytes_has_room_for_what_it_holds(forger: Fo
             np.ones(400 << 20, np.uint8)
     """
     command = [sys.executable, "-c", program, str(forger.path(RUN))]
-    environment = os.environ | {variable: "0", "PYTHONPATH": str(REPOSITORY / "workflow")}
+    environment = os.environ | {variable: "0", "PYTHONPATH": str(REPOSITORY / "src")}
     subprocess.run(command, check=True, env=environment)
 
 

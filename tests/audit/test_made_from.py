@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from beirflow.files.errors import DataError
+
+from beirflow.core.errors import DataError
 from forger import NOT_CHECKED, Forger, best_last, named, put
 from results_maker import Made, average
 

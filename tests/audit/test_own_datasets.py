@@ -8,16 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import hf_hub_download
+from sentence_transformers import SentenceTransformer, models
+
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import SOURCES
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.digests import file_digest
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.digests import file_digest
 from forger import Edit, Forger
 from hub_datasets import OTHER_REVISION, REVISION, Hub, nano, put_parquet, use_cache
-from huggingface_hub import hf_hub_download
 from results_maker import make_results, run_rules
-from sentence_transformers import SentenceTransformer, models
 from tiny_bert import save_tiny_bert
 from workflow_runs import config_of, small_dataset, tiny_system, words
 

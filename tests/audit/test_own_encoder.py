@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from forger import FAILED, Forger, put
 from results_maker import Made, audit_config, make_results
 from results_of_runs import make_results_of_runs

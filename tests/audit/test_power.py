@@ -13,18 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.dense.spot_check import VectorCheck
-from beirflow.expansions.settings import WordWeights, WrittenQueries
-from beirflow.expansions.spot_check import OTHER_QUERIES, ExpansionCheck
-from beirflow.expansions.spot_check import TOLERANCE as TOLERANCE_OF_WEIGHTS
-from beirflow.files.layout import QRELS, RUN
-from beirflow.late.spot_check import TokenVectorCheck
-from beirflow.rerank import spot_check as rerank
-from beirflow.rerank.settings import RerankSettings
-from beirflow.runs.spot_checks.representation_check import RepresentationCheck, TextSample
-from beirflow.runs.spot_checks.spot_check import Finding
-from beirflow.runs.system import System
-from beirflow.sparse.spot_check import TermWeightCheck
+
+from beirflow.core.layout import QRELS, RUN
+from beirflow.families.dense.spot_check import VectorCheck
+from beirflow.families.expansions.settings import WordWeights, WrittenQueries
+from beirflow.families.expansions.spot_check import OTHER_QUERIES, ExpansionCheck
+from beirflow.families.expansions.spot_check import TOLERANCE as TOLERANCE_OF_WEIGHTS
+from beirflow.families.late_interaction.spot_check import TokenVectorCheck
+from beirflow.families.rerank import spot_check as rerank
+from beirflow.families.rerank.settings import RerankSettings
+from beirflow.families.sparse.spot_check import TermWeightCheck
+from beirflow.families.spot_checks.representation_check import RepresentationCheck, TextSample
+from beirflow.families.spot_checks.spot_check import Finding
+from beirflow.families.system import System
 from run_results import RunResults
 
 QUERIES, DOCUMENTS, HITS, SAMPLE = 200, 2000, 50, 100

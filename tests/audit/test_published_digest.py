@@ -5,9 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.root import Published, check_published_digest
-from beirflow.files.digests import file_digest
+from beirflow.core.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 
 NAME = "the manifest is the one that was published"

@@ -6,12 +6,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from beirflow.audit.again.summary_check import check_summary
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.facts import provenance
 from beirflow.audit.facts.provenance import check_provenance
-from beirflow.experiment.load import load_experiment
+from beirflow.config.load import load_experiment
 from forger import FAILED, PASSED, WARNING, Forger, named, put
 
 MANIFEST, METRICS, RUN = "manifest.json", "metrics/tiny/small.json", "runs/tiny/small.json"

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.chain.repairs import Call, Repairs, quoted
 from beirflow.audit.verdict import grades
-from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import LOG, job_error
-from beirflow.files.writing import own_partial
-from beirflow.jobs.results_lock import LOCK, RUN
+from beirflow.config.load import load_experiment
+from beirflow.core.layout import LOG, job_error
+from beirflow.core.writing import own_partial
+from beirflow.run.results_lock import LOCK, RUN
 from forger import FAILED, WARNING, Forger, named
 from warm_snakemake import REPOSITORY
 
@@ -159,10 +160,10 @@ def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> 
 def running(forger: Forger) -> Iterator[None]:
     """A run, in another process, that holds the results."""
     program = (
-        "import sys\nfrom pathlib import Path\nfrom beirflow.jobs.results_lock import begin_run\nbegin_run(Path(sys.argv[1]))"
+        "import sys\nfrom pathlib import Path\nfrom beirflow.run.results_lock import begin_run\nbegin_run(Path(sys.argv[1]))"
     )
     command = [sys.executable, "-c", f"{program}\nprint(flush=True)\nsys.stdin.read()", str(forger.path("logs"))]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "workflow")}
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"\n"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+
 from beirflow.audit.audit import run_checks
 from beirflow.audit.chain.root import Published
 from forger import FAILED, PASSED, WARNING, Forger, named, put

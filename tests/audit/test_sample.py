@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+
 from beirflow.audit.again.samples import check_runs_that_follow, check_samples
 from beirflow.audit.chain.checks import Check
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.verdict import SHARES, grades, seen
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.load import load_experiment
+from beirflow.config.experiment import Experiment
+from beirflow.config.load import load_experiment
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 from forgeries import in_order, relevant, relevant_first
 from results_maker import Made

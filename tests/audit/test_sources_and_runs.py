@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files import layout
+
+from beirflow.core import layout
 from forger import Forger, best_last, named, put
 
 

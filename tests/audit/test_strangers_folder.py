@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from beirflow.files.records import read_json
+
+from beirflow.core.records import read_json
 from forger import Forger
 from warm_snakemake import REPOSITORY, run_warm
 from workflow_runs import Workflow
@@ -26,7 +27,7 @@ MODULES = (
 )
 WITHOUT_FORKS = """
 import sys
-import beirflow.jobs.snakemake_internals.forked_jobs as module
+import beirflow.run.snakemake_internals.forked_jobs as module
 module.fork_scripts = lambda *arguments: None
 from snakemake.cli import main
 main()

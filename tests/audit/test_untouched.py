@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from beirflow.experiment.load import load_experiment
+
+from beirflow.config.load import load_experiment
 from forger import Forger, put
 from results_maker import make_results
 from workflow_runs import config_of, tiny_system

@@ -38,7 +38,7 @@ class Settings:
     def environment(self) -> Mapping[str, str]:
         """Variables of every child: our modules on the path, the same threads for every library, no network."""
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), str(self.cores))
-        path = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow")])
+        path = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "src")])
         return {**os.environ, **threads, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import anserini
 import yaml
 
+import anserini
 from bench.machine import REPOSITORY, Settings, computes_in_bfloat16
 
 Quantity = Literal["seconds", "memory", "growth"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+
 from chromium import PATH, Chromium
 from report_files import ReportFiles
 

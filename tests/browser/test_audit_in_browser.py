@@ -4,10 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from beirflow.audit.audit import audit
-from beirflow.exchange.compare import compare
-from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import DataError
+from beirflow.audit.exchange.compare import compare
+from beirflow.config.load import load_experiment
+from beirflow.core.errors import DataError
 from chromium import Chromium
 from results_maker import Made
 

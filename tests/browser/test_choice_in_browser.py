@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.files.records import Job
+
+from beirflow.core.records import Job
 from beirflow.report.choice import ChoiceFiles, Prices
 from beirflow.report.choice_page import write_choice
 from chromium import Chromium

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from beirflow.catalogue.schema import CATALOGUE
-from beirflow.files.records import Job
+
+from beirflow.core.records import Job
+from beirflow.data.catalogue.schema import CATALOGUE
 from beirflow.report.report import write_report
 from by_name import call
 from chromium import Chromium

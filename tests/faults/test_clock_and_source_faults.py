@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from beirflow.files.digests import SMALL_BYTES, file_digest
+
+from beirflow.core.digests import SMALL_BYTES, file_digest
 from faults_at_work import results
 from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, small_dataset

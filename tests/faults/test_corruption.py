@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
+
 from beir_writer import write_beir
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.errors import DataError
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.errors import DataError
 from results_maker import all_rules, run_job, run_rules
 from tiny_bert import save_tiny_bert
 from workflow_runs import small_dataset, tiny_system, words

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from faults_at_work import filled, read_only, results, small_disk, unfinished, unlock
 from http_servers import FileServer
 from workflow_runs import REPOSITORY, Workflow, small_dataset
@@ -18,9 +19,9 @@ BLOCK = 4096
 
 DOWNLOAD = """
 import sys
-from beirflow.jobs.job import surroundings
+from beirflow.run.job import surroundings
 with surroundings(sys.argv[1]):
-    from beirflow.sources.download import download_dataset
+    from beirflow.data.sources.download import download_dataset
     download_dataset(urls=[sys.argv[2]], md5=sys.argv[3], size=500_000, output_path=sys.argv[4])
 """
 
@@ -69,7 +70,7 @@ def test_a_download_on_a_full_disk_keeps_what_has_arrived_and_fetches_the_rest_l
     md5 = hashlib.md5(archive, usedforsecurity=False).hexdigest()
     with FileServer({"/a.zip": archive}) as server, small_disk(tmp_path / "disk", "1m") as disk:
         command = [sys.executable, "-c", DOWNLOAD, tmp_path / "log", f"{server.url}/a.zip", md5, disk / "a.zip"]
-        path = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow")}
+        path = os.environ | {"PYTHONPATH": str(REPOSITORY / "src")}
         with filled(disk, 8 * BLOCK):
             done = subprocess.run(command, env=path, capture_output=True, text=True, check=False)
         assert done.returncode == 1

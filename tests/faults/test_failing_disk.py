@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files.disks import disk_problem
-from beirflow.files.records import write_json
-from beirflow.files.writing import DigestingWriter, atomic_folder, atomic_path
-from beirflow.postings.columns import ColumnWriter
+
+from beirflow.core.disks import disk_problem
+from beirflow.core.records import write_json
+from beirflow.core.writing import DigestingWriter, atomic_folder, atomic_path
+from beirflow.families.postings.columns import ColumnWriter
 
 SHIM = Path(__file__).parents[1] / "failing_disk.c"
 CALLS = {"write": errno.EIO, "fsync": errno.EDQUOT, "close": errno.EDQUOT}

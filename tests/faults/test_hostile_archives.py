@@ -8,11 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from beir_writer import write_beir, zip_folder
-from beirflow.datasets.corpus_reader import read_batches
-from beirflow.files.errors import DataError
-from beirflow.sources import source as source_module
-from beirflow.sources.beir_files import Source, read_judgements, read_queries
+from beirflow.core.errors import DataError
+from beirflow.data.corpus_reader import read_batches
+from beirflow.data.sources import source as source_module
+from beirflow.data.sources.beir_files import Source, read_judgements, read_queries
 
 
 @pytest.fixture
@@ -114,9 +115,9 @@ def test_a_line_without_end_is_refused_before_it_fills_memory(folder: Path, monk
 
 PEAK = """
 import resource, sys
-from beirflow.sources.beir_files import Source
-from beirflow.datasets.corpus_reader import read_batches
-from beirflow.files.errors import DataError
+from beirflow.data.sources.beir_files import Source
+from beirflow.data.corpus_reader import read_batches
+from beirflow.core.errors import DataError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     print([len(batch.lines) for batch in read_batches(Source(sys.argv[1]), threads=1)])

@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.computing.model_settings import checked_meanwhile
-from beirflow.dense.family import FAMILY as DENSE
-from beirflow.dense.settings import DenseSettings
-from beirflow.encoders.encoder import TransformersEncoder
-from beirflow.encoders.load import load_encoder
-from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import Job, read_json
-from beirflow.late.family import FAMILY as LATE
-from beirflow.late.settings import LateSettings
+from safetensors.torch import load_file, save_file
+
+from beirflow.core.errors import DataError, ModelError
+from beirflow.core.records import Job, read_json
+from beirflow.families.dense.family import FAMILY as DENSE
+from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.late_interaction.family import FAMILY as LATE
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.rerank.family import FAMILY as RERANK
+from beirflow.families.rerank.settings import RerankSettings
+from beirflow.families.sparse.family import FAMILY as SPARSE
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.models.computing.model_settings import checked_meanwhile
+from beirflow.models.encoders.encoder import TransformersEncoder
+from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.settings import EncoderSettings
-from beirflow.rerank.family import FAMILY as RERANK
-from beirflow.rerank.settings import RerankSettings
-from beirflow.sparse.family import FAMILY as SPARSE
-from beirflow.sparse.settings import SparseSettings
 from pickles import Trap
-from safetensors.torch import load_file, save_file
 
 TEXTS = ["w1 w2 w3", "w4"]
 MODULES = json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])

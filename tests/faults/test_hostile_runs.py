@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
-from beirflow.runs.run_file import RUN, read_run
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.ranking.run_file import RUN, read_run
 
 COLUMNS: dict[str, list[Any]] = {
     "query_id": ["q1", "q1", "q2"],

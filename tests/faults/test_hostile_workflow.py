@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from beir_writer import write_beir
 from faults_at_work import results
 from tiny_colbert import save_colbert

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from faults_at_work import WITHOUT_FORK_SERVER, all_ended, logged, printed, results, start, unfinished, unlock, wait_until
 from workflow_runs import Workflow, small_dataset
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+
 from pretended_cuda import pretended_cuda
 
 IS_REAL = torch.cuda.is_available()

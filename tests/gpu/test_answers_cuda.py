@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from beirflow.dense import chunk_blocks
-from beirflow.dense.chunk_blocks import Blocks, InMemoryChunk
-from beirflow.dense.top_k import exact_top_k
-from beirflow.late.search import arranged
-from beirflow.late.search import exact_top_k as exact_top_k_of_tokens
-from beirflow.late.vectors import Segment
-from beirflow.runs.ranking import Cut
+
+from beirflow.families.dense import chunk_blocks
+from beirflow.families.dense.chunk_blocks import Blocks, InMemoryChunk
+from beirflow.families.dense.top_k import exact_top_k
+from beirflow.families.late_interaction.search import arranged
+from beirflow.families.late_interaction.search import exact_top_k as exact_top_k_of_tokens
+from beirflow.families.late_interaction.vectors import Segment
+from beirflow.ranking.ranking import Cut
 from token_vectors import random_vectors
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -8,27 +8,28 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import pretended_cuda
 import pytest
 import torch
-from beirflow.expansions.settings import WrittenQueries
-from beirflow.expansions.writer import QueryWriter
-from beirflow.files.progress import Progress
-from beirflow.late.encoder import TokenEncoder
-from beirflow.late.settings import LateSettings
-from beirflow.rerank.scorers.load import load_scorer
-from beirflow.rerank.settings import RerankSettings
-from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.weigher import Weigher
+from transformers import AttentionMaskInterface
+from transformers.masking_utils import eager_mask, sdpa_mask
+
+import pretended_cuda
+from beirflow.core.progress import Progress
+from beirflow.families.expansions.settings import WrittenQueries
+from beirflow.families.expansions.writer import QueryWriter
+from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.rerank.scorers.load import load_scorer
+from beirflow.families.rerank.settings import RerankSettings
+from beirflow.families.sparse.layouts import read_parts
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigher import Weigher
 from tiny_answers import save_tiny_qwen3
 from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_expanders import save_tiny_t5
 from tiny_sparse import save_masked_lm, save_unicoil
-from transformers import AttentionMaskInterface
-from transformers.masking_utils import eager_mask, sdpa_mask
 
 TEXTS = [" ".join(WORDS[i : i + 5 + i % 20]) for i in range(100)]
 HOW: dict[str, Any] = {"device": "cuda", "precision": "float32", "token_budget": 200}

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.encoders import tower as tower_module
-from beirflow.encoders.encoder import TransformersEncoder
-from beirflow.files.progress import Progress
-from beirflow.jobs.devices import choose_precision
+
+from beirflow.core.progress import Progress
+from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
+from beirflow.run.devices import choose_precision
 from tiny_bert import ARCHITECTURES, WORDS, save_model, save_tiny_bert
 
 RNG = np.random.default_rng(0)
@@ -127,7 +128,7 @@ def test_a_fresh_process_that_loads_a_model_as_a_job_does_encodes_packed(tiny_be
     code = """
 import sys, numpy as np
 from pathlib import Path
-from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
 system = EncoderSettings(name="tiny", model=folder, max_length=64, pooling="mean")
@@ -136,7 +137,7 @@ assert encoder.tower.packed
 np.save(output, encoder.encode_corpus(texts))
 """
     output = tmp_path / "vectors.npy"
-    path = os.pathsep.join([str(Path(__file__).parents[2] / "workflow"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, "-c", code, tiny_bert, output, *TEXTS], env={**os.environ, "PYTHONPATH": path}, check=True)
     expected = make(tiny_bert, precision="bfloat16").encode_corpus(TEXTS)
     assert largest_error(np.load(output), expected) < 2.0**-6

@@ -8,10 +8,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from beirflow.expansions import decoder, writer
-from beirflow.expansions.settings import WordWeights, WrittenQueries
-from beirflow.expansions.word_weigher import WordWeigher
-from beirflow.expansions.writer import QueryWriter, texts_at_once
+
+from beirflow.families.expansions import decoder, writer
+from beirflow.families.expansions.settings import WordWeights, WrittenQueries
+from beirflow.families.expansions.word_weigher import WordWeigher
+from beirflow.families.expansions.writer import QueryWriter, texts_at_once
 from tiny_bert import WORDS
 from tiny_expanders import save_deepct, save_tiny_t5
 

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 import torch
-from beirflow.jobs.energy import gpu_counter
-from beirflow.jobs.gpus import list_gpus, visible_gpus
+
+from beirflow.run.energy import gpu_counter
+from beirflow.run.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")
 
-PATH = os.pathsep.join([str(Path(__file__).parents[2] / "workflow"), os.environ.get("PYTHONPATH", "")])
+PATH = os.pathsep.join([str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH", "")])
 
 JOB = """
 import logging, os, sys
-import beirflow.dense.encode, beirflow.dense.search
-from beirflow.jobs.gpu_job import gpu_job
+import beirflow.families.dense.encode, beirflow.families.dense.search
+from beirflow.run.gpu_job import gpu_job
 import torch
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 with gpu_job("cuda", 1):

@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from beirflow.jobs.devices import fast_type
-from beirflow.late import max_sim
-from beirflow.late.encoder import TokenEncoder
-from beirflow.late.max_sim import Sizes
-from beirflow.late.search import exact_top_k
-from beirflow.late.settings import LateSettings
-from beirflow.late.vectors import TokenVectors, read_segments
-from beirflow.runs.ranking import Cut, byte_order
+
+from beirflow.families.late_interaction import max_sim
+from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.max_sim import Sizes
+from beirflow.families.late_interaction.search import exact_top_k
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
+from beirflow.ranking.ranking import Cut, byte_order
+from beirflow.run.devices import fast_type
 from tiny_bert import WORDS
 from tiny_colbert import save_colbert
 from token_vectors import random_vectors, written

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.encoders import tower as tower_module
-from beirflow.encoders.encoder import TransformersEncoder
+
+from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 
 ARCHIVE = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere")) / "nfcorpus.zip"

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.dense.settings import DenseSettings
-from beirflow.late.settings import LateSettings
-from beirflow.rerank.scorers.load import load_scorer
-from beirflow.rerank.settings import RerankSettings
+
+from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.rerank.scorers.load import load_scorer
+from beirflow.families.rerank.settings import RerankSettings
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import WORDS, save_tiny_bert
 from tiny_colbert import save_colbert

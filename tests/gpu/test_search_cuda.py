@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("pyarrow", reason="beirflow.dense.search needs pyarrow")
+pytest.importorskip("pyarrow", reason="beirflow.families.dense.search needs pyarrow")
 
-from beirflow.dense import chunk_blocks
-from beirflow.dense.chunk_blocks import Blocks
-from beirflow.dense.top_k import exact_top_k
-from beirflow.dense.vectors import VectorFile
-from beirflow.runs.ranking import Cut
+from beirflow.families.dense import chunk_blocks
+from beirflow.families.dense.chunk_blocks import Blocks
+from beirflow.families.dense.top_k import exact_top_k
+from beirflow.families.dense.vectors import VectorFile
+from beirflow.ranking.ranking import Cut
 
 RNG = np.random.default_rng(0)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beirflow.sparse.files import Rows
-from beirflow.sparse.layouts import read_parts
-from beirflow.sparse.settings import SparseSettings
-from beirflow.sparse.weigher import Weigher
+
+from beirflow.families.sparse.files import Rows
+from beirflow.families.sparse.layouts import read_parts
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigher import Weigher
 from tiny_bert import WORDS
 from tiny_sparse import save_masked_lm, save_sparta, save_unicoil, spread
 

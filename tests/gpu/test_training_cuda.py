@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from beirflow.families.training.checkpoint import Checkpoint
+from beirflow.families.training.settings import Training
+from beirflow.families.training.steps import train
+from beirflow.families.training.trainee import Trainee
 from beirflow.models.settings import EncoderSettings
-from beirflow.training.checkpoint import Checkpoint
-from beirflow.training.settings import Training
-from beirflow.training.steps import train
-from beirflow.training.trainee import Trainee
 from tiny_bert import WORDS
 
 TEXTS = [" ".join(WORDS[i : i + 2 + i % 30]) for i in range(64)]

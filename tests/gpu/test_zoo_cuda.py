@@ -8,7 +8,7 @@ import torch
 
 pytest.importorskip("sentence_transformers", reason="models of sentence-transformers")
 
-from beirflow.encoders.encoder import TransformersEncoder
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from vocabulary import WORDS
 from zoo import KINDS

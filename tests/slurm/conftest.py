@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from slurm_cluster import PROGRAMS_OF_ACCOUNTING, Cluster, missing_programs
 from workflow_runs import Workflow
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from slurm_cluster import Cluster, wait_for
 from slurm_runs import (
     CHUNKS,

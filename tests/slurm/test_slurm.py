@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from faults_at_work import printed
 from slurm_cluster import Cluster, wait_for
 from slurm_files import NODES

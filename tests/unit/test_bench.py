@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bench import child, command_line, report
 from bench.machine import REPOSITORY, Settings, slug
 from bench.runner import ChildFailedError, Measurement, Outcome, growths, make_row, measure, paired_ratios, run_stage

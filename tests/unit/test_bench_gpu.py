@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from beirflow.encoders.encoder import TransformersEncoder
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoModel
+
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from bench.gpu import encoding, job, jobs, models, workload
 from bench.gpu.busy import largest
@@ -15,8 +18,6 @@ from bench.gpu.command_line import PARTS, main
 from bench.gpu.encoding import agree, padding, relative_errors
 from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_parameters, union_seconds
 from bench.gpu.workload import NotRunError, Setting, Shape, evenly, make_texts, save_model, token_counts
-from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoModel
 
 TINY = Shape(layers=2, dim=32, heads=2, vocabulary=400, positions=64)
 
@@ -93,7 +94,7 @@ def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, fold
 
 
 def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr("beirflow.encoders.tower.can_pack", lambda *_: True)
+    monkeypatch.setattr("beirflow.models.encoders.tower.can_pack", lambda *_: True)
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5
@@ -117,7 +118,7 @@ def test_all_of_it_runs_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("RAYON_NUM_THREADS", "1")
     monkeypatch.setattr(job, "THREADS", 1)
     monkeypatch.setattr(models, "OF_A_DOCUMENT", 2)
-    monkeypatch.setattr("beirflow.jobs.job.surroundings", lambda _: nullcontext())
+    monkeypatch.setattr("beirflow.run.job.surroundings", lambda _: nullcontext())
 
     def in_this_process(setting: Setting, folder: Path, what: str, count: int) -> float:
         for number in range(count):

@@ -8,6 +8,7 @@ import pyarrow.parquet  # noqa: F401 (as the next two: the fork has it)
 import pytest
 import torch  # noqa: F401
 import transformers  # noqa: F401
+
 from forks import forget, run_in_fork
 
 TESTS = Path(__file__).parents[1]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from pretended_cuda import pretended_cuda
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a real device here")

@@ -15,18 +15,19 @@ from typing import Any
 
 import pytest
 import yaml
-from beirflow.analysis import near_duplicates, pool
+
+from beirflow.config.families import FAMILIES
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.errors import ConfigError
+from beirflow.core.layout import CRATE_CODE
+from beirflow.core.patterns import Pattern
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.errors import ConfigError
-from beirflow.files.layout import CRATE_CODE
-from beirflow.files.patterns import Pattern
-from beirflow.jobs.code_version import reached_modules, rule_modules
-from beirflow.jobs.lifetime import end_with_this_process
-from beirflow.paper import bias, corpus_tables, efficiency, findings, overlap, score_tables
+from beirflow.report.analysis import near_duplicates, pool
+from beirflow.report.paper import bias, corpus_tables, efficiency, findings, overlap, score_tables
 from beirflow.report.registry import FIGURES, TABLES
+from beirflow.run.code_version import reached_modules, rule_modules
+from beirflow.run.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
@@ -154,7 +155,7 @@ def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_
     copied = [name for keyword, names in named if keyword == "COPY" for name in names.split()[:-1]]
     assert copied[:2] == re.findall(r"envs/\S+", " ".join(ran))
     assert all((REPOSITORY / name).exists() for name in copied)
-    assert {"Snakefile", "config.yaml", "profiles", "workflow", "envs"} <= set(copied)
+    assert {"Snakefile", "config.yaml", "profiles", "src", "workflow", "envs"} <= set(copied)
 
 
 def test_the_container_is_built_from_what_it_copies_which_every_user_can_read() -> None:
@@ -185,7 +186,7 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 def packages_of(module: str) -> set[str]:
     """Return the packages that a module, named below the package, needs when it is imported."""
     found: set[str] = set()
-    for node in ast.parse((REPOSITORY / f"workflow/beirflow/{module.replace('.', '/')}.py").read_text()).body:
+    for node in ast.parse((REPOSITORY / f"src/beirflow/{module.replace('.', '/')}.py").read_text()).body:
         if isinstance(node, ast.ImportFrom):
             found.add(str(node.module).partition(".")[0])
         elif isinstance(node, ast.Import):
@@ -214,7 +215,7 @@ def test_the_environment_of_a_rule_holds_every_package_that_it_imports() -> None
 def test_environments_hold_what_the_family_of_a_system_imports(environment: str, functions: tuple[str, ...]) -> None:
     """An audit, and what measures latency, import the modules of families by the names that these state."""
     for named in filter(None, (getattr(family, function) for family in FAMILIES.values() for function in functions)):
-        path = REPOSITORY / "workflow" / f"{named.partition(':')[0].replace('.', '/')}.py"
+        path = REPOSITORY / "src" / f"{named.partition(':')[0].replace('.', '/')}.py"
         assert imported_packages(reached_modules(path)) - pinned_packages(environment) == set(), named
 
 
@@ -257,8 +258,8 @@ def test_the_configuration_names_every_key_of_its_schema_and_comments_it() -> No
 def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
     code = "".join(
         path.read_text()
-        for folder in ("beirflow", "scripts", "rules")
-        for path in (REPOSITORY / "workflow" / folder).rglob("*")
+        for folder in ("src/beirflow", "workflow/scripts", "workflow/rules")
+        for path in (REPOSITORY / folder).rglob("*")
         if path.suffix in (".py", ".smk")
     )
     schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
@@ -313,7 +314,7 @@ def test_paths_of_results_are_found_wherever_they_are_spelled() -> None:
 
 
 def test_no_path_below_the_results_is_spelled_outside_the_layout() -> None:
-    paths = [path for path in (REPOSITORY / "workflow/beirflow").glob("*/*.py") if not path.match("files/layout.py")]
+    paths = [path for path in (REPOSITORY / "src/beirflow").rglob("*.py") if not path.match("core/layout.py")]
     assert [(path.name, *found) for path in paths for found in literals(path.read_text()) if A_PATH.search(found[1])] == []
 
 
@@ -352,16 +353,16 @@ def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_re
 
 def test_the_map_names_only_files_that_are_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    known = {path.name for folder in ("workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
+    known = {path.name for folder in ("src", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
     named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
     assert len(named) > 20
     assert sorted(set(named) - known) == []
 
 
-def test_the_map_names_every_room() -> None:
-    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
-    rooms = {path.parent.name for path in (REPOSITORY / "workflow/beirflow").glob("*/__init__.py")}
-    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == rooms
+def test_the_map_names_every_package() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The packages")[2].partition("\n## ")[0]
+    packages = {path.parent.name for path in (REPOSITORY / "src/beirflow").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == packages
 
 
 def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> None:

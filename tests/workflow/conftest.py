@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
+
 from made_once import made_once
 from workflow_runs import REPORTED, REPOSITORY, Workflow
 
@@ -20,8 +21,8 @@ def reported_once(tmp_path_factory: pytest.TempPathFactory, lexical_once: Workfl
 def own_copy(tmp_path: Path) -> Path:
     """A copy of the workflow whose code a test may edit."""
     copy = tmp_path / "repository"
-    for name in ("workflow", "envs", "profiles"):
-        shutil.copytree(REPOSITORY / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("src", "workflow", "envs", "profiles"):
+        shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Snakefile", "config.yaml"):
         shutil.copy(REPOSITORY / name, copy / name)
     return copy

@@ -8,10 +8,11 @@ import os
 import zipfile
 from pathlib import Path
 
-import anserini
-import anserini_run
 import pandas as pd
 import pytest
+
+import anserini
+import anserini_run
 from workflow_runs import Workflow
 
 ARCHIVES = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere"))

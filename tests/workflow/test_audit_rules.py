@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from beirflow.files.records import read_json, write_json
+
+from beirflow.core.records import read_json, write_json
 from workflow_runs import Workflow
 
 

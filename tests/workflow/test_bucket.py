@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from beir_writer import write_beir
 from workflow_runs import REPOSITORY, words
 

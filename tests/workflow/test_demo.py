@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from beirflow.experiment.load import load_experiment
+
+from beirflow.config.load import load_experiment
 from workflow_runs import REPOSITORY
 
 README_TABLE = {"kitchen": 0.8020, "debate": 0.8875, "forums": 0.9343, "mean of 3 (kitchen, debate, forums)": 0.8746}

@@ -12,13 +12,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from beirflow.experiment.experiment import Experiment
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.guess import job_work
-from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
-from beirflow.files.records import read_json
-from beirflow.jobs.overall import Expected, Overall
+
+from beirflow.config.experiment import Experiment
+from beirflow.config.families import FAMILIES
+from beirflow.config.guess import job_work
+from beirflow.config.load import load_experiment
+from beirflow.core.digests import file_digest
+from beirflow.core.records import read_json
+from beirflow.run.overall import Expected, Overall
 from http_servers import Server, posted, send
 from onnx_twin import GRAPH, export
 from tiny_bert import save_tiny_bert

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from beirflow.files.digests import file_digest
+
+from beirflow.core.digests import file_digest
 from workflow_runs import Workflow, config_of
 
 SUMMARY = "results/summary.csv"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from beir_writer import zip_folder
 from http_servers import FileServer, hub_files
 from hub_datasets import nano

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from beir_writer import write_beir
 from results_maker import make_results
 from workflow_runs import config_of, small_dataset, tiny_system, words

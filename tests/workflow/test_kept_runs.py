@@ -5,6 +5,7 @@ import subprocess
 from typing import Any
 
 import pytest
+
 from workflow_runs import Workflow
 
 SUMMARY = "results/summary.csv"

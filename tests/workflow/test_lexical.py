@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from beir_writer import write_beir
 from faults_at_work import result_files, unfinished
 from workflow_runs import Workflow, config_of, dataset_config, words

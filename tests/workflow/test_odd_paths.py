@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from faults_at_work import WITHOUT_FORK_SERVER
 from workflow_runs import Workflow
 

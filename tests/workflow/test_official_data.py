@@ -14,13 +14,14 @@ import os
 import zipfile
 from pathlib import Path
 
-import anserini_run
 import ir_measures
 import pandas as pd
 import pytest
 import pytrec_eval
 import yaml
-from beirflow.exchange.anserini_scores import as_read
+
+import anserini_run
+from beirflow.audit.exchange.anserini_scores import as_read
 from http_servers import FileServer
 from workflow_runs import Workflow
 

@@ -4,6 +4,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
+
 from workflow_runs import Workflow, small_dataset, tiny_system
 
 CHUNK_BYTES = 1000

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from workflow_runs import Workflow, config_of, tiny_system
 
 SAMPLE = "small.documents-20.sample-2"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from beirflow.files.digests import file_digest
+
+from beirflow.core.digests import file_digest
 from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
 from workflow_runs import REPORTED, Workflow
 

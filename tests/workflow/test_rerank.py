@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+
 from tiny_cross_encoder import save_cross_encoder
 from workflow_runs import Workflow, config_of
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from workflow_runs import Workflow, small_dataset
 
 SUMMARY = "results/summary.csv"
@@ -45,10 +46,10 @@ def test_only_a_change_of_what_decides_a_result_computes_it_again(finished: Work
 
 def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(finished: Workflow, own_copy: Path) -> None:
     finished.repository = own_copy
-    package = own_copy / "workflow/beirflow"
-    encoder = package / "encoders/encoder.py"
+    package = own_copy / "src/beirflow"
+    encoder = package / "models/encoders/encoder.py"
     encoder.write_text('"""Other words."""\n\n# And more.\n' + encoder.read_text())
-    for name in ("evaluation/summary", "files/progress"):
+    for name in ("evaluation/summary", "core/progress"):
         (package / f"{name}.py").write_text((package / f"{name}.py").read_text() + "\nedited = True\n")
         assert finished.planned(SUMMARY) == {"summarize": 1}
     encoder.write_text(encoder.read_text() + "\nedited = True\n")

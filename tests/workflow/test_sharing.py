@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from beir_writer import write_beir
 from workflow_runs import Workflow, small_dataset, words
 

@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+
 from tiny_colbert import save_colbert
 from tiny_sparse import save_masked_lm
 from workflow_runs import Workflow, config_of, small_dataset

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from beirflow.files.layout import RUN
-from beirflow.sparse.settings import SparseSettings
+
+from beirflow.core.layout import RUN
+from beirflow.families.sparse.settings import SparseSettings
 from lexical_results import rows_of
 from lucene_reference import Document
 from model_results import SparseResults
@@ -76,9 +77,10 @@ def peers(collection: Collection) -> dict[str, float]:
     """The same with the vectors of SparseEncoder, their products, and trec_eval."""
     pytest.importorskip("sentence_transformers")
     import pytrec_eval
-    from beirflow.models.model_places import local_folder
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import SpladePooling, Transformer
+
+    from beirflow.models.model_places import local_folder
 
     documents, queries, judgements = collection
     model = Transformer(str(local_folder(SPLADE)), transformer_task="fill-mask", max_seq_length=SPLADE.max_length)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.load import load_experiment
+
+from beirflow.config.load import load_experiment
 from faults_at_work import result_files
 from forger import Forger
 from tiny_bert import save_tiny_bert

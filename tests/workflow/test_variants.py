@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.dense.compression import Compression
+
+from beirflow.families.dense.compression import Compression
 from workflow_runs import Workflow
 
 VARIANTS = {

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+
 from beir_writer import write_beir, zip_folder
 from warm_snakemake import SECONDS
 from workflow_runs import Workflow, dataset_config, small_dataset, words

@@ -23,7 +23,7 @@ STEPS
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
-from beirflow.experiment.asked import asked_settings, finder_code, finder_of
+from beirflow.config.asked import asked_settings, finder_code, finder_of
 
 
 rule collect_scores:
@@ -164,7 +164,7 @@ rule inspect_dataset:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.analysis.inspection:inspect_dataset",
+        entrance="beirflow.report.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
         analyzers=of_dataset(experiment.analyzers),
@@ -193,7 +193,7 @@ rule pool_unjudged:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.analysis.pool:pool_unjudged",
+        entrance="beirflow.report.analysis.pool:pool_unjudged",
         code=code_version("pool_unjudged"),
         pool_depth=config["pool_depth"],
     message:
@@ -225,7 +225,7 @@ rule find_near_duplicates:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.analysis.near_duplicates:find_near_duplicates",
+        entrance="beirflow.report.analysis.near_duplicates:find_near_duplicates",
         code=code_version("find_near_duplicates"),
         main_measure=experiment.main_measure,
     message:
@@ -257,8 +257,8 @@ rule match_hits:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.analysis.matches:match_hits",
-        settings="beirflow.runs.system:settings_of()",
+        entrance="beirflow.report.analysis.matches:match_hits",
+        settings="beirflow.families.system:settings_of()",
         code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),

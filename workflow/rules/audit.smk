@@ -48,7 +48,7 @@ rule audit:
         "../../envs/audit.yaml"
     params:
         entrance="beirflow.audit.audit:audit",
-        experiment="beirflow.experiment.load:load_experiment()",
+        experiment="beirflow.config.load:load_experiment()",
         code=code_version("audit"),
         audited=audit_at.audited,
         results=audit_at.written,
@@ -73,7 +73,7 @@ rule compare:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.compare:compare",
+        entrance="beirflow.audit.exchange.compare:compare",
         code=code_version("compare"),
         other=config["compare_with"],
     message:
@@ -89,8 +89,8 @@ rule leaderboard:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.joint_leaderboard:collect_folders",
-        experiment="beirflow.experiment.load:load_experiment()",
+        entrance="beirflow.audit.exchange.joint_leaderboard:collect_folders",
+        experiment="beirflow.config.load:load_experiment()",
         code=code_version("leaderboard"),
         folders=config["folders"],
         main_measure=experiment.main_measure,
@@ -112,7 +112,7 @@ rule gate:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.gate:check_gate",
+        entrance="beirflow.audit.exchange.gate:check_gate",
         code=code_version("gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
@@ -146,7 +146,7 @@ rule explain_result:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.explanation:explain",
+        entrance="beirflow.audit.exchange.explanation:explain",
         code=code_version("explain_result"),
         settings=of_system(experiment.described),
     message:
@@ -171,7 +171,7 @@ rule open_run:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.open_run:write_open_run",
+        entrance="beirflow.audit.exchange.open_run:write_open_run",
         code=code_version("open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
@@ -195,7 +195,7 @@ rule export_crate:
     conda:
         "../../envs/audit.yaml"
     params:
-        entrance="beirflow.exchange.crate:export_crate",
+        entrance="beirflow.audit.exchange.crate:export_crate",
         code=code_version("export_crate"),
     message:
         "describe the results as an RO-Crate"

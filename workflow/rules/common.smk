@@ -5,18 +5,18 @@ Input functions only; the package computes. Parameters never derive from `input`
 
 import sys
 
-sys.path.insert(0, f"{HERE}/workflow")
+sys.path.insert(0, f"{HERE}/src")
 
 
-from beirflow.experiment.asked import one_of
-from beirflow.experiment.load import load_experiment, search_for_classes
-from beirflow.experiment.source_checks import input_path
-from beirflow.files import layout
-from beirflow.files.addresses import by_reference
-from beirflow.files.digests import file_state
-from beirflow.files.errors import BeirflowError
-from beirflow.jobs.code_version import code_version
-from beirflow.jobs.snakemake_internals.workflow_run import WorkflowRun, check_version
+from beirflow.config.asked import one_of
+from beirflow.config.load import load_experiment, search_for_classes
+from beirflow.config.source_checks import input_path
+from beirflow.core import layout
+from beirflow.core.addresses import by_reference
+from beirflow.core.digests import file_state
+from beirflow.core.errors import BeirflowError
+from beirflow.run.code_version import code_version
+from beirflow.run.snakemake_internals.workflow_run import WorkflowRun, check_version
 
 check_version("snakemake")
 this_run = WorkflowRun(workflow)

@@ -39,8 +39,8 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     threads: 4
     params:
-        entrance="beirflow.datasets.prepare:prepare_corpus",
-        source_path="beirflow.datasets.prepare:source_of()",
+        entrance="beirflow.data.prepare:prepare_corpus",
+        source_path="beirflow.data.prepare:source_of()",
         code=code_version("prepare_corpus"),
         local_folder=of_dataset(experiment.folder),
         settings=of_dataset(experiment.corpus_settings),
@@ -71,7 +71,7 @@ rule match_texts:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.datasets.matching:match_texts",
+        entrance="beirflow.data.matching:match_texts",
         code=code_version("match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"

@@ -43,7 +43,7 @@ rule encode_queries:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.dense.encode:encode_queries",
+        entrance="beirflow.families.dense.encode:encode_queries",
         code=code_version("encode_queries"),
         settings=of_both(experiment.encoding, "document_prefix", "title_separator"),
         precision=config["precision"],
@@ -76,8 +76,8 @@ rule encode_chunk:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.dense.encode:encode_chunk",
-        shared_paths="beirflow.dense.reuse:shared_files()",
+        entrance="beirflow.families.dense.encode:encode_chunk",
+        shared_paths="beirflow.families.dense.reuse:shared_files()",
         code=code_version("encode_chunk"),
         settings=of_both(experiment.encoding, "query_prefix"),
         precision=config["precision"],
@@ -106,8 +106,8 @@ rule find_ranges:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.dense.compression:find_ranges",
-        dimensions="beirflow.dense.compression:dimensions_of()",
+        entrance="beirflow.families.dense.compression:find_ranges",
+        dimensions="beirflow.families.dense.compression:dimensions_of()",
         code=code_version("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
@@ -152,7 +152,7 @@ rule search_chunk:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.dense.search:search_chunk",
+        entrance="beirflow.families.dense.search:search_chunk",
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
         variant=of_system(experiment.variant),

@@ -18,7 +18,7 @@ rule clean_representations:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.runs.cleaning:clean_representations",
+        entrance="beirflow.ranking.cleaning:clean_representations",
         code=code_version("clean_representations"),
     message:
         "delete searched representations"

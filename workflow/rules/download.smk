@@ -33,8 +33,8 @@ rule download_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.sources.download:download_dataset",
-        urls="beirflow.catalogue.catalogue:archive_urls()",
+        entrance="beirflow.data.sources.download:download_dataset",
+        urls="beirflow.data.catalogue.catalogue:archive_urls()",
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
@@ -55,7 +55,7 @@ rule fetch_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.sources.fetch_dataset:fetch_dataset",
+        entrance="beirflow.data.sources.fetch_dataset:fetch_dataset",
         code=code_version("fetch_dataset"),
         settings=of_dataset(experiment.on_hub),
     message:

@@ -18,8 +18,8 @@ rule estimate:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.experiment.estimate:estimate",
-        experiment="beirflow.experiment.load:load_experiment()",
+        entrance="beirflow.config.estimate:estimate",
+        experiment="beirflow.config.load:load_experiment()",
         code=code_version("estimate"),
         configured=configured,
     message:

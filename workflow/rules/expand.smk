@@ -33,7 +33,7 @@ rule fetch_expansion_model:
         "../../envs/encode.yaml"
     params:
         entrance="beirflow.models.model_files:fetch_model",
-        system="beirflow.expansions.settings:model_of()",
+        system="beirflow.families.expansions.settings:model_of()",
         said=None,
         code=code_version("fetch_expansion_model"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
@@ -67,7 +67,7 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.expansions.writer:write_queries",
+        entrance="beirflow.families.expansions.writer:write_queries",
         code=code_version("write_queries"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
@@ -97,7 +97,7 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.expansions.word_weigher:weigh_words",
+        entrance="beirflow.families.expansions.word_weigher:weigh_words",
         code=code_version("weigh_words"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
@@ -127,8 +127,8 @@ rule read_given:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.expansions.given:read_given",
-        given="beirflow.expansions.settings:expansion_of()",
+        entrance="beirflow.families.expansions.given:read_given",
+        given="beirflow.families.expansions.settings:expansion_of()",
         code=code_version("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),

@@ -33,7 +33,7 @@ rule fuse_runs:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.fusion.fuse_runs:fuse_runs",
+        entrance="beirflow.families.fusion.fuse_runs:fuse_runs",
         measure="beirflow.evaluation.measures:measure",
         code=code_version("fuse_runs"),
         settings=of_system(experiment.settings),

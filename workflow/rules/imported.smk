@@ -35,7 +35,7 @@ rule import_run:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.imported.import_run:import_run",
+        entrance="beirflow.families.imported.import_run:import_run",
         code=code_version("import_run"),
         retrieval=of_dataset(experiment.retrieval),
         run_settings=of_both(experiment.run_settings),

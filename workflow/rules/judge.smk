@@ -39,7 +39,7 @@ rule judge_pool:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.analysis.judge:judge_pool",
+        entrance="beirflow.report.analysis.judge:judge_pool",
         code=code_version("judge_pool"),
         judge=config["judge"],
     message:

@@ -12,7 +12,7 @@ STEPS
   - load the system, answer warm-up queries, then measure up to 200, one at a time
 """
 
-from beirflow.experiment.asked import all_cores, asked_code, asked_files, asked_systems
+from beirflow.config.asked import all_cores, asked_code, asked_files, asked_systems
 
 every_core = all_cores(this_run.limits)
 

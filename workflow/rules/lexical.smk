@@ -34,7 +34,7 @@ rule index_chunk:
         "../../envs/data.yaml"
     threads: 2
     params:
-        entrance="beirflow.lexical.index_chunk:index_chunk",
+        entrance="beirflow.families.lexical.index_chunk:index_chunk",
         code=code_version("index_chunk"),
         index=lambda wildcards: experiment.expansions.index(
             wildcards.analyzer
@@ -60,7 +60,7 @@ rule sum_statistics:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.lexical.statistics:sum_statistics",
+        entrance="beirflow.families.lexical.statistics:sum_statistics",
         code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,
     message:
@@ -94,7 +94,7 @@ rule search_index:
         "../../envs/data.yaml"
     threads: 2
     params:
-        entrance="beirflow.lexical.search_index:search_index",
+        entrance="beirflow.families.lexical.search_index:search_index",
         code=code_version("search_index"),
         settings=of_both(experiment.settings_on),
         retrieval=of_dataset(experiment.retrieval),

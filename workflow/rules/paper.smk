@@ -23,7 +23,7 @@ STEPS
   - draw the figures, write the page
 """
 
-from beirflow.experiment.asked import corpus_of
+from beirflow.config.asked import corpus_of
 from beirflow.report.registry import (
     CLAIMED_FROM,
     PAPER_FIGURES,
@@ -53,7 +53,7 @@ rule tabulate_paper:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.score_tables:write_tables",
+        entrance="beirflow.report.paper.score_tables:write_tables",
         code=code_version("tabulate_paper"),
         measures=SCORE_TABLES,
     message:
@@ -78,7 +78,7 @@ rule count_corpus:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.statistics:count_corpus",
+        entrance="beirflow.report.paper.statistics:count_corpus",
         code=code_version("count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
@@ -102,7 +102,7 @@ rule describe_corpora:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.corpus_tables:write_table_1",
+        entrance="beirflow.report.paper.corpus_tables:write_table_1",
         code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
@@ -127,7 +127,7 @@ rule check_claims:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.findings:write_claims",
+        entrance="beirflow.report.paper.findings:write_claims",
         code=code_version("check_claims"),
     message:
         "check the findings of the paper"
@@ -150,7 +150,7 @@ rule compare_with_baseline:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.score_tables:write_against_baseline",
+        entrance="beirflow.report.paper.score_tables:write_against_baseline",
         code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
@@ -172,7 +172,7 @@ rule measure_overlap:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.overlap:measure_overlap",
+        entrance="beirflow.report.paper.overlap:measure_overlap",
         code=code_version("measure_overlap"),
         rows=experiment.chosen_rows,
     message:
@@ -196,7 +196,7 @@ rule tabulate_lengths:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.corpus_tables:write_length_tables",
+        entrance="beirflow.report.paper.corpus_tables:write_length_tables",
         code=code_version("tabulate_lengths"),
         rows=experiment.chosen_rows,
     message:
@@ -220,7 +220,7 @@ rule compare_similarities:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.score_tables:compare_similarities",
+        entrance="beirflow.report.paper.score_tables:compare_similarities",
         code=code_version("compare_similarities"),
         pairs=experiment.similarity_pairs,
     message:
@@ -247,7 +247,7 @@ rule draw_paper:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.figures:draw_figures",
+        entrance="beirflow.report.paper.figures:draw_figures",
         code=code_version("draw_paper"),
         pairs=experiment.similarity_pairs,
         style=experiment.figure_style,
@@ -275,7 +275,7 @@ rule measure_bias:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.paper.bias:measure_bias",
+        entrance="beirflow.report.paper.bias:measure_bias",
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
@@ -304,7 +304,7 @@ rule tabulate_efficiency:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.efficiency:tabulate_efficiency",
+        entrance="beirflow.report.paper.efficiency:tabulate_efficiency",
         code=code_version("tabulate_efficiency"),
     message:
         "tabulate latency and index size with quoted values"
@@ -338,8 +338,8 @@ rule write_paper:
     conda:
         "../../envs/report.yaml"
     params:
-        entrance="beirflow.paper.page:write_paper",
-        other_paths="beirflow.paper.page:counted_files()",
+        entrance="beirflow.report.paper.page:write_paper",
+        other_paths="beirflow.report.paper.page:counted_files()",
         code=code_version("write_paper"),
     message:
         "write the page of the paper"

@@ -25,7 +25,7 @@ STEPS
 from pathlib import Path
 
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.experiment.asked import finder_of
+from beirflow.config.asked import finder_of
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
 
 

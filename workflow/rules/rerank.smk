@@ -15,7 +15,7 @@ STEPS
   - rank by the scores; documents below the depth are dropped, or follow in their order
 """
 
-from beirflow.experiment.asked import code_by_name
+from beirflow.config.asked import code_by_name
 
 
 rule score_pairs:
@@ -42,7 +42,7 @@ rule score_pairs:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.rerank.score_pairs:score_pairs",
+        entrance="beirflow.families.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
         scorer_code=lambda wildcards: code_by_name(experiment, wildcards.system),
         settings=of_both(experiment.settings_on, "below", "weights_sha256"),
@@ -73,7 +73,7 @@ rule rerank_run:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.rerank.rerank_run:rerank_run",
+        entrance="beirflow.families.rerank.rerank_run:rerank_run",
         code=code_version("rerank_run"),
         settings=of_both(experiment.settings_on, "weights_sha256"),
         top_k=config["top_k"],

@@ -33,7 +33,7 @@ rule merge_chunks:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.runs.merge:merge_chunks",
+        entrance="beirflow.ranking.merge:merge_chunks",
         code=code_version("merge_chunks"),
         top_k=config["top_k"],
         run_settings=of_both(experiment.run_settings),
@@ -58,7 +58,7 @@ rule trec_run:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.runs.run_file:write_trec",
+        entrance="beirflow.ranking.run_file:write_trec",
         tag=lambda wildcards: wildcards.system,
         code=code_version("trec_run"),
     message:
@@ -84,7 +84,7 @@ rule write_predictions:
     conda:
         "../../envs/data.yaml"
     params:
-        entrance="beirflow.runs.run_file:write_predictions",
+        entrance="beirflow.ranking.run_file:write_predictions",
         code=code_version("write_predictions"),
     message:
         "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"

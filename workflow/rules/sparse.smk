@@ -37,7 +37,7 @@ rule fetch_sparse_model:
     conda:
         "../../envs/encode.yaml"
     params:
-        entrance="beirflow.sparse.model_folders:fetch_sparse_model",
+        entrance="beirflow.families.sparse.model_folders:fetch_sparse_model",
         code=code_version("fetch_sparse_model"),
         settings=of_system(
             experiment.settings,
@@ -75,7 +75,7 @@ rule weigh_queries:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.sparse.weigh:weigh_queries",
+        entrance="beirflow.families.sparse.weigh:weigh_queries",
         code=code_version("weigh_queries"),
         settings=of_system(
             experiment.settings,
@@ -111,7 +111,7 @@ rule weigh_chunk:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.sparse.weigh:weigh_chunk",
+        entrance="beirflow.families.sparse.weigh:weigh_chunk",
         code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
         expansion_state=of_system(experiment.expansions.of_system),
@@ -153,7 +153,7 @@ rule search_weights:
         "../../envs/encode.yaml"
     threads: 2
     params:
-        entrance="beirflow.sparse.search:search_weights",
+        entrance="beirflow.families.sparse.search:search_weights",
         code=code_version("search_weights"),
         settings=of_system(experiment.settings),
         retrieval=of_dataset(experiment.retrieval),

@@ -23,29 +23,29 @@ STEPS
 from pathlib import Path
 
 from beirflow.audit.place import check_audit_place
-from beirflow.experiment.checks import check_planned
-from beirflow.experiment.guess import job_work, start_warning
-from beirflow.experiment.overview import meant, next_step, table_again
-from beirflow.jobs.interrupts import (
+from beirflow.config.checks import check_planned
+from beirflow.config.guess import job_work, start_warning
+from beirflow.report.overview import meant, next_step, table_again
+from beirflow.run.interrupts import (
     ignore_further_interrupts,
     repeat_swallowed_interrupts,
 )
-from beirflow.jobs.overall import Overall
-from beirflow.jobs.provenance import command_of, name_the_user, note_start
-from beirflow.jobs.results_lock import begin_run, check_run, living_run
-from beirflow.jobs.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.jobs.snakemake_internals.forked_jobs import (
+from beirflow.run.overall import Overall
+from beirflow.run.provenance import command_of, name_the_user, note_start
+from beirflow.run.results_lock import begin_run, check_run, living_run
+from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
+from beirflow.run.snakemake_internals.forked_jobs import (
     fork_scripts,
     pass_interrupts_on,
 )
-from beirflow.jobs.snakemake_internals.slurm_executor import extend_slurm_plugin
-from beirflow.jobs.snakemake_internals.terminal import Terminal, take_over_terminal
-from beirflow.jobs.snakemake_internals.workflow_run import (
+from beirflow.run.snakemake_internals.slurm_executor import extend_slurm_plugin
+from beirflow.run.snakemake_internals.terminal import Terminal, take_over_terminal
+from beirflow.run.snakemake_internals.workflow_run import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
     quote_interpreter,
 )
-from beirflow.runs.run_settings import check_run_settings
+from beirflow.ranking.run_settings import check_run_settings
 
 name_the_user()
 end_jobs_with_this_process()

@@ -38,7 +38,7 @@ rule train_encoder:
     resources:
         gpu=gpu_places,
     params:
-        entrance="beirflow.training.train_encoder:train_encoder",
+        entrance="beirflow.families.training.train_encoder:train_encoder",
         code=code_version("train_encoder"),
         settings=lambda wildcards: experiment.training(
             wildcards.system, wildcards.dataset

@@ -10,7 +10,7 @@ STEPS
   - run this workflow with the same systems and settings on this dataset; print the message of each system that fails
 """
 
-from beirflow.experiment.asked import all_cores
+from beirflow.config.asked import all_cores
 
 
 rule try:
@@ -21,8 +21,8 @@ rule try:
         "../../envs/encode.yaml"
     threads: all_cores(this_run.limits)
     params:
-        entrance="beirflow.experiment.trial:try_systems",
-        experiment="beirflow.experiment.load:load_experiment()",
+        entrance="beirflow.config.trial:try_systems",
+        experiment="beirflow.config.load:load_experiment()",
         code=code_version("try"),
         snakefile=f"{HERE}/Snakefile",
         limits=this_run.limits,

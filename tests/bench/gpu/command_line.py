@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from beirflow.jobs.devices import choose_device
 
+from beirflow.run.devices import choose_device
 from bench.gpu.busy import busy_share
 from bench.gpu.encoding import compare_with_peer, matrices, padding, throughput
 from bench.gpu.jobs import jobs

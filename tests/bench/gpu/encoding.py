@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from beirflow.encoders import tower as tower_module
-from beirflow.encoders.encoder import TransformersEncoder
 
+from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders.encoder import TransformersEncoder
 from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_rate, peak_bytes, seconds_of
 from bench.gpu.workload import Figures, NotRunError, Setting, evenly, need
 

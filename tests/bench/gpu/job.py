@@ -10,10 +10,10 @@ THREADS, SHARING, K = 8, 2, 1000
 
 def main(what: str, folder: str, device: str, precision: str, number: str) -> None:
     """Do what the entrance of a job does."""
-    from beirflow.files.records import Job, read_json
-    from beirflow.jobs.job import surroundings
-    from beirflow.jobs.lifetime import end_with_snakemake
+    from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings
+    from beirflow.run.job import surroundings
+    from beirflow.run.lifetime import end_with_snakemake
     from by_name import call
 
     end_with_snakemake()  # here the benchmark: an interrupted one leaves no job behind
@@ -28,7 +28,7 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
     queries, documents = str(here / "queries.parquet"), str(here / "documents.parquet")
     with surroundings(here / f"{what}-{number}.log"):
         if what == "search_chunk":
-            from beirflow.dense.search import search_chunk
+            from beirflow.families.dense.search import search_chunk
 
             vectors = {"query_vectors_path": str(here / "queries.npy"), "chunk_vectors_path": str(here / "chunk-0.npy")}
             of_corpus = {"system": "bench", "documents_path": documents, "queries_path": queries, "chunk": 0, "similarity": "dot"}
@@ -36,7 +36,7 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
             call(search_chunk, **shared, **vectors, **of_corpus, **cut)
             return
         how = {"settings": EncoderSettings(**read_json(here / "encoder.json")), "precision": precision, **shared}
-        from beirflow.dense.encode import encode_chunk, encode_queries
+        from beirflow.families.dense.encode import encode_chunk, encode_queries
 
         if what == "encode_queries":
             call(encode_queries, queries_path=queries, output_path=str(here / "queries.npy"), **how)

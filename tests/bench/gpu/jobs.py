@@ -9,8 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from beirflow.jobs.lifetime import SNAKEMAKE_PID
-
+from beirflow.run.lifetime import SNAKEMAKE_PID
 from bench.gpu.job import SHARING
 from bench.gpu.rates import hours_for_beir
 from bench.gpu.workload import Figures, Setting, evenly, need
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 def jobs(setting: Setting) -> Figures:
     """Encode and search all texts as the rules do, alone and two at a time."""
     need("pyarrow")
-    from beirflow.files.records import read_json
+    from beirflow.core.records import read_json
 
     folder = setting.folder.parent / "jobs"
     write_inputs(setting, folder)
@@ -51,8 +50,9 @@ def write_inputs(setting: Setting, folder: Path) -> None:
     """Write a prepared corpus of one chunk, its queries, and the record of the model."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
     from beir_writer import write_corpus_record, write_documents
-    from beirflow.files.records import Job, write_json
+    from beirflow.core.records import Job, write_json
     from beirflow.models.model_files import fetch_model
 
     write_documents(folder / "documents.parquet", [setting.texts])
@@ -65,7 +65,7 @@ def write_inputs(setting: Setting, folder: Path) -> None:
 
 def seconds_of_jobs(setting: Setting, folder: Path, what: str, count: int) -> float:
     """Run so many jobs of a kind at once, each a process of its own; return the seconds until all have ended."""
-    paths = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "workflow"), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(REPOSITORY / "tests"), str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths, "BEIRFLOW_LOCKS": str(folder / "locks"), SNAKEMAKE_PID: str(os.getpid())}
     start, command = (
         time.perf_counter(),

@@ -35,10 +35,11 @@ def like_bert(setting: Setting, **more: Any) -> Any:
 def splade(setting: Setting) -> Figures:
     """Tokens a second that a SPLADE weighs."""
     need("pyarrow")
-    from beirflow.sparse.layouts import read_parts
-    from beirflow.sparse.settings import SparseSettings
-    from beirflow.sparse.weigher import Weigher
     from transformers import BertForMaskedLM
+
+    from beirflow.families.sparse.layouts import read_parts
+    from beirflow.families.sparse.settings import SparseSettings
+    from beirflow.families.sparse.weigher import Weigher
 
     folder, model = saved(setting, BertForMaskedLM, like_bert(setting))
     model.cls.predictions.bias.data.fill_(-ABOVE * model.config.initializer_range * setting.shape.dim**0.5)
@@ -58,9 +59,10 @@ def splade(setting: Setting) -> Figures:
 def cross_encoder(setting: Setting) -> Figures:
     """Tokens a second of pairs that a cross-encoder scores."""
     need("pyarrow")
-    from beirflow.rerank.scorers.load import load_scorer
-    from beirflow.rerank.settings import RerankSettings
     from transformers import BertForSequenceClassification
+
+    from beirflow.families.rerank.scorers.load import load_scorer
+    from beirflow.families.rerank.settings import RerankSettings
 
     folder, model = saved(setting, BertForSequenceClassification, like_bert(setting, num_labels=1))
     model.save_pretrained(folder)
@@ -77,9 +79,10 @@ def cross_encoder(setting: Setting) -> Figures:
 def writing(setting: Setting) -> Figures:
     """Tokens a second that a T5 writes, of queries for each document."""
     need("pyarrow")
-    from beirflow.expansions.settings import WrittenQueries
-    from beirflow.expansions.writer import QueryWriter
     from transformers import T5Config, T5ForConditionalGeneration
+
+    from beirflow.families.expansions.settings import WrittenQueries
+    from beirflow.families.expansions.writer import QueryWriter
 
     shape = setting.shape
     sizes = {"d_model": shape.dim, "d_kv": shape.dim // shape.heads, "d_ff": 4 * shape.dim, "num_layers": shape.layers}
@@ -100,8 +103,8 @@ def writing(setting: Setting) -> Figures:
 def training(setting: Setting) -> Figures:
     """Tokens a second of pairs that an encoder is trained with."""
     need("pyarrow")
-    from beirflow.training.steps import optimizer_of
-    from beirflow.training.trainee import Trainee
+    from beirflow.families.training.steps import optimizer_of
+    from beirflow.families.training.trainee import Trainee
 
     how = {"device": setting.device.type, "precision": setting.precision, "max_length": setting.shape.positions}
     trainee = Trainee(setting.system, setting.folder, "dot", **how)

@@ -79,8 +79,8 @@ def seconds_of_parts(parts: dict[str, str], search: Callable[[], Any], device: t
 def searching(setting: Setting) -> Figures:
     """Times to search as many documents as there are texts, as ``search_chunk`` does."""
     need("pyarrow")
-    from beirflow.dense.top_k import exact_top_k
-    from beirflow.runs.ranking import Cut
+    from beirflow.families.dense.top_k import exact_top_k
+    from beirflow.ranking.ranking import Cut
 
     rng = np.random.default_rng(2)
     documents, queries = (unit_vectors(rng, count, setting.shape.dim) for count in (len(setting.texts), setting.queries))
@@ -112,9 +112,9 @@ def late(setting: Setting) -> Figures:
     takes the same time for each of its chunks, which are larger, since as many documents are kept of each.
     """
     need("pyarrow")
-    from beirflow.late.search import exact_top_k
-    from beirflow.late.vectors import Segment, TokenVectors
-    from beirflow.runs.ranking import Cut
+    from beirflow.families.late_interaction.search import exact_top_k
+    from beirflow.families.late_interaction.vectors import Segment, TokenVectors
+    from beirflow.ranking.ranking import Cut
 
     counts = token_counts(min(LATE_CHUNK, len(setting.texts)), LATE_LONGEST, seed=3)
     number = MSMARCO_QUERIES if setting.device.type == "cuda" else setting.queries

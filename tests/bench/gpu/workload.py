@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from beirflow.encoders.encoder import TransformersEncoder
+
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import SPECIAL, save_word_pieces
 

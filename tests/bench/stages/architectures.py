@@ -51,7 +51,7 @@ def save_model(folder: Path, name: str) -> None:
 
 def ours(output: Path, source: Path, name: str) -> None:
     """Encode as a job does, with ``precision: auto``."""
-    from beirflow.encoders.load import load_encoder
+    from beirflow.models.encoders.load import load_encoder
     from beirflow.models.settings import EncoderSettings
 
     texts = json.loads((source / "texts.json").read_text())

@@ -56,11 +56,11 @@ def our_search(output: Path, folder: Path, k: int, threads: int) -> None:
 
 def jobs_of(folder: Path, k: int, threads: int) -> Any:
     """The jobs, with the parameters of every peer, which are ours by default; what a job imports is no part of its time."""
-    import beirflow.lexical.index_chunk
-    import beirflow.lexical.search_index
-    import beirflow.lexical.statistics  # noqa: F401
     import pandas  # noqa: F401
 
+    import beirflow.families.lexical.index_chunk
+    import beirflow.families.lexical.search_index
+    import beirflow.families.lexical.statistics  # noqa: F401
     from bench.stages.bm25_msmarco import Jobs
 
     return Jobs(folder, 1, k, threads)

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beirflow.files.records import Job, read_json
-from beirflow.lexical.index import Index
-from beirflow.lexical.settings import LexicalSettings
 
+from beirflow.core.records import Job, read_json
+from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.settings import LexicalSettings
 from bench.child import report
 from bench.stages.texts import Writer, words
 
@@ -56,7 +56,7 @@ def queries(known: list[str], count: int) -> pa.LargeStringArray:
 def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int, mean: int = MEAN) -> None:
     """Write a corpus as ``prepare_corpus`` would have left it, chunk by chunk, and queries."""
     from beir_writer import write_corpus_record
-    from beirflow.datasets.corpus_reader import DOCUMENTS
+    from beirflow.data.corpus_reader import DOCUMENTS
 
     folder.mkdir(parents=True)
     known = vocabulary(size)
@@ -84,20 +84,20 @@ class Jobs:
 
     def index_chunk(self, chunk: int) -> None:
         """Index a chunk."""
-        from beirflow.lexical.index_chunk import index_chunk
+        from beirflow.families.lexical.index_chunk import index_chunk
 
         made = {"index": Index(), "output_path": self.postings[chunk], "job": self.job}
         index_chunk(documents_path=self.documents, chunk=chunk, threads=self.threads, **made)
 
     def sum_statistics(self) -> None:
         """Sum up the statistics of all chunks."""
-        from beirflow.lexical.statistics import sum_statistics
+        from beirflow.families.lexical.statistics import sum_statistics
 
         sum_statistics(postings_paths=self.postings, index=Index(), output_path=self.statistics, job=self.job)
 
     def search_index(self, chunk: int) -> None:
         """Search a chunk."""
-        from beirflow.lexical.search_index import search_index
+        from beirflow.families.lexical.search_index import search_index
         from by_name import call
 
         call(
@@ -142,7 +142,7 @@ class Occurrences:
     """
 
     def __init__(self, known: list[str], terms: list[str], documents: int, chunks: int) -> None:
-        from beirflow.postings.analyzer import STOP_WORDS, analyze
+        from beirflow.families.postings.analyzer import STOP_WORDS, analyze
 
         first = len(STOP_WORDS)  # stop words are the first words, and no others
         stems = analyze(" ".join(known))
@@ -164,8 +164,8 @@ class Occurrences:
 
 def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> list[tuple[str, float]]:
     """The k best documents of a query, of tied ones those with the first ids; ranked by score and then id, both descending."""
-    from beirflow.lexical.bm25 import FieldStatistics, inverse_norms, length_codes, scores, weights
-    from beirflow.postings.analyzer import analyze
+    from beirflow.families.lexical.bm25 import FieldStatistics, inverse_norms, length_codes, scores, weights
+    from beirflow.families.postings.analyzer import analyze
 
     settings = LexicalSettings(SYSTEM)
     field = FieldStatistics(int((where.lengths > 0).sum()), int(where.lengths.sum()))
@@ -186,7 +186,7 @@ def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> lis
 
 def check(folder: Path, k: int, documents: int, chunks: int, count: int, size: int) -> None:
     """Compare some queries of the run with brute force over the words that were drawn, which no index has seen."""
-    from beirflow.postings.analyzer import analyze
+    from beirflow.families.postings.analyzer import analyze
 
     known, jobs = vocabulary(size), Jobs(folder, chunks, k, threads=1)
     texts = queries(known, count).to_pylist()

@@ -28,7 +28,7 @@ def inputs(folder: Path, queries: int, hits: int) -> None:
     query. One query in a hundred has no hit. Every query has a relevant document, without which beir's capped recall divides by
     zero; no two scores of a query are equal, because beir's own measures leave the order of ties to chance.
     """
-    from beirflow.runs.run_file import RUN
+    from beirflow.ranking.run_file import RUN
 
     rng = np.random.default_rng((queries, hits))
     folder.mkdir(parents=True)
@@ -62,8 +62,8 @@ def query_rows(rng: np.random.Generator, hits: int) -> tuple[np.ndarray, np.ndar
 
 def ours(output: Path, source: Path, *cutoffs: int) -> None:
     """Time ``measure`` on tables in memory, as ``evaluate_run`` reads them."""
+    from beirflow.core.records import write_json
     from beirflow.evaluation.measures import measure
-    from beirflow.files.records import write_json
 
     run, qrels = pq.read_table(source / "run.parquet"), pq.read_table(source / "qrels.parquet")
     with timed_call():

@@ -14,8 +14,8 @@ TOLERANCE = 1e-5
 def inputs(folder: Path) -> None:
     """Write a chunk of one document, the records of corpus and model, and the settings that Snakemake would hand to the job."""
     from beir_writer import write_corpus_record, write_documents
-    from beirflow.experiment.systems import catalogue_systems
-    from beirflow.files.records import Job, write_json
+    from beirflow.config.systems import catalogue_systems
+    from beirflow.core.records import Job, write_json
     from beirflow.models.model_files import fetch_model
     from beirflow.models.settings import EncoderSettings
 
@@ -28,12 +28,12 @@ def inputs(folder: Path) -> None:
 
 def ours(output: Path, source: Path, threads: int) -> None:
     """Do what the entrance of ``encode_chunk`` does."""
-    from beirflow.files.records import Job, read_json
-    from beirflow.jobs.job import surroundings
+    from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings
+    from beirflow.run.job import surroundings
 
     with surroundings(str(output / "job.log")):
-        from beirflow.dense.encode import Encoding, encode_chunk
+        from beirflow.families.dense.encode import Encoding, encode_chunk
 
         encode_chunk(
             documents_path=str(source / "documents.parquet"),

@@ -33,8 +33,9 @@ def inputs(folder: Path, documents: int) -> None:
 
 def save_model(folder: Path) -> None:
     """Save a T5 of the small size with random weights, and a tokenizer whose words are w0, w1, …"""
-    from tiny_expanders import save_tiny_t5
     from transformers import T5ForConditionalGeneration
+
+    from tiny_expanders import save_tiny_t5
 
     words = [f"w{number}" for number in range(WORDS)]
     sizes = {"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8, "initializer_factor": FACTOR}
@@ -64,8 +65,8 @@ def end_with_the_first_coordinate(model: Any) -> None:
 
 def ours(output: Path, source: Path, queries: int, longest: int, threads: int) -> None:
     """Write; the model is loaded before the time begins."""
-    from beirflow.expansions.settings import WrittenQueries
-    from beirflow.expansions.writer import QueryWriter
+    from beirflow.families.expansions.settings import WrittenQueries
+    from beirflow.families.expansions.writer import QueryWriter
 
     torch.set_num_threads(threads)
     texts = json.loads((source / "texts.json").read_text())

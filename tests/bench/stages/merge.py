@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from beirflow.files.records import Job
 
+from beirflow.core.records import Job
 from bench.child import report
 
 PARTS, SAMPLE = 10, 20
@@ -52,7 +52,7 @@ def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int, befo
 
 def write_ids(path: Path, chunks: list[np.ndarray], before_ids: str) -> None:
     """Write the documents of a corpus without texts, chunk after chunk, so that memory holds the ids of one."""
-    from beirflow.datasets.corpus_reader import DOCUMENTS
+    from beirflow.data.corpus_reader import DOCUMENTS
 
     with pq.ParquetWriter(path, DOCUMENTS, use_dictionary=False, write_page_checksum=True) as file:
         for numbers in chunks:
@@ -85,8 +85,8 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
-    from beirflow.datasets.corpus_files import recorded_digest
-    from beirflow.runs.candidates import Candidates, origin_of, write_candidates
+    from beirflow.data.corpus_files import recorded_digest
+    from beirflow.ranking.candidates import Candidates, origin_of, write_candidates
 
     query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
     candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1)
@@ -105,7 +105,7 @@ def ours(output: Path, source: Path, k: int) -> None:
 
 def merge(system: str, candidates: list[str], corpus: Path, output: Path, k: int, job: Job) -> None:
     """Merge candidates of all chunks of a corpus to a run and its record."""
-    from beirflow.runs.merge import merge_chunks
+    from beirflow.ranking.merge import merge_chunks
     from by_name import call
 
     call(
@@ -140,7 +140,7 @@ def brute_force(source: Path, sample: np.ndarray, k: int) -> list[Ranked]:
 
 def check(source: Path, k: int, few: Path, many: Path) -> None:
     """Compare the runs of few and of many chunks, byte by byte, and some queries with brute force over all their candidates."""
-    from beirflow.files.digests import file_digest
+    from beirflow.core.digests import file_digest
 
     if file_digest(few / "run.parquet") != file_digest(many / "run.parquet"):
         sys.exit("the run of few chunks is not that of many")

@@ -22,7 +22,7 @@ def inputs(folder: Path, chunk_documents: int) -> None:
 
 def check(output: Path, chunk_documents: int) -> None:
     """Count what a plan announces: the chunks that are encoded, and one evaluation a system and corpus."""
-    from beirflow.catalogue.catalogue import load_catalogue
+    from beirflow.data.catalogue.catalogue import load_catalogue
 
     sizes = [corpus.documents for of_row in load_catalogue().datasets.values() for corpus in of_row]
     chunks = sum(-(-size // chunk_documents) for size in sizes)

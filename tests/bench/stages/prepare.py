@@ -95,8 +95,8 @@ def documents(rng: np.random.Generator, count: int, shape: Shape) -> Iterator[st
 
 def ours(output: Path, source: Path, chunk_documents: int) -> None:
     """Run ``prepare_corpus``."""
-    from beirflow.datasets.prepare import prepare_corpus
-    from beirflow.files.records import Job
+    from beirflow.core.records import Job
+    from beirflow.data.prepare import prepare_corpus
     from by_name import call
 
     (qrels,) = (source / "qrels").iterdir()

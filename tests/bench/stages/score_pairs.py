@@ -43,8 +43,8 @@ def read_pairs(source: Path, threads: int) -> list[tuple[str, str]]:
 
 def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     """Score; the model is loaded before the time begins."""
-    from beirflow.rerank.scorers.load import load_scorer
-    from beirflow.rerank.settings import RerankSettings
+    from beirflow.families.rerank.scorers.load import load_scorer
+    from beirflow.families.rerank.settings import RerankSettings
 
     pairs = read_pairs(source, threads)
     settings = RerankSettings("bench", str(source / "model"), first="none")

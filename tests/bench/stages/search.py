@@ -21,8 +21,9 @@ def inputs(folder: Path, queries: int, *counts: int) -> None:
     """Write random unit vectors as the encoding jobs would have left them, a folder for each number of documents."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
     from beir_writer import write_corpus_record
-    from beirflow.files.records import write_json
+    from beirflow.core.records import write_json
 
     for count in counts:
         rng, here = np.random.default_rng((queries, count)), folder / str(count)
@@ -53,8 +54,8 @@ def document_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def store(path: Path, vectors: np.ndarray) -> None:
     """Write vectors with the record that goes with them."""
-    from beirflow.files.digests import file_digest
-    from beirflow.files.records import Job, write_record
+    from beirflow.core.digests import file_digest
+    from beirflow.core.records import Job, write_record
 
     np.save(path, vectors)
     read = [path.with_name(name) for name in ("queries.parquet", "documents.parquet", "model.json")]
@@ -71,8 +72,9 @@ def store(path: Path, vectors: np.ndarray) -> None:
 def ours(output: Path, source: Path, k: int, threads: int) -> None:
     """Time ``search_chunk`` from files to a file."""
     import pandas  # noqa: F401 (as a job has it already)
-    from beirflow.dense.search import search_chunk
-    from beirflow.files.records import Job
+
+    from beirflow.core.records import Job
+    from beirflow.families.dense.search import search_chunk
     from by_name import call
 
     with timed_call():

@@ -33,9 +33,10 @@ def ours(output: Path, source: Path, k: int, threads: int) -> None:
     """Time reading and searching the token vectors of a file."""
     import pyarrow as pa
     import torch
-    from beirflow.late.search import exact_top_k
-    from beirflow.late.vectors import TokenVectors, read_segments
-    from beirflow.runs.ranking import Cut, byte_order
+
+    from beirflow.families.late_interaction.search import exact_top_k
+    from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
+    from beirflow.ranking.ranking import Cut, byte_order
 
     torch.set_num_threads(threads)
     with np.load(source / "queries.npz") as arrays:
@@ -80,7 +81,7 @@ def product(output: Path, source: Path, k: int, threads: int) -> None:
 
 def check(source: Path, output: Path, k: int) -> None:
     """Compare the scores of all queries with products in double."""
-    from beirflow.late.vectors import TokenVectors
+    from beirflow.families.late_interaction.vectors import TokenVectors
     from token_vectors import text_scores
 
     with np.load(source / "queries.npz") as queries, np.load(source / "documents.npz") as documents:

@@ -25,8 +25,8 @@ SAMPLE = 5
 
 def inputs(folder: Path, documents: int, queries: int) -> None:
     """Write the documents as postings for ours and as plain arrays for the peers, and the queries."""
-    from beirflow.files.writing import DigestingWriter
-    from beirflow.sparse.files import Rows, SegmentWriter
+    from beirflow.core.writing import DigestingWriter
+    from beirflow.families.sparse.files import Rows, SegmentWriter
 
     def weights(texts: int, terms: int) -> Rows:
         """About as many terms a text, each with a weight; terms are drawn by a flattened law of Zipf."""
@@ -49,10 +49,11 @@ def inputs(folder: Path, documents: int, queries: int) -> None:
 def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     """Time the search of postings in a file; or, as the peers do, of postings that are in memory before the time begins."""
     import pyarrow as pa
-    from beirflow.files.background import read_ahead
-    from beirflow.runs.ranking import Cut, byte_order
-    from beirflow.sparse.files import Rows, read_segments
-    from beirflow.sparse.search import Backward, search_segments, turned_round
+
+    from beirflow.core.background import read_ahead
+    from beirflow.families.sparse.files import Rows, read_segments
+    from beirflow.families.sparse.search import Backward, search_segments, turned_round
+    from beirflow.ranking.ranking import Cut, byte_order
 
     with np.load(source / "queries.npz") as arrays:
         queries = Rows(**arrays)

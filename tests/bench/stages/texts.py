@@ -5,7 +5,8 @@ from itertools import repeat
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from beirflow.postings.analyzer import STOP_WORDS
+
+from beirflow.families.postings.analyzer import STOP_WORDS
 
 ONSETS = (
     "b", "bl", "br", "c", "ch", "cl", "cr", "d", "dr", "f", "fl", "fr", "g", "gl", "gr", "h", "j", "k", "l", "m", "n", "p", "ph",

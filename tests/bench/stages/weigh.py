@@ -23,12 +23,12 @@ def inputs(archive: Path, folder: Path, documents: int) -> None:
 
 def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     """Weigh and write postings; the model is loaded before the time begins."""
-    from beirflow.files.writing import DigestingWriter
+    from beirflow.core.writing import DigestingWriter
+    from beirflow.families.sparse.files import Rows, SegmentWriter
+    from beirflow.families.sparse.layouts import read_parts
+    from beirflow.families.sparse.settings import SparseSettings
+    from beirflow.families.sparse.weigher import Weigher
     from beirflow.models.model_places import local_folder
-    from beirflow.sparse.files import Rows, SegmentWriter
-    from beirflow.sparse.layouts import read_parts
-    from beirflow.sparse.settings import SparseSettings
-    from beirflow.sparse.weigher import Weigher
 
     torch.set_num_threads(threads)
     texts = json.loads((source / "texts.json").read_text())

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED
 from beirflow.audit.chain.reading import read_record
 from beirflow.audit.verdict import for_terminal, seen
+from beirflow.config.families import FAMILIES
+from beirflow.config.load import load_experiment
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.kinds import FOR_READING
+from beirflow.core.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, PAPER_RECORD, REPORT_RECORD
+from beirflow.core.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from beirflow.evaluation.summary import summarize
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
-from beirflow.files.kinds import FOR_READING
-from beirflow.files.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, PAPER_RECORD, REPORT_RECORD
-from beirflow.files.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from forger import Forger, put
 from results_maker import Made, add_invented_family
 from tiny_bert import save_tiny_bert

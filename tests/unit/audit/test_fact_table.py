@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.fact_table import FURTHER, Fact, explanation, fact_table, uncompared
-from beirflow.files.errors import DataError
-from beirflow.files.layout import RUN_RECORD
+from beirflow.core.errors import DataError
+from beirflow.core.layout import RUN_RECORD
 
 RECORD = {"inputs": {"x": "1"}, "jobs": ["a", "b"], "made": {"torch": "2"}, "seconds": {"search": 1, "merge": 2}, "top_k": 10}
 

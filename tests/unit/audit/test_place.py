@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from beirflow.audit.place import audit_place, check_audit_place
-from beirflow.files.errors import ConfigError
+from beirflow.core.errors import ConfigError
 
 
 def test_own_results_have_their_audit_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The line of the verdict has every step that failed."""
 
 import pytest
+
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import CARDS, MODELS, SOURCES
 from beirflow.audit.verdict import grades, level, verdict_line

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from beirflow.config.load import load_experiment
+from beirflow.config.main_measure import cutoff_of, main_measure
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job, read_json, write_json
 from beirflow.evaluation.conclusion import Configured, conclude
-from beirflow.evaluation.main_measure import cutoff_of, main_measure
-from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, read_json, write_json
 from results_writer import write_metrics
 
 

@@ -7,13 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beir_writer import write_corpus_record
-from beirflow.datasets.corpus_files import RELEVANT_FROM
-from beirflow.evaluation.confusion import COLUMNS, tabulate_confusion
-from beirflow.files.errors import DataError
-from beirflow.files.records import Job
-from results_writer import write_metrics, write_run
 from sklearn.metrics import accuracy_score, confusion_matrix
+
+from beir_writer import write_corpus_record
+from beirflow.core.errors import DataError
+from beirflow.core.records import Job
+from beirflow.data.corpus_files import RELEVANT_FROM
+from beirflow.evaluation.confusion import COLUMNS, tabulate_confusion
+from results_writer import write_metrics, write_run
 
 DOCUMENTS = [f"d{number}" for number in range(9)]
 QRELS = {"p": {"d0": 2, "d1": 0, "d8": 1}, "q": {"d3": 1}, "none": {"d2": 1}}

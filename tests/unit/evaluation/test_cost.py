@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
+from beirflow.core.records import Job, write_record
 from beirflow.evaluation.cost import collect_costs
-from beirflow.files.records import Job, write_record
 from results_writer import SECONDS, write_metrics
 
 INDEX_BYTES = 12_345

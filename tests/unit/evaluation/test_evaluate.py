@@ -7,13 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.layout import record_of
+from beirflow.core.records import Job, read_json, totals, write_record
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.scores import most_documents
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
-from beirflow.files.layout import record_of
-from beirflow.files.records import Job, read_json, totals, write_record
-from beirflow.runs.run_file import RUN
+from beirflow.ranking.run_file import RUN
 from by_name import call
 
 Row = tuple[str, str, float, int]

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap
+
+from beirflow.config.families import FAMILIES
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import LATENCY, POSTINGS, RUN_RECORD
+from beirflow.core.records import Job, read_json
 from beirflow.evaluation import latency as module
 from beirflow.evaluation.latency import _rates, measure_latency, milliseconds, time_answers
-from beirflow.experiment.families import FAMILIES
-from beirflow.files.digests import file_digest
-from beirflow.files.layout import LATENCY, POSTINGS, RUN_RECORD
-from beirflow.files.records import Job, read_json
-from beirflow.fusion.settings import FusionSettings
-from beirflow.lexical.settings import LexicalSettings
-from beirflow.runs import answers
-from beirflow.runs.ranking import Hits, no_hits
+from beirflow.families import answers
+from beirflow.families.fusion.settings import FusionSettings
+from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.ranking.ranking import Hits, no_hits
 from by_name import call
 from latencies import write_latency
 from lexical_results import DATASET, LexicalResults
-from scipy.stats import bootstrap
 
 SETTINGS = LexicalSettings("bm25")
 QUERIES = {f"q{number}": f"w{number}" for number in range(12)}

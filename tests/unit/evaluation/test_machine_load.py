@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+
 from beirflow.evaluation import machine_load
 from beirflow.evaluation.machine_load import OtherProcesses, is_busy, load_per_core
 

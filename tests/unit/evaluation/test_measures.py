@@ -7,9 +7,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import pytrec_eval
-from beirflow.evaluation.measures import measure
 from hypothesis import given
 from hypothesis import strategies as st
+
+from beirflow.evaluation.measures import measure
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]

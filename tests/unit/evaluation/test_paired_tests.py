@@ -4,6 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from beirflow.evaluation.paired_tests import (
     DRAWN,
     EXACT,
@@ -15,7 +17,6 @@ from beirflow.evaluation.paired_tests import (
     paired_t_test,
     randomisation_test,
 )
-from scipy import stats
 
 
 def differences(queries: int, pairs: int = 1, seed: int = 0) -> np.ndarray:

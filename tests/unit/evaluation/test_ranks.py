@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from beirflow.evaluation.ranks import FEWEST_DATASETS, Friedman, alike, average_ranks, critical_difference, friedman
 from scipy import stats
+
+from beirflow.evaluation.ranks import FEWEST_DATASETS, Friedman, alike, average_ranks, critical_difference, friedman
 
 RANKS = [1.964, 2.000, 2.893, 3.143]
 """His example: average ranks of four learners on fourteen datasets."""

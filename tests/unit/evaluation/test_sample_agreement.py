@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from beirflow.evaluation.sample_agreement import COLUMNS, agreement_table, tau_b
 from scipy.stats import kendalltau
+
+from beirflow.evaluation.sample_agreement import COLUMNS, agreement_table, tau_b
 
 SIZES = {"nanobeir.a": 20, "a": 60, "nanobeir.b": 15, "b-1": 30, "b-2": 40, "c": 9}
 ROWS = {"nanobeir.a": ["nanobeir.a"], "a": ["a"], "c": ["c"], "nanobeir.b": ["nanobeir.b"], "b": ["b-1", "b-2"]}

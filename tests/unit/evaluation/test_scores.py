@@ -8,10 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.records import Job
 from beirflow.evaluation.scores import collect_scores, read_per_query
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
-from beirflow.files.records import Job
 from results_writer import write_metrics
 
 

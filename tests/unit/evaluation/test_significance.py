@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+
+from beirflow.core.errors import DataError
 from beirflow.evaluation import significance
 from beirflow.evaluation.paired_tests import against, holm, paired_t_test
 from beirflow.evaluation.significance import COLUMNS
-from beirflow.files.errors import DataError
 from results_writer import write_comparison, write_metrics
-from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
 SIZES = {"plain": 12, "stack-a": 3, "stack-b": 5}

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from beirflow.catalogue.schema import CATALOGUE
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.records import write_json
+from beirflow.data.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import ending_early, for_terminal, summarize, summary_table
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError
-from beirflow.files.records import write_json
 from beirflow.report.leaderboard import leaderboard
 
 MEASURES = {"NDCG@10": 0.5, "Recall@100": 0.75, "MAP@100": 0.4, "R_cap@100": 0.8, "MRR@10": 0.6, "P@10": 0.1, "Hole@10": 0.3}

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from beirflow.config.load import load_experiment
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job, write_record
 from beirflow.evaluation.systems import describe_systems
-from beirflow.experiment.load import load_experiment
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job, write_record
 from results_maker import Made
 
 CORPORA = ("a", "b")

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyndeval
 import pytest
-from beirflow.evaluation.measures import measure
-from beirflow.runs.reference_measures import measures_of_nuggets, p_mrr
 from hypothesis import given
 from hypothesis import strategies as st
+
+from beirflow.evaluation.measures import measure
+from beirflow.ranking.reference_measures import measures_of_nuggets, p_mrr
 
 CUTOFFS = (1, 3, 5, 10, 20)
 DOCUMENTS = [f"d{number}" for number in range(14)]

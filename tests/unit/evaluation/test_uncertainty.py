@@ -7,10 +7,11 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+
 from beirflow.evaluation import uncertainty
 from beirflow.evaluation.paired_tests import detectable_difference
 from beirflow.evaluation.significance import Values, comparison_table
-from scipy import stats
 
 SIZES = {"plain": 40, "stack-a": 5, "stack-b": 30}
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from beirflow.encoders.load import load_encoder
-from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import Job, read_json
-from beirflow.models.card import with_settings
-from beirflow.models.card_files import read_card
-from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
-from beirflow.models.settings import EncoderSettings
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize
+
+from beirflow.core.errors import DataError, ModelError
+from beirflow.core.records import Job, read_json
+from beirflow.models.card import with_settings
+from beirflow.models.card_files import read_card
+from beirflow.models.encoders.load import load_encoder
+from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
+from beirflow.models.settings import EncoderSettings
 from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, saved_once, without
 from zoo import BART, LLAMA, change_json, japanese, of_bert, t5, two_towers
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beirflow.encoders.load import load_encoder
-from beirflow.files.errors import ConfigError, ModelError
-from beirflow.models import json_server
-from beirflow.models.embedding_server import EmbeddingServer
-from beirflow.models.settings import EncoderSettings
-from http_servers import Server, dead_url, posted
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from beirflow.core.errors import ConfigError, ModelError
+from beirflow.models import json_server
+from beirflow.models.embedding_server import EmbeddingServer
+from beirflow.models.encoders.load import load_encoder
+from beirflow.models.settings import EncoderSettings
+from http_servers import Server, dead_url, posted
 
 DIM = 8
 TEXTS = [f"text number {i}" for i in range(23)]

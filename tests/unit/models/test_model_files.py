@@ -14,13 +14,15 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from beirflow.encoders.encoder import TransformersEncoder
-from beirflow.encoders.head import load_head
-from beirflow.experiment.systems import catalogue_systems
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import ModelError
-from beirflow.files.records import Job, read_json
+from safetensors.torch import load_file, save_file
+
+from beirflow.config.systems import catalogue_systems
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import ModelError
+from beirflow.core.records import Job, read_json
 from beirflow.models.card import Step
+from beirflow.models.encoders.encoder import TransformersEncoder
+from beirflow.models.encoders.head import load_head
 from beirflow.models.model_files import fetch_model, model_files
 from beirflow.models.model_layout import module_weights
 from beirflow.models.model_places import local_folder, model_folder, model_problem
@@ -30,7 +32,6 @@ from http_servers import Answer, FileServer, hub_files
 from onnx_twin import GRAPH, export
 from pickles import Trap
 from refusals import refused
-from safetensors.torch import load_file, save_file
 
 Asked = subprocess.CompletedProcess[str]
 MODEL = "someone/tiny-bert"

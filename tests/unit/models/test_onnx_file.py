@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from beirflow.encoders.encoder import TransformersEncoder
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import ModelError
+from onnx import TensorProto, helper
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import ModelError
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.model_files import model_digests
 from beirflow.models.model_places import model_problem
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import EncoderSettings
-from onnx import TensorProto, helper
 from onnx_twin import GRAPH, export
 from tiny_bert import save_model, saved_once
 

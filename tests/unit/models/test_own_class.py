@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import Job, read_json
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError, ModelError
+from beirflow.core.records import Job, read_json
 from beirflow.models.model_files import check_model, fetch_model, model_digests, model_files
 from beirflow.models.model_places import model_problem
 from beirflow.models.own_class import class_files, load_class

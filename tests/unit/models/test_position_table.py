@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import ConfigError
+from safetensors import safe_open
+
+from beirflow.config.load import load_experiment
+from beirflow.core.errors import ConfigError
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
-from safetensors import safe_open
 from tiny_bert import save_tiny_bert
 
 

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from beirflow.encoders.load import load_encoder
-from beirflow.files.errors import DataError, ModelError
-from beirflow.files.records import Job, read_json
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+
+from beirflow.core.errors import DataError, ModelError
+from beirflow.core.records import Job, read_json
+from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model, model_card
 from beirflow.models.model_places import model_problem
 from beirflow.models.settings import EncoderSettings
 from pickles import Trap
-from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
 from tiny_bert import WORDS, change_weights
 from zoo import KINDS, LIBRARY_ALONE, QUERY, Build, change_json, of_bert
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.files.errors import ModelError
+from tokenizers import Tokenizer
+
+from beirflow.core.errors import ModelError
 from beirflow.models.tokenizer_growth import check_growth
 from refusals import refused
-from tokenizers import Tokenizer
 from zoo import change_json
 
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}

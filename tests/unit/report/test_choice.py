@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from beirflow.catalogue.schema import problems_with
-from beirflow.experiment.load import load_experiment
-from beirflow.files.errors import DataError
-from beirflow.files.records import Job
+from scipy import stats
+
+from beirflow.config.load import load_experiment
+from beirflow.core.errors import DataError
+from beirflow.core.records import Job
+from beirflow.data.catalogue.schema import problems_with
 from beirflow.report.choice import ChoiceFiles, Prices, choice_table
 from beirflow.report.choice_page import answers, write_choice
 from beirflow.report.scatter import scatter
 from latencies import latency, write_latency
 from results_writer import write_metrics
-from scipy import stats
 
 ROWS = {"plain": ["plain"], "stack": ["stack-a", "stack-b"]}
 SIZES = {"plain": 8, "stack-a": 3, "stack-b": 4}

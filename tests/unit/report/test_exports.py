@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from beirflow.files import kinds
+
+from beirflow.core import kinds
 from beirflow.report.exports import ABSENT, as_latex, as_markdown, export_tables
 from beirflow.report.pages import Cell, Column, Table
 from beirflow.report.registry import TABLES

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+
+from beirflow.core.csv_files import read_named_csv
 from beirflow.evaluation.ranks import critical_difference as nemenyi
-from beirflow.files.csv_files import read_named_csv
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_style import house_style
 from beirflow.report.figure_tables import Results, on_front, pareto_table, ranks_table
 from beirflow.report.figures import pareto
-from matplotlib.figure import Figure
 
 ORDERED = {"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}
 DATASETS = ("a", "b", "c", "d", "e", "f")

@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from beirflow.analysis.lengths import histogram
+
+from beirflow.core.errors import DataError
+from beirflow.core.records import Job, write_json, write_record
 from beirflow.evaluation.cost import collect_costs
 from beirflow.evaluation.ranks import Friedman
-from beirflow.files.errors import DataError
-from beirflow.files.records import Job, write_json, write_record
 from beirflow.report import figures
+from beirflow.report.analysis.lengths import histogram
 from beirflow.report.figure_ranks import _said
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
 from beirflow.report.figure_tables import FigureFiles, Results, read_results

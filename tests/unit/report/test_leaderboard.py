@@ -1,7 +1,8 @@
 """The leaderboard: systems by their mean, the best of a column, what differs from the baseline, and what was published."""
 
 import pandas as pd
-from beirflow.catalogue.catalogue import load_catalogue
+
+from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.report import leaderboard as boards
 from beirflow.report.exports import as_latex
 from beirflow.report.pages import HEATS, Table

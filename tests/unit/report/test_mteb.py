@@ -8,18 +8,19 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from beirflow.catalogue.catalogue import load_catalogue
-from beirflow.evaluation.measures import TREC_NAMES
-from beirflow.experiment.load import load_experiment
-from beirflow.files import layout
-from beirflow.files.csv_files import read_named_csv
-from beirflow.files.digests import file_digest
-from beirflow.files.errors import ConfigError, DataError
-from beirflow.files.records import Job, write_record
-from beirflow.report.leaderboard import leaderboard
-from beirflow.report.mteb import LANGUAGES, MEASURES, collect_references, export_mteb, revision, write_model_index
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
+
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.csv_files import read_named_csv
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import ConfigError, DataError
+from beirflow.core.records import Job, write_record
+from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.evaluation.measures import TREC_NAMES
+from beirflow.report.leaderboard import leaderboard
+from beirflow.report.mteb import LANGUAGES, MEASURES, collect_references, export_mteb, revision, write_model_index
 from results_writer import write_metrics
 
 VALUES = {"NDCG@10": [0.1, 0.4], "Recall@100": [1.0, 0.5], "MRR@1": [1.0, 0.0], "Hole@10": [0.3, 0.3], "Accuracy@5": [1.0, 1.0]}

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+
+from beirflow.core.digests import file_digest
+from beirflow.core.records import Job
 from beirflow.evaluation.measures import measure
-from beirflow.files.digests import file_digest
-from beirflow.files.records import Job
 from beirflow.report.pages import TEMPLATES, Cell, number, write_page
 from beirflow.report.registry import FIGURES
 from beirflow.report.report import write_report

@@ -3,7 +3,8 @@
 import re
 
 import pandas as pd
-from beirflow.catalogue.catalogue import load_catalogue
+
+from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.report import tables
 from beirflow.report.pages import Cell, Table, shown_tables
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from beirflow.audit.chain.chain import Chain, Claim
 from beirflow.audit.chain.checks import FAILED, PASSED
 from beirflow.audit.chain.facts import Comparison
@@ -22,11 +23,11 @@ from beirflow.audit.facts.recorded import (
     check_record,
 )
 from beirflow.audit.facts.relations import Place, compare
-from beirflow.experiment.families import FAMILIES
-from beirflow.experiment.load import load_experiment
-from beirflow.files.kinds import REPRESENTATIONS
-from beirflow.files.layout import MANIFEST, METRICS, MODEL, RUN, RUN_RECORD
-from beirflow.files.patterns import Pattern
+from beirflow.config.families import FAMILIES
+from beirflow.config.load import load_experiment
+from beirflow.core.kinds import REPRESENTATIONS
+from beirflow.core.layout import MANIFEST, METRICS, MODEL, RUN, RUN_RECORD
+from beirflow.core.patterns import Pattern
 
 GRID = [{"weights": [share, 1 - share], "score": score} for share, score in ((0.0, 0.2), (0.5, 0.4), (1.0, 0.3))]
 

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, Check
 from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.facts.recorded import check_record
-from beirflow.experiment.load import load_experiment
-from beirflow.files.layout import CORPUS, TERM_WEIGHTS_RECORD
-from beirflow.files.records import read_json
-from beirflow.sparse.settings import SparseSettings
+from beirflow.config.load import load_experiment
+from beirflow.core.layout import CORPUS, TERM_WEIGHTS_RECORD
+from beirflow.core.records import read_json
+from beirflow.families.sparse.settings import SparseSettings
 from model_results import SparseResults
 from tiny_sparse import save_unicoil
 

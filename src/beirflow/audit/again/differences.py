@@ -1,0 +1,117 @@
+"""Differences between files for reading and the same files made again."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain.reading import check_statistics, part, read_columns, read_packed_lines, read_record
+from beirflow.core import kinds, layout
+from beirflow.core.csv_files import NAMES, read_cells
+from beirflow.core.errors import DataError
+from beirflow.core.layout import SCORES
+from beirflow.core.outside_json import parse_json
+from beirflow.core.records import RECORD_DIGEST
+from beirflow.report.paper.bias import EXTRA
+
+OF_THE_JOB = ("job", "code", "outputs", RECORD_DIGEST)
+"""Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
+
+MEASURED = ("peak_memory_bytes", "machine_joules", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
+"""The columns that come from benchmarks and from counted energy, which may be gone."""
+
+FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")  # a number that may be rounded, as counts may not
+RELATIVE = 1e-6  # relative tolerance between numbers of a table; versions of packages round in other places
+
+
+MOST_TIMES, MORE_BYTES = 4, 1 << 20
+"""Times, and bytes more, that a file may have of the same made again; a larger one is not read, since tables fill memory."""
+
+
+class UnsourcedError(DataError):
+    """An error about columns, named by ``columns``, with cells that come from nothing among the results."""
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.columns = sorted(columns)
+        super().__init__(f"what its columns {', '.join(self.columns)} come from is not among the results")
+
+
+def difference(path: str, here: Path, made: Path) -> str:
+    """Return the difference between a file for reading and the same file made again; UnsourcedError if cells had no source."""
+    sizes = here.stat().st_size, made.stat().st_size
+    if sizes[0] > MOST_TIMES * sizes[1] + MORE_BYTES:
+        return f"{sizes[0]:,} bytes, expected {sizes[1]:,}"
+    if sizes[0] == sizes[1] and here.read_bytes() == made.read_bytes():
+        return ""
+    suffix = here.suffix
+    if suffix == ".csv":
+        return _other_table(here, made, EXTRA if layout.PAPER_TABLE.names_in(path) else MEASURED)
+    if suffix == ".parquet":
+        kind = SCORES if path == SCORES else here.name
+        check_statistics(here, kind)
+        found, expected = read_columns(here, kind), pq.read_table(made)
+        if not found.equals(expected):
+            return "other values"
+        return "" if _metadata(found) == _metadata(expected) else "other metadata"
+    if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
+        return _other_record(read_record(here), record)
+    if suffix == ".gz":
+        return _other_line(*map(read_packed_lines, (here, made)))
+    return _other_line(*(file.read_bytes().split(b"\n") for file in (here, made)))
+
+
+def _metadata(table: pa.Table) -> dict[bytes, Any]:
+    """Return the metadata of a Parquet file, but for the digest of the code that wrote it."""
+    said: dict[bytes, Any] = dict(table.schema.metadata or {})
+    key = b"beirflow"
+    return {**said, key: {**parse_json(said[key]), "code": None}} if key in said else said
+
+
+def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
+    """Compare tables; cells of the columns ``given`` whose sources are gone are empty in the new table and not compared."""
+    (found_names, *found), (names, *expected) = (read_cells(path.read_bytes().decode("utf-8")) for path in (here, made))
+    if found_names != names or len(found) != len(expected):
+        return f"{len(found)} rows of {', '.join(found_names)}"
+    not_compared = set[str]()
+    for line, row in enumerate(zip(found, expected, strict=True), 2):
+        for column, one, other in zip(names, *row, strict=True):
+            if not other and one and column in given:
+                not_compared.add(column)
+            elif one != other and (column in NAMES or not _is_near(one, other)):
+                return f"line {line}: {column} is {one}, expected {other}"
+    if not_compared:
+        raise UnsourcedError(not_compared)
+    return ""
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Test whether two cells are numbers that differ by rounding only."""
+    both = FRACTION.fullmatch(one) and FRACTION.fullmatch(other)
+    return bool(both) and math.isclose(float(one), float(other), rel_tol=RELATIVE, abs_tol=1e-12)
+
+
+def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    both = [{**record, "inputs": _of_results(record)} for record in (found, expected)]
+    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and both[0].get(key) != both[1].get(key)]
+    return f"other {', '.join(keys)}" if keys else ""
+
+
+def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the inputs with their digests, but for files for reading, which are made again, too."""
+    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_for_reading(path)}
+
+
+def _other_line(found: Iterable[bytes], expected: Iterable[bytes]) -> str:
+    for number, (one, other) in enumerate(zip_longest(found, expected), 1):
+        if one is None or other is None:
+            return f"{number - 1} lines, expected {'more' if one is None else 'no more'}"
+        if one != other:
+            place = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+            here, there = (each[max(0, place - 30) : place + 30].decode("utf-8", "replace").strip() for each in (one, other))
+            return f"line {number}: “{here}”, expected “{there}”"
+    return ""

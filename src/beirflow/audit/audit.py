@@ -1,0 +1,174 @@
+"""Audit a folder of results: check everything, change nothing, and write down the findings."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from beirflow.audit.again.for_reading import check_files_for_reading
+from beirflow.audit.again.recomputation import check_recomputation
+from beirflow.audit.again.samples import check_runs_that_follow, check_samples
+from beirflow.audit.again.summary_check import check_summary
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.chain.folder import printable
+from beirflow.audit.chain.integrity import check_digests
+from beirflow.audit.chain.leftovers import check_leftovers
+from beirflow.audit.chain.limits import LimitError
+from beirflow.audit.chain.repairs import Call
+from beirflow.audit.chain.root import Published, check_manifest, check_published_digest
+from beirflow.audit.chain.running import excuse, files_being_written
+from beirflow.audit.chain.setup import Setup
+from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
+from beirflow.audit.facts.configured import check_configured
+from beirflow.audit.facts.corpora import check_corpora
+from beirflow.audit.facts.made_from import check_made_from
+from beirflow.audit.facts.outside import check_outside
+from beirflow.audit.facts.provenance import check_provenance
+from beirflow.audit.facts.published import check_published
+from beirflow.audit.facts.recorded import check_recorded
+from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
+from beirflow.core.errors import DataError
+from beirflow.core.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
+from beirflow.core.records import write_json
+from beirflow.report.pages import write_page
+from beirflow.run.provenance import code_state, environment
+
+SEED_BITS = 32
+
+Sections = dict[str, list[Check]]
+
+
+def audit(
+    *,
+    folder: str,
+    experiment: Setup,
+    audited: str | None = None,
+    sample: int = 0,
+    seed: int | None = None,
+    call: Call | None = None,
+    published: Published | None = None,
+    fact: str | None = None,
+) -> str:
+    """Check a folder of results and write ``audit.json`` and ``audit.html``.
+
+    Args:
+        folder: The folder for these files.
+        experiment: The configuration of the person who audits: where datasets and models are. The manifest says what was
+            configured for the results.
+        audited: The results, which are only read if they are not in ``folder``, where they are if None.
+        sample: Documents and queries of each corpus to encode and search again; none if 0.
+        seed: Of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
+        call: How the audit was called, for the commands that repair something; from this folder, if None.
+        published: What is known of the manifest from elsewhere; nothing if None.
+        fact: Key of records whose comparisons are explained at the end; none if None.
+
+    Returns:
+        What was found, for reading on a terminal.
+
+    Raises:
+        DataError: A check failed, or no record states the fact; everything has been written then.
+    """
+    call, audited = call or Call(), audited or folder
+    if audited != folder:
+        call = replace(call, config={**call.config, "results": audited})  # where a repair writes
+    if not (Path(audited) / MANIFEST).is_file():
+        problem = f"{audited}: there is no {MANIFEST}, so no finished results to audit"
+        if audited != folder:
+            raise DataError(f"{problem}; audit_folder is the folder of a manifest, such as {Path(audited, 'results')}")
+        raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
+    seed = secrets.randbits(SEED_BITS) if seed is None else seed
+    manifest, sections, facts = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
+    checks = [check for section in sections.values() for check in section]
+    steps = grades(sections)
+    report = {
+        **({"folder": audited} if audited != folder else {}),
+        "verdict": FAILED if any(check.status == FAILED for check in checks) else PASSED,
+        "grades": steps,
+        "line": verdict_line(steps),
+        "audited": datetime.now(UTC).isoformat(timespec="seconds"),
+        "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
+        "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
+        "not_compared": not_compared(sections),
+        "uncompared_facts": uncompared(facts),
+        "facts": [each._asdict() for each in facts],
+        "sample": {"documents and queries": sample, "seed": seed} if sample else None,
+        "with": {"repository": code_state(), "environment": environment()},
+        "manifest": manifest,
+        "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
+    }
+    report = _printable(report)
+    page, title = f"{folder}/{AUDIT}", f"Audit of {report['folder']}" if audited != folder else "Audit"
+    try:
+        write_json(Path(folder) / AUDIT_RECORD, report)
+        write_page("audit.html.j2", Path(page), report | {"title": f"{title}: {report['verdict']}"})
+    except OSError as error:  # results may be read-only; the verdict matters more than its page
+        page = f"{page} could not be written ({error.strerror})"
+    words = for_terminal(report, audited, page)
+    if fact:
+        try:
+            words = "\n".join([words, *explanation(facts, fact)])
+        except DataError as error:
+            raise DataError(f"{words}\n{error}") from error
+    if report["verdict"] == FAILED:
+        raise DataError(words)
+    return words
+
+
+def run_checks(
+    folder: Path, experiment: Setup, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
+) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
+    """Return the manifest, None where it cannot be used, all checks by section, and the table of facts; write nothing."""
+    call = call or Call()
+    chain = Chain(folder, {}, call=call, audited_with=experiment)
+    chain.busy = files_being_written(Path(call.directory), folder)
+    sections: Sections = {"integrity": []}
+    facts: list[Fact] = []
+    try:
+        with chain.limits:
+            sections["integrity"] += check_manifest(chain)
+            if chain.manifest:
+                for name, check in _plan(chain, sample, seed, published or Published()):
+                    # A manifest that was written by others may lack anything.
+                    checks = chain.guarded("the manifest holds what it should", MANIFEST, check, [EVERYTHING])
+                    sections.setdefault(name, []).extend(checks)
+            facts = fact_table(chain)
+    except LimitError as error:
+        sections["integrity"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
+    excused = {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
+    return chain.manifest or None, excused, facts
+
+
+def _plan(chain: Chain, sample: int, seed: int, published: Published) -> list[tuple[str, Callable[[], list[Check]]]]:
+    """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
+    return [
+        ("integrity", partial(check_published_digest, chain, published)),
+        ("integrity", partial(check_digests, chain)),
+        ("integrity", partial(check_leftovers, chain)),
+        ("facts", partial(check_configured, chain)),
+        ("facts", partial(check_recorded, chain)),
+        ("facts", partial(check_made_from, chain)),
+        ("facts", partial(check_corpora, chain)),
+        ("sources", partial(check_outside, chain)),
+        ("provenance", partial(check_provenance, chain)),
+        ("recomputation", partial(check_recomputation, chain)),
+        ("recomputation", partial(check_runs_that_follow, chain, sample, seed)),
+        ("recomputation", partial(check_summary, chain)),
+        ("files for reading", partial(check_files_for_reading, chain)),
+        ("sample", partial(check_samples, chain, sample, seed)),
+        ("published scores", partial(check_published, chain)),
+    ]
+
+
+def _printable(value: Any) -> Any:
+    """Return the same with texts that can be written, read and shown on a terminal: names of files may be anything."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(each) for each in value]
+    return value

@@ -1,0 +1,234 @@
+"""Compare two folders of results: how they were made, and their numbers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beirflow.audit.chain.chain import is_whole
+from beirflow.audit.chain.checks import UNREADABLE
+from beirflow.audit.chain.folder import list_folder, printable
+from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
+from beirflow.audit.exchange.compared_results import (
+    compare_rankings,
+    compare_scores,
+    doubts_about_means,
+    doubts_about_values,
+    per_query,
+)
+from beirflow.audit.exchange.reproducibility import (
+    delta_relative_improvement,
+    effect_ratio,
+    paired_p_value,
+    reproduced,
+    root_mean_square_error,
+)
+from beirflow.config.main_measure import MAIN_MEASURE
+from beirflow.core import layout, patterns
+from beirflow.core.errors import DataError
+from beirflow.core.records import RECORD_DIGEST, write_json
+from beirflow.ranking.run_file import problem_with_order, problem_with_run
+from beirflow.report.pages import write_page
+
+REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
+UNSEEN = 0.00005  # difference between means that four decimals do not show
+SHOWN = 10  # reasons on the terminal; the JSON has all
+
+ALTERED = "this is not the record that beirflow wrote"
+
+OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RECORD_DIGEST)
+"""Keys of a record about its job and other files; they may differ between equal results."""
+
+
+def compare(*, folder: str, other: str | None) -> str:
+    """Compare two folders of results, write ``comparison.json`` and ``comparison.html`` into the first, and return a short table.
+
+    Raises DataError if the results do not agree (:func:`disagreements`), after both files have been written; or if a folder is
+    not named, holds something else than plain files, or no results that can be read.
+    """
+    if other is None:
+        todo = "name another folder of results: snakemake --cores 1 --config compare_with=/other/results -- compare"
+        raise DataError(f"compare_with is null; {todo}")
+    sides = [Path(folder), Path(other)]
+    for side in sides:
+        _refuse_odd(side)
+    manifests = [_manifest(side) for side in sides]
+    try:
+        means = [layout.METRICS.pairs_in(part(manifest, "inputs", kind=dict)) for manifest in manifests]
+        pairs = [pair for pair in means[0] if pair in means[1]]
+        runs = layout.RUN.pairs_in(_common(sides, layout.RUN(system="*", dataset="*")))
+        # Parts of a fusion and runs for tuning need not be evaluated.
+        metrics = {pair: layout.METRICS(system=pair[0], dataset=pair[1]) for pair in runs}
+        scored = [pair for pair, path in metrics.items() if all((side / path).is_file() for side in sides)]
+        configuration = part(manifests[0], "configuration", kind=dict)
+        baseline = configuration.get("baseline") or next(iter(configuration.get("systems") or []), None)
+        doubts = _doubts(sides, list(dict.fromkeys([*pairs, *scored])), runs)
+        doubted = {doubt["file"] for doubt in doubts}
+        sound = [pair for pair in runs if layout.RUN(system=pair[0], dataset=pair[1]) not in doubted]
+        compared = {"configuration": "configuration", "systems": "systems", "code": "repository", "environment": "environment"}
+        report = {
+            "folders": [str(side) for side in sides],
+            "written": [manifest.get("written") for manifest in manifests],
+            "differences": {
+                **{name: _differences(*(manifest.get(key, {}) for manifest in manifests)) for name, key in compared.items()},
+                "data": _data_differences(sides),
+            },
+            "only in one": [sorted(set(each) - set(pairs)) for each in means],
+            "doubts": doubts,
+            "scores": [compare_scores(sides, *pair) for pair in pairs],
+            "rankings": [compare_rankings(sides, *pair) for pair in sound],
+            "reproduction": _reproduction(sides, baseline, [pair for pair in scored if metrics[pair] not in doubted]),
+        }
+    except UNREADABLE as error:
+        problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
+        raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
+    report["disagreements"] = disagreements(report)
+    write_json(sides[0] / layout.COMPARISON_RECORD, report)
+    write_page("comparison.html.j2", sides[0] / layout.COMPARISON, report | {"title": "Comparison of two folders of results"})
+    if report["disagreements"]:
+        raise DataError(for_terminal(report))
+    return for_terminal(report)
+
+
+def disagreements(report: Mapping[str, Any]) -> list[str]:
+    """Name the reasons for which two folders do not hold the same results, from the content of ``comparison.json``.
+
+    Each number that is not to be relied on, system on a dataset that one folder lacks, and mean that differs by more than
+    :data:`UNSEEN` gives a sentence. Other code, configuration and rankings are no reason.
+    """
+    said = [f"do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
+    for folder, pairs in zip(report["folders"], report["only in one"], strict=True):
+        said += [f"only {folder} has {system} on {dataset}" for system, dataset in pairs]
+    for score in report["scores"]:
+        if not score["measures"]:
+            said.append(f"{score['system']} on {score['dataset']}: no measure in common")
+        said += [
+            f"{score['system']} on {score['dataset']}: {measure} differs by {values['difference']:+.6f}"
+            for measure, values in score["measures"].items()
+            if not abs(values["difference"]) <= UNSEEN
+        ]
+    return said
+
+
+def _refuse_odd(folder: Path) -> None:
+    """Refuse a folder that holds links, pipes or devices: they would lead elsewhere, or to data without end."""
+    odd = list_folder(folder).odd if folder.is_dir() else {}
+    if odd:
+        path, kind = next(iter(sorted(odd.items())))
+        problem = f"{folder} cannot be compared: {printable(path)} is {printable(kind)}, which was not followed or opened"
+        raise DataError(f"{problem}; only plain files are compared, so put a copy in its place")
+
+
+def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return the numbers of either folder that do not follow from its files."""
+    doubts = []
+    for side in sides:
+        metrics = [layout.METRICS(system=system, dataset=dataset) for system, dataset in scored]
+        about = {path: [] if is_whole(side / path) else [ALTERED] for path in (layout.MANIFEST, *metrics)}
+        for path, (system, dataset) in zip(metrics, scored, strict=True):
+            record = read_record(side / path)
+            means, values = part(record, "measures", kind=dict), side / layout.PER_QUERY(system=system, dataset=dataset)
+            named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
+            missing = [name for name in named if not (patterns.is_safe(name) and (side / name).is_file())]
+            about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
+            names = [name for name in columns_of(values) if name != "query_id"] if values.is_file() else []
+            about[path] += doubts_about_means(means, per_query(values, names))
+        for system, dataset in runs:
+            path = layout.RUN(system=system, dataset=dataset)
+            run = read_columns(side / path, path)
+            problem = problem_with_run(run) or problem_with_order(run)
+            about[path] = [problem] if problem else []
+            qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
+            if not about[path] and qrels.is_file() and values.is_file():
+                about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(side / path, qrels, values)
+        doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
+    return doubts
+
+
+def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Measure the reproduction of the other folder by this one, by system, corpus and measure."""
+    rows = []
+    for system, dataset in pairs:
+        mine = [per_query(side / layout.PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
+        base = [per_query(side / layout.PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
+        compared = system != baseline and (baseline, dataset) in pairs
+        for measure in REPRODUCED:
+            if not all(scores.get(measure) for scores in mine) or mine[0][measure].keys() != mine[1][measure].keys():
+                continue
+            here, there = (scores[measure] for scores in mine)
+            row = {"system": system, "dataset": dataset, "measure": measure, "rmse": root_mean_square_error(there, here)}
+            row |= reproduced(there, here)
+            row |= {"p": paired_p_value(there, here), "baseline": None, "er": None, "dri": None}
+            if compared and all(scores.get(measure) for scores in base):
+                pair = tuple((base[i][measure], mine[i][measure]) for i in (1, 0))
+                row |= {"baseline": baseline, "er": effect_ratio(*pair), "dri": delta_relative_improvement(*pair)}
+            rows.append(row)
+    return rows
+
+
+def _manifest(folder: Path) -> Any:
+    try:
+        return read_record(folder / layout.MANIFEST)
+    except (OSError, ValueError) as error:
+        todo = "expected a folder of results with a summary, as -- summary makes it"
+        raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
+
+
+def _common(sides: list[Path], pattern: str) -> list[str]:
+    """Return the files with a name of a pattern that both folders have."""
+    here, there = ({path.relative_to(side).as_posix() for path in side.glob(pattern)} for side in sides)
+    return sorted(here & there)
+
+
+def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
+    """Return the places where two values differ, each with the values of both sides."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = [*one, *(key for key in other if key not in one)]
+        return [
+            difference for key in keys for difference in _differences(one.get(key), other.get(key), f"{path}.{key}".lstrip("."))
+        ]
+    return [] if one == other else [{"what": path, "here": one, "there": other}]
+
+
+def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
+    """Return the corpora of the same name, and the models, whose records differ."""
+    differences = []
+    for pattern in (layout.CORPUS(dataset="*"), layout.MODEL(system="*"), layout.TRAINED_MODEL_RECORD(system="*", dataset="*")):
+        for name in _common(sides, pattern):
+            one, other = (
+                {key: value for key, value in read_record(side / name).items() if key not in OF_THE_JOB} for side in sides
+            )
+            differences += _differences(one, other, name)
+    return differences
+
+
+def for_terminal(report: Mapping[str, Any]) -> str:
+    """Summarise the differences in ``comparison.json`` in a few lines."""
+    lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
+    lines += [f"  {name}: {len(each)} differences" for name, each in report["differences"].items()]
+    rankings = {(each["system"], each["dataset"]): each for each in report["rankings"]}
+    width = max([len(f"{each['system']} on {each['dataset']}") for each in [*report["scores"], *report["rankings"]]] or [0])
+    lines.append(
+        f"{'':{width}}  {MAIN_MEASURE:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}"
+    )
+    shown = {(each["system"], each["dataset"]): each["measures"].get(MAIN_MEASURE) for each in report["scores"]}
+    for pair in [*shown, *(pair for pair in rankings if pair not in shown)]:
+        score, ranks = shown.get(pair), rankings.get(pair)
+        numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+8.4f}" if score else " " * 27
+        if ranks:
+            values = (f"{'' if ranks[key] is None else format(ranks[key], '.4f'):>7}" for key in ("rbo", "tau", "overlap@10"))
+            numbers += f" {' '.join(values)} {ranks['same']:>6} of {ranks['queries']:>4}"
+        lines.append(f"{pair[0] + ' on ' + pair[1]:{width}}  {numbers}".rstrip())
+    if not shown and not rankings:
+        lines.append("  they have no system on a dataset in common")
+    for row in report["reproduction"]:
+        if row["measure"] == MAIN_MEASURE:
+            words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
+            shown_words = [f"{name} {value:.4f}" for name, value in words.items() if value is not None]
+            if row["reproduced"] is not None:
+                verdict = "reproduced" if row["reproduced"] else "not shown to be reproduced"
+                shown_words.append(f"{verdict} within {row['margin']:g} (90 % interval {row['low']:+.4f} to {row['high']:+.4f})")
+            lines.append(f"  {row['system']} on {row['dataset']}, {MAIN_MEASURE}: {', '.join(shown_words)}")
+    said = report["disagreements"]
+    lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
+    lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)
+    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{layout.COMPARISON}"])

@@ -1,0 +1,89 @@
+"""Describe a folder of results as a Workflow Run RO-Crate, so that archives and other tools know its provenance."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.exchange.crate_metadata import check_pages, crate_of, words_of
+from beirflow.core.errors import DataError
+from beirflow.core.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
+from beirflow.core.writing import write_text
+from beirflow.run.provenance import REPOSITORY
+
+COPIED = ("Snakefile", "config.yaml", "LICENSE", "src", "workflow", "envs", "profiles")
+"""Files of the repository that a crate holds: enough to rebuild its results."""
+
+README = """# {name}
+
+{description}, by [beirflow]({code}/Snakefile). `{crate}` describes every file; `{manifest}` names what they were made from.
+
+To check every number without running anything of this folder, with a beirflow and a working folder of your own:
+
+    snakemake --cores 1 --config audit_folder=/path/of/this/folder -- audit
+
+To make them again with the code in this folder, which then runs, below a new folder `again`, with Python 3.11 or newer:
+
+    pip install --requirement {code}/envs/requirements.txt
+    snakemake --snakefile {code}/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
+"""
+
+
+def export_crate(
+    *, manifest_path: str, page_paths: Sequence[str] = (), crate_path: str, code_folder: str, readme_path: str
+) -> None:
+    """Write the metadata of a crate whose root is the folder of the results, with a copy of the workflow and a README.
+
+    ``page_paths`` are records of pages that the crate describes, too: ``report.json``, ``paper/index.json``. Raises DataError if
+    the results lack a record, or one cannot be read.
+    """
+    folder = Path(manifest_path).resolve().parent  # of the results, also where an audit links their manifest
+    try:
+        chain = Chain(folder, read_record(Path(manifest_path)))
+        chain.follow()
+        if chain.problems:
+            raise RecordError(chain.problems[0].found)
+        if odd := next((each for each in chain.listing.odd if each.startswith(CRATE_CODE) or each in chain.claims), ""):
+            raise RecordError("is not a plain file, so no crate can describe it", odd)
+        _copy_code(Path(code_folder))
+        write_text(Path(code_folder, Path(CRATE_CONFIGURATION).name), configuration_of(chain.manifest))
+        write_text(readme_path, readme_of(chain))
+        pages = [Path(path).resolve().relative_to(folder).as_posix() for path in page_paths]
+        check_pages(chain, pages)
+        metadata = crate_of(chain, pages)
+    except UNREADABLE as error:
+        problem = f"{folder} cannot be described: {type(error).__name__}: {error}"
+        raise DataError(f"{problem}; see what is wrong with: snakemake --cores 1 audit") from error
+    write_text(crate_path, metadata)
+
+
+def configuration_of(manifest: Mapping[str, Any]) -> str:
+    """Return the configuration that makes results again, as YAML."""
+    kept = {
+        key: value for key, value in part(manifest, "configuration", kind=dict).items() if key != "pathvars" and value is not None
+    }
+    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+
+
+def readme_of(chain: Chain) -> str:
+    """Return the instructions to rebuild the results, in Markdown."""
+    places = {"configuration": CRATE_CONFIGURATION, "goal": f"results/{SUMMARY}", "code": CRATE_CODE}
+    return README.format(**words_of(chain.manifest), **places, crate=CRATE, manifest=MANIFEST)
+
+
+def _copy_code(folder: Path) -> None:
+    """Copy the files that reproduce the results."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    without = shutil.ignore_patterns("__pycache__", ".*")
+    for name in COPIED:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=without)
+        elif source.is_file():
+            shutil.copy(source, folder)

@@ -1,0 +1,83 @@
+"""Results beside the published ones, where the two are comparable."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
+from beirflow.audit.chain.reading import part
+from beirflow.data.catalogue.catalogue import tolerance
+from beirflow.evaluation.summary import PUBLISHED
+
+NEAR = 0.005
+"""Difference that still counts as near: half precision was measured to cause 0.0033, and another order of ties 0.0012."""
+
+NAME = "published scores"
+TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates others"
+
+
+def check_published(chain: Chain) -> list[Check]:
+    """Compare every result with every published score; a difference fails if system and data are those of the catalogue."""
+    checks: list[Check] = []
+    for path, result in chain.means.items():
+        checks += chain.guarded(NAME, path, partial(_compare, chain, path, result), [result], chain.repair_command(path))
+    return checks
+
+
+def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
+    """Compare a result with every published score of its system on its dataset, or say why there is none."""
+    (system, dataset), record = result, chain.record(path)
+    known = chain.setup.published_systems.get(system)
+    is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
+    sources = [each for each in chain.setup.catalogue.published.get(system, []) if dataset in each["scores"]]
+    measures = part(record, "measures", kind=dict)
+    if not sources:
+        found = f"nothing is published of {system} on {dataset} in the catalogue"
+        yield Check(NAME, NOT_CHECKED, found, files=(path,))
+    for source in sources:
+        scores = dict(zip(PUBLISHED, source["scores"][dataset], strict=False))
+        barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
+        for measure in PUBLISHED:
+            ours, published, of = measures.get(measure), scores.get(measure), f"{measure} of {system} on {dataset}"
+            if published is None or ours is None:
+                reason = "this source has no such score" if published is None else f"{measure} was not computed"
+            else:
+                reason = barred["reason"] if measure in barred["measures"] else _reason(chain, record, dataset)
+            if published is None or ours is None or reason:
+                found = f"{of}, {source['source']}: not comparable, {reason}"
+                yield Check(NAME, NOT_CHECKED, found, files=(path,))
+                continue
+            within, apart = tolerance(source["decimals"], part(record, "precisions", kind=list)), ours - published
+            if abs(apart) <= within:
+                verdict, status = "match", PASSED
+            elif abs(apart) <= max(NEAR, within):
+                verdict, status = "near", WARNING
+            else:
+                verdict, status = "differs", FAILED if is_certain else WARNING
+            about = _of_source(source)
+            expected = f"{published} by {source['source']}, within {within:.5f}{f' ({about})' if about else ''}"
+            results, todo = (result,) if verdict == "differs" else (), "" if verdict == "match" else TODO
+            yield Check(NAME, status, f"{of}: {verdict}, {ours:.5f}, {apart:+.5f}", expected, (path,), results, todo)
+
+
+def _reason(chain: Chain, record: Mapping[str, Any], dataset: str) -> str:
+    """Return the reason why no score of a dataset may be compared; empty if it may."""
+    known = chain.setup.catalogue.known_datasets.get(dataset)
+    if known is None:
+        return f"{dataset} is no dataset of the catalogue"
+    if part(record, "official_data") is False:
+        return "the data are not the official ones"
+    if part(record, "split") != known[0].split:
+        return f"evaluated on the split {record['split']}, published on {known[0].split}"
+    used = part(chain.manifest, "datasets", dataset, kind=list)
+    if [corpus["drop_self_matches"] for corpus in used] != [corpus.drop_self_matches for corpus in known]:
+        return "documents that are their own query were treated otherwise"
+    return ""
+
+
+def _of_source(source: Mapping[str, Any]) -> str:
+    """Say what of a source may explain a difference."""
+    unstated = "it does not state its precision" if source["precision"] != "float32" else ""
+    return "; ".join(filter(None, (unstated, source.get("note", ""))))

@@ -1,0 +1,65 @@
+"""Folders of an audit: results of others are only read, and nothing is written through a link that came with them."""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from beirflow.core.errors import ConfigError
+from beirflow.core.layout import LOG, job_error
+from beirflow.run.results_lock import LOCK
+from beirflow.run.snakemake_internals.names import NOTES
+
+AUDITS = "audits"
+"""Folder of the audits of others' results, in the working folder."""
+
+LONGEST_NAME = 100
+AUDIT_LOG = LOG(job="audit")
+
+
+class AuditPlace(NamedTuple):
+    """Folders of one audit."""
+
+    audited: str  # the results, absolute if they are those of others
+    written: str  # the folder of audit.json and audit.html
+    log: str | None  # None for that of every rule
+
+
+def audit_place(results: str, others: str | None) -> AuditPlace:
+    """Return the folders of an audit of one's own ``results``, or of the folder ``others``, if it is not None.
+
+    The log of results that are read-only, or whose logs are behind a link, is beside Snakemake's own.
+    """
+    if others is not None:
+        audited = Path(others).expanduser().absolute()
+        written = f"{AUDITS}/{_name(audited)}"
+        return AuditPlace(str(audited), written, f"{written}/{AUDIT_LOG}")
+    log = Path(results, AUDIT_LOG)
+    read_only = Path(results).is_dir() and not os.access(results, os.W_OK)
+    linked = any(path.is_symlink() for path in (log.parent, log, job_error(log), log.with_name(LOCK)))
+    return AuditPlace(results, results, f"{NOTES}/{AUDIT_LOG}" if read_only or linked else None)
+
+
+def _name(audited: Path) -> str:
+    """Return a name for the audit of a folder, from its path: letters, digits, dots and dashes."""
+    return re.sub(r"[^\w.-]+", "-", str(audited.resolve()), flags=re.ASCII)[-LONGEST_NAME:].strip("-.") or "root"
+
+
+def check_audit_place(results: str, others: str | None, *, moved: bool) -> None:
+    """Make sure that an audit writes outside results of others, and not through links of a working folder that came with them.
+
+    ``moved`` says that ``--directory`` named the working folder. Raises ConfigError.
+    """
+    place = audit_place(results, others)
+    here, audited = Path.cwd(), Path(place.audited).resolve()
+    todo = f"from a folder of your own: snakemake --cores 1 --config audit_folder={audited} -- audit"
+    if here.is_relative_to(audited):
+        raise ConfigError(f"the working folder, {here}, is in the audited folder, {audited}, which is only read; audit {todo}")
+    if not moved:
+        return
+    notes = Path(NOTES).parent
+    written = [notes, *sorted(notes.glob("*")), Path(NOTES, AUDIT_LOG).parent]
+    written += [Path(AUDITS), Path(place.written), Path(place.written, "logs")] if place.written != place.audited else []
+    if link := next((path for path in written if path.is_symlink()), None):
+        problem = f"{here / link} is a link to {link.readlink()}, and an audit writes through no link of a folder that was copied"
+        raise ConfigError(f"{problem}; audit {todo}")

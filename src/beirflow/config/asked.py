@@ -1,0 +1,112 @@
+"""Inputs of the rules that answer one query at a time or find the matches of hits, and the form of wildcards."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from beirflow.config.dependencies import needed
+from beirflow.config.experiment import MOST_THREADS, Experiment
+from beirflow.core.layout import RESULTS, RUN_RECORD
+from beirflow.data.catalogue.choice import asked_corpus
+from beirflow.run.code_version import code_of
+
+
+def corpus_of(experiment: Experiment) -> str:
+    """Return the corpus whose queries are asked; one with candidates of its own only if there is no other."""
+    known = {name: experiment.datasets[name].form for name in experiment.chosen_datasets}
+    # Queries with candidates of their own are answered from these, which tells little about a search.
+    searched = [name for name, form in known.items() if not (form and form.own_candidates)]
+    return asked_corpus({name: experiment.documents(name) or 0 for name in searched or known})
+
+
+def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:
+    """Return a system and those that it is made from, as parameters of a rule.
+
+    By name: ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens the
+    system, or None; and ``has_models``.
+    """
+    entries = {}
+    for name in needed([system], experiment.systems):
+        known, family = experiment.systems[name], experiment.family(name)
+        kind = type(known.settings)
+        entries[name] = {
+            "family": known.family,
+            "kind": f"{kind.__module__}:{kind.__qualname__}",
+            "settings": experiment.settings_on(name, dataset),
+            "answers": family.answers,
+            "has_models": family.model_record(known.settings) is not None,
+        }
+    return entries
+
+
+def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
+    """Return ``kind`` and ``settings`` of a system, as :func:`asked_systems` has them."""
+    entry = asked_systems(experiment, system, dataset)[system]
+    return {key: entry[key] for key in ("kind", "settings")}
+
+
+def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
+    """Return the records of the runs of a system and of those that it is made from, and all that these search."""
+    paths: list[str] = []
+    for name in needed([system], experiment.systems):
+        paths.append(RUN_RECORD.below(RESULTS).format(system=name, dataset=dataset))
+        names = {**experiment.in_paths(name, dataset), "dataset": dataset}
+        for pattern in experiment.family(name).searched(experiment.systems[name].settings):
+            chunks = range(experiment.chunks(dataset)) if "{chunk}" in pattern else range(1)
+            paths += [pattern.below(RESULTS).format(**{**names, "chunk": chunk}) for chunk in chunks]
+    return list(dict.fromkeys(paths))
+
+
+def asked_code(experiment: Experiment, system: str) -> str:
+    """Return the digest of the code that answers, which is imported by name and so is not among the modules of an entrance."""
+    modules: set[str] = set()
+    for name in needed([system], experiment.systems):
+        family, settings = experiment.family(name), experiment.systems[name].settings
+        modules |= {type(settings).__module__, *family.by_name(settings)}
+        modules |= {family.answers.partition(":")[0]} if family.answers else set()
+    return code_of(modules)
+
+
+def code_by_name(experiment: Experiment, system: str) -> str | None:
+    """Return the digest of the code that the stages of a system import by name; None if they import none."""
+    modules = experiment.family(system).by_name(experiment.systems[system].settings)
+    return code_of(modules) if modules else None
+
+
+def finder_of(experiment: Experiment, system: str) -> str | None:
+    """Return ``module:function`` that finds the matches of a system's hits; None if nothing does."""
+    return experiment.family(system).matches(experiment.systems[system].settings)
+
+
+def finder_code(experiment: Experiment, system: str) -> str:
+    """Return the digest of the code that finds matches of a system's hits, which is imported by name, too."""
+    kind = type(experiment.systems[system].settings)
+    return code_of([str(finder_of(experiment, system)).partition(":")[0], kind.__module__])
+
+
+def all_cores(limits: Mapping[str, int]) -> int:
+    """Return the threads of a job beside which nothing runs; an executor of a cluster has no ``_cores``."""
+    return limits.get("_cores") or MOST_THREADS
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Return a short regular expression that matches these names and no others; ``(?!)``, which matches nothing, for none.
+
+    An empty expression would allow every name. Names share their beginnings and endings: Snakemake writes the expression into
+    every path of every rule and reads it for every file of the plan, where a list of a thousand names costs seconds.
+    """
+    return _of_tails(frozenset(names)) if (names := [*names]) else "(?!)"
+
+
+def _of_tails(tails: frozenset[str]) -> str:
+    by_first: dict[str, set[str]] = {}
+    for tail in sorted(tails - {""}):
+        by_first.setdefault(tail[0], set()).add(tail[1:])
+    firsts: dict[str, list[str]] = {}
+    for first, rest in by_first.items():
+        firsts.setdefault(_of_tails(frozenset(rest)), []).append(re.escape(first))
+    ways = [(each[0] if len(each) == 1 else f"[{''.join(each)}]") + rest for rest, each in firsts.items()]
+    if not ways:
+        return ""
+    whole = ways[0] if len(ways) == 1 and "" not in tails else f"(?:{'|'.join(ways)})"
+    return f"{whole}?" if "" in tails else whole

@@ -1,0 +1,272 @@
+"""Checks of a configuration with valid syntax: names, and impossible combinations."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from beirflow.config.dependencies import check_dependencies, check_run_files, check_tuning
+from beirflow.config.experiment import Experiment
+from beirflow.config.families import FAMILIES
+from beirflow.config.main_measure import cutoff_of
+from beirflow.config.source_checks import check_sources, disk_in_words
+from beirflow.config.systems import catalogue_systems
+from beirflow.core.addresses import has_other_variables, shown
+from beirflow.core.errors import ConfigError
+from beirflow.core.layout import MANIFEST
+from beirflow.data.catalogue.catalogue import Catalogue
+from beirflow.data.catalogue.choice import check_own_names, corpora_named
+from beirflow.data.catalogue.dataset import Dataset, check_shared_texts
+from beirflow.data.catalogue.own_datasets import names_in
+from beirflow.data.catalogue.schema import Problems, choices, defaults, nearest
+from beirflow.data.sources.forms import HubForm, SamplesForm
+
+OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings that name a model
+
+OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
+"""Measures that only datasets of a layout have, or files in BEIR form."""
+
+NO_FAMILY = {
+    *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
+    *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
+    *("transformers", "multilingual", "english", "https", "http", "gguf", "awq", "gptq", "fast", "pro", "flash", "the"),
+}
+"""Words in names of models that say nothing of their family."""
+
+
+def check_names(
+    config: Mapping[str, Any],
+    catalogue: Catalogue,
+    systems: Iterable[str],
+    rows: Mapping[str, tuple[Dataset, ...]],
+    wrong_rows: Collection[str],
+    problems: Problems,
+) -> None:
+    """Check that every name is defined, and defined once; ``wrong_rows`` are datasets that have a problem already."""
+    for name in systems:
+        if name in catalogue_systems():
+            problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
+    check_own_names(rows, catalogue, problems)
+    known_systems = [*catalogue_systems(), *systems]
+    for i, name in enumerate(config["systems"]):
+        if name not in known_systems:
+            problems.add(f"systems.{i}", name, f"{choices(name, known_systems)}; or define it under custom.systems")
+    known_rows = {**catalogue.known_datasets, **rows}
+    for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
+        if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):
+            problems.add(f"datasets.{i}", name, _allowed_datasets(name, known_rows, catalogue, names_in(config["data_dir"])))
+
+
+def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue, folders: Iterable[str]) -> str:
+    """Return the datasets that can replace an unknown one, folders of data_dir included."""
+    newer, first = catalogue.newer, name.partition(".")[0]
+    whole, _, part = name.rpartition(".")
+    if part.startswith("self-matches-") and (corpora := corpora_named(whole, rows)):
+        now, instead = ("dropped", "kept") if corpora[0].drop_self_matches else ("kept", "dropped")
+        return f"in {whole}, self matches are {now} anyway; allowed are {whole} and {whole}.self-matches-{instead}"
+    if whole in rows and part.startswith(("sample-", "documents-")):
+        return (
+            f"a sample of {whole} has a whole number of at least 1 behind it, as in {whole}.sample-50 or {whole}.documents-1000"
+        )
+    if whole in rows:
+        usual = rows[whole][0]
+        splits = ", ".join(f"{whole}.{each}" for each in usual.other_splits)
+        return f"{whole} is evaluated on {usual.split}; " + (
+            f"its other splits are {splits}" if splits else "it has no other splits"
+        )
+    if first in newer.collections and name not in newer.collections:
+        return choices(name, newer.collections[first].members)
+    others = [row for row in rows if row not in newer.members]
+    known = dict.fromkeys([*others, "all", *newer.collections, *folders])
+    return f"{choices(name, known)}; or define it under custom.datasets"
+
+
+def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
+    """Check that the others can be compared with a system that has results."""
+    chosen = config["systems"]
+    if config["baseline"] not in (None, *chosen):
+        allowed = f"allowed are null and the configured systems, {', '.join(chosen)}{nearest(config['baseline'], chosen)}"
+        problems.add("baseline", config["baseline"], allowed)
+
+
+def check_secrets(config: Mapping[str, Any], systems: Mapping[str, Any], problems: Problems) -> None:
+    """Check that no argument of a class is a secret: arguments are recorded, and only secrets are left to the environment."""
+    judge = config["judge"]
+    if shown(judge) != judge:
+        allowed = "it is recorded; name the environment variable of the key in 'key_variable', or write ${NAME} in the address"
+        problems.add("judge", judge, allowed)
+    for name, entry in systems.items():
+        for key, value in (entry.get("arguments") or {}).items():
+            if shown({key: value}) != {key: value}:
+                allowed = "arguments are recorded; write ${NAME} for a password, key or token, and set that environment variable"
+                problems.add(f"custom.systems.{name}.arguments.{key}", shown({key: value})[key], allowed)
+            elif has_other_variables(key, value):
+                allowed = "${NAME} stands for secrets only: in an address, not as its host, or in an argument such as api_key"
+                problems.add(f"custom.systems.{name}.arguments.{key}", value, allowed)
+
+
+def check_combinations(experiment: Experiment, problems: Problems) -> None:
+    """Check that the definitions can be used together."""
+    config = experiment.config
+    if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
+        problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
+    with disk_in_words(problems, "results", config["results"]):
+        if any(path.exists() and not path.is_dir() for path in (Path(config["results"]), *Path(config["results"]).parents)):
+            problems.add("results", config["results"], "expected a folder, or a path to make one at; a file is there")
+    if max(config["cutoffs"]) > config["top_k"]:
+        lower = [cutoff for cutoff in config["cutoffs"] if cutoff <= config["top_k"]] or [config["top_k"]]
+        allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k, or set cutoffs: {lower}"
+        problems.add("cutoffs", config["cutoffs"], allowed)
+    _check_extra_judgements(experiment, problems)
+    _check_judge(experiment, problems)
+    _check_references(experiment, problems)
+    _check_gate(experiment, problems)
+    if config["of"] not in (None, *(results := experiment.published_results)):
+        with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
+        problems.add("of", config["of"], f"allowed are null and {with_scores}{nearest(config['of'], results)}")
+    used = experiment.needed_systems
+    check_dependencies(experiment.systems, used, config["top_k"], problems)
+    runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
+    check_tuning(runs, experiment.systems, experiment.rows, problems)
+    _check_systems(experiment, used, problems)
+    _check_own_candidates(experiment, problems)
+    _check_training_data(experiment, problems)
+    own = list((config["custom"] or {}).get("datasets") or {})
+    check_shared_texts(own, experiment.rows, "custom.datasets", problems)
+    check_sources(experiment, problems)
+
+
+def _check_extra_judgements(experiment: Experiment, problems: Problems) -> None:
+    """Check that further judgements are of a corpus, and exist."""
+    for name, path in experiment.config["extra_judgements"].items():
+        key = f"extra_judgements.{name}"
+        if name not in experiment.datasets:
+            allowed = f"expected a dataset without forums, or a forum{nearest(name, experiment.datasets)}"
+            problems.add(key, name, allowed)
+        with disk_in_words(problems, key, path):
+            if not Path(path).expanduser().is_file():
+                problems.add(key, path, "expected an existing file")
+
+
+def _check_references(experiment: Experiment, problems: Problems) -> None:
+    """Check that folders of results of others have some of a configured task."""
+    for folder in experiment.config["references"]:
+        with disk_in_words(problems, "references", folder):
+            if not experiment.reference_files(folder):
+                tasks = ", ".join(experiment.reference_tasks) or "none: no configured dataset is one"
+                problems.add("references", folder, f"there is no <model>/<revision>/<task>.json of a configured task ({tasks})")
+
+
+def _check_judge(experiment: Experiment, problems: Problems) -> None:
+    """Check that no ranked system is a relative of the judge, which would favour it."""
+    judge = experiment.config["judge"]
+    if not judge:
+        return
+    family = [word.lower() for word in judge.get("family") or family_words(judge["model"])]
+    if not family:
+        problems.add("judge.model", judge["model"], "no word of this name says its family; name that in judge.family")
+    for name in experiment.needed_systems:
+        named = [name, *_model_names(asdict(experiment.systems[name].settings))]
+        for word in family:
+            if related := next((each for each in named if word in each.lower()), None):
+                problem = f"{name} ranks with {related}, of the family {word!r}, which this judge would favour"
+                problems.add(
+                    "judge.model", judge["model"], f"{problem}; choose another judge, or state judge.family if that is wrong"
+                )
+                break
+
+
+def family_words(model: str) -> list[str]:
+    """Return the words in the name of a model that it may share with related models only."""
+    return [word for word in re.findall(r"[a-z]{3,}", model.lower()) if word not in NO_FAMILY]
+
+
+def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of models in settings, at whatever depth."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _model_names(value)
+        elif isinstance(value, str) and key in OF_MODELS:
+            yield value
+
+
+def check_planned(experiment: Experiment, rules: Set[str]) -> None:
+    """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
+    baseline = experiment.config["gate"].get("baseline")
+    if "gate" in rules and baseline is None:
+        raise ConfigError(
+            "gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}"
+        )
+    if "gate" in rules and [baseline] == experiment.chosen_systems:
+        raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
+    if "explain" in rules and not experiment.explanations:
+        raise ConfigError(
+            "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
+            " snakemake --cores 2 --config systems=bm25 datasets=nfcorpus -- explain"
+        )
+
+
+def _check_gate(experiment: Experiment, problems: Problems) -> None:
+    """Check the baseline of the gate, a system or a folder of results, and the cutoffs of its measure and the main one."""
+    gate = experiment.config["gate"]
+    baseline, measure = gate.get("baseline"), gate.get("measure", "")
+    if baseline is not None and baseline not in experiment.chosen_systems:
+        with disk_in_words(problems, "gate.baseline", baseline):
+            if not (Path(baseline).expanduser() / MANIFEST).is_file():
+                expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
+                problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
+    for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
+        if value and cutoff_of(value) not in experiment.config["cutoffs"]:
+            problems.add(key, value, f"expected a measure at one of the cutoffs, {experiment.config['cutoffs']}; add it to these")
+        layout = OF_LAYOUTS.get((value or "").partition("@")[0])
+        for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets if layout else ()):
+            known = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else layout
+            if known != layout:
+                problems.add(key, value, f"{dataset.row} does not state what this measure compares; name another")
+
+
+def _check_systems(experiment: Experiment, used: Iterable[str], problems: Problems) -> None:
+    """Check that every system that will run can be used here, on every dataset that it will run on."""
+    for name in used:
+        system, family = experiment.systems[name], experiment.family(name)
+        corpora = [experiment.datasets[dataset] for other, dataset in experiment.needed_runs if other == name]
+        origin = f"custom.systems.{name}" if name not in catalogue_systems() else f"systems.{name}"
+        with disk_in_words(problems, origin, name):
+            if wrong := family.problem(system.settings):
+                problems.add(f"{origin}.{wrong.key}", wrong.value, wrong.problem)
+        with disk_in_words(problems, origin, system.name):
+            check_run_files(origin, system, dict.fromkeys(corpus.whole_name for corpus in corpora), problems)
+        for wrong in family.problems_on(system.settings, dict.fromkeys(corpus.whole_row for corpus in corpora)):
+            problems.add(f"{origin if wrong.system is None else f'custom.systems.{wrong.system}'}.{wrong.key}", *wrong[1:3])
+
+
+def _check_training_data(experiment: Experiment, problems: Problems) -> None:
+    """Check that the training data of the user's own systems are known datasets."""
+    known = [row for row, corpora in experiment.rows.items() if corpora[0].part_of is None]
+    for name, system in experiment.systems.items():
+        for dataset in system.trained_on.datasets or ():
+            if dataset not in known:
+                allowed = f"{choices(dataset, known)}; name other training data in `source`"
+                problems.add(f"custom.systems.{name}.trained_on.datasets.{dataset}", dataset, allowed)
+
+
+def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
+    """Check that every system that will run can rank given candidates, if queries of a dataset have some."""
+    able = [name for name, family in FAMILIES.items() if family.own_candidates]
+    for name, corpus in experiment.needed_runs:
+        dataset, system = experiment.datasets[corpus], experiment.systems[name]
+        states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
+        if experiment.family(name).only_candidates(system.settings) and not states_some:
+            allowed = f"queries of {dataset.row} have no candidates; name the system whose run is ranked again"
+            for reader in experiment.needed_systems:
+                for key, read in experiment.family(reader).reads(experiment.systems[reader].settings).systems.items():
+                    if read == name:
+                        problems.add(f"custom.systems.{reader}.{key}", name, allowed)
+        if isinstance(dataset.form, SamplesForm) and system.family not in able:
+            allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"
+            problems.add(f"systems.{name}", system.family, allowed)
+        reads_lists = experiment.family(name).reads_query_lists(system.settings)
+        if isinstance(dataset.form, SamplesForm) and dataset.form.query_lists and not reads_lists:
+            allowed = f"queries of {dataset.row} are lists of texts, and only dense systems average their vectors"
+            problems.add(f"systems.{name}", system.family, allowed)

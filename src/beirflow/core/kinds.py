@@ -1,0 +1,27 @@
+"""Kinds of results by their paths: representations, files for reading, traces of jobs."""
+
+from beirflow.core import layout
+from beirflow.core.patterns import ForReading, Pattern, is_safe
+
+PATTERNS = tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
+FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
+
+CHUNKS_OF_REPRESENTATIONS = (layout.CHUNK_VECTORS, layout.INDEX, layout.POSTINGS, layout.TERM_WEIGHTS, layout.TOKEN_VECTORS)
+"""Representations that grow with the corpus, and that no later step needs once a chunk has been searched."""
+
+REPRESENTATIONS = tuple({pattern.folder(): None for pattern in (*CHUNKS_OF_REPRESENTATIONS, layout.EXPANSION)})
+"""Folders of representations. They may be deleted to save disk; their digests stay known."""
+
+TRACES = tuple(pattern.folder() for pattern in (layout.LOG, layout.BENCHMARK, layout.ENERGY))
+"""Folders of logs, times and energy; no result depends on them."""
+
+
+def is_for_reading(path: str) -> bool:
+    """Test whether a path below the results is that of a file for reading."""
+    kept = (*FOR_READING, layout.JUDGE_ANSWERS)
+    return path.startswith(f"{layout.CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in kept)
+
+
+def is_trace(path: str) -> bool:
+    """Test whether a path below the results is that of a log, an error, a benchmark, of counted energy or a lock."""
+    return is_safe(path) and path.endswith((".log", layout.ERROR, ".tsv", ".lock"))

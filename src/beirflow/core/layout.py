@@ -1,0 +1,156 @@
+"""The paths of all results: the only module that spells paths below ``results/``.
+
+It holds paths and nothing else: an edit here alone reruns nothing, since Snakemake itself sees that files of a job are others.
+"""
+
+from pathlib import Path
+
+from beirflow.core.patterns import ForReading, Pattern
+
+RESULTS = "<results>"  # the folder of all results, as Snakemake fills it in
+
+ARCHIVE = Pattern("data/{archive}.zip")
+HUB_DATASET = Pattern("data/{dataset}.json")  # record of a dataset that was fetched from a hub
+
+MODEL = Pattern("models/{system}.json")
+TRAINED_MODEL = Pattern("models/{system}/{dataset}")  # the folder of a model that was trained for one dataset
+
+TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
+TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
+TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
+TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")  # the checkpoint from which an interrupted training resumes
+
+DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
+QUERIES = Pattern("corpora/{dataset}/queries.parquet")
+QRELS = Pattern("corpora/{dataset}/qrels.parquet")
+CORPUS = Pattern("corpora/{dataset}/corpus.json")
+SHARED = Pattern("corpora/{dataset}/shared.parquet")
+
+QUERY_VECTORS = Pattern("embeddings/{system}/{dataset}/queries.npy")
+QUERY_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/queries.json")
+CHUNK_VECTORS = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.npy")
+CHUNK_VECTORS_RECORD = Pattern("embeddings/{system}/{dataset}/chunk-{chunk}.json")
+
+RANGES = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.npy")
+RANGES_RECORD = Pattern("embeddings/{system}/{dataset}/ranges-{dimensions}.json")
+ALL_DIMENSIONS = "all"  # in place of their number
+
+INDEX = Pattern("indexes/{system}/{dataset}/{index}.faiss")
+INDEX_RECORD = Pattern("indexes/{system}/{dataset}/{index}.json")
+
+EXPANSION = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.parquet")
+EXPANSION_RECORD = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.json")
+EXPANSION_LOG = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.jsonl")
+"""The progress of an interrupted job, at which the next one resumes."""
+
+EXPANSION_MODEL = Pattern("expansions/{expansion}/model.json")
+
+POSTINGS = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.arrow")
+POSTINGS_RECORD = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.json")
+STATISTICS = Pattern("postings/{analyzer}/{dataset}/statistics.parquet")
+STATISTICS_RECORD = Pattern("postings/{analyzer}/{dataset}/statistics.json")
+
+TERM_WEIGHTS = Pattern("postings/{system}/{dataset}/weights-{chunk}.arrow")
+TERM_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/weights-{chunk}.json")
+QUERY_WEIGHTS = Pattern("postings/{system}/{dataset}/queries.arrow")
+QUERY_WEIGHTS_RECORD = Pattern("postings/{system}/{dataset}/queries.json")
+
+TOKEN_VECTORS = Pattern("tokens/{system}/{dataset}/chunk-{chunk}.arrow")
+TOKEN_VECTORS_RECORD = Pattern("tokens/{system}/{dataset}/chunk-{chunk}.json")
+QUERY_TOKEN_VECTORS = Pattern("tokens/{system}/{dataset}/queries.arrow")
+QUERY_TOKEN_VECTORS_RECORD = Pattern("tokens/{system}/{dataset}/queries.json")
+
+PAIRS = Pattern("pairs/{system}/{dataset}/block-{block}.parquet")
+PAIRS_RECORD = Pattern("pairs/{system}/{dataset}/block-{block}.json")
+
+CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
+RUN = Pattern("runs/{system}/{dataset}.parquet")
+RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
+TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
+OPEN_RUN = ForReading("open-runs/{system}/{dataset}.trec.gz")  # the same with a header that says where the run comes from
+
+LEADERBOARD = ForReading("leaderboard/index.html")
+LEADERBOARD_TABLE = ForReading("leaderboard/leaderboard.csv")
+EXPLANATION = ForReading("explanations/{system}/{dataset}.html")
+PREDICTIONS = ForReading("predictions/{system}/{dataset}.top-{depth}.json")  # the first documents of a run in MTEB's form
+
+METRICS = Pattern("metrics/{system}/{dataset}.json")
+ROW_METRICS = Pattern("metrics/{system}/{row}.json")  # the same of a dataset of forums, which has no run of its own
+
+PER_QUERY = Pattern("metrics/{system}/{dataset}.parquet")
+SUMMARY = Pattern("summary.csv")
+MANIFEST = Pattern("manifest.json")
+
+SCORES = ForReading("scores.parquet")
+SIGNIFICANCE = ForReading("significance.csv")
+UNCERTAINTY = ForReading("uncertainty.csv")
+NANOBEIR = ForReading("nanobeir.csv")
+CONFUSION = ForReading("confusion.csv")
+COST = ForReading("cost.csv")
+SYSTEMS = ForReading("systems.csv")
+REFERENCES = ForReading("references.csv")
+INSPECTION = ForReading("inspection/{dataset}.json")
+MATCHES = ForReading("matches/{system}/{dataset}.json")
+POOL = ForReading("pool/{dataset}.jsonl")
+POOL_RECORD = ForReading("pool/{dataset}.json")
+JUDGED = ForReading("judge/{dataset}.jsonl")
+JUDGED_RECORD = ForReading("judge/{dataset}.json")
+JUDGED_SAMPLE = ForReading("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
+JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
+
+JUDGE_PAGE = ForReading("judge/{dataset}.html")
+NEAR_DUPLICATES = ForReading("near-duplicates/{dataset}/{other}.csv")
+NEAR_DUPLICATE_PAIRS = ForReading("near-duplicates/{dataset}/{other}-pairs.csv")
+TABLE_TEX = ForReading("tables/{table}.tex")
+TABLE_MD = ForReading("tables/{table}.md")
+CITATIONS = ForReading("tables/datasets.bib")
+MTEB_RESULT = ForReading("mteb/{system}/{task}.json")  # of a task of MTEB, in its form
+
+MODEL_INDEX = ForReading("mteb/{system}/model-index.yaml")
+EVAL_RESULT = ForReading("mteb/{system}/eval_results/{task}.yaml")
+FIGURE_PDF = ForReading("figures/{figure}.pdf")
+FIGURE_SVG = ForReading("figures/{figure}.svg")
+FIGURE_DATA = ForReading("figures/{figure}.csv")
+REPORT = ForReading("report.html")
+REPORT_RECORD = ForReading("report.json")
+
+CHOICE = ForReading("choice.html")
+CHOICE_TABLE = ForReading("choice.csv")
+CHOICE_RECORD = ForReading("choice.json")
+
+LATENCY = ForReading("latency/{system}/{dataset}.json")
+
+PAPER_TABLE = ForReading("paper/{table}.csv")
+PAPER_FIGURE_PDF = ForReading("paper/{figure}.pdf")
+PAPER_FIGURE_SVG = ForReading("paper/{figure}.svg")
+PAPER_WORDS = ForReading("paper/words/{dataset}.parquet")
+PAPER_STATISTICS = ForReading("paper/words/{dataset}.json")
+PAPER = ForReading("paper/index.html")
+PAPER_RECORD = ForReading("paper/index.json")
+
+AUDIT = ForReading("audit.html")
+AUDIT_RECORD = ForReading("audit.json")
+COMPARISON = ForReading("comparison.html")
+COMPARISON_RECORD = ForReading("comparison.json")
+GATE = ForReading("gate.json")
+GATE_JUNIT = ForReading("gate.xml")
+GATE_COMMENT = ForReading("gate.md")
+CRATE = ForReading("ro-crate-metadata.json")
+CRATE_CODE = Pattern("code")
+CRATE_CONFIGURATION = Pattern("code/configuration.yaml")
+CRATE_README = ForReading("README.md")
+
+LOG = Pattern("logs/{job}.log")
+BENCHMARK = Pattern("benchmarks/{job}.tsv")
+ENERGY = Pattern("energy/{job}.tsv")
+ERROR = ".error.json"  # ending of the record of why a job failed, in place of that of its log
+
+
+def job_error(log: str | Path) -> Path:
+    """Return the path of the record of why a job failed, next to its log."""
+    return Path(log).with_suffix(ERROR)
+
+
+def record_of(path: str | Path) -> Path:
+    """Return the path of the record next to a file: the same name with ``.json``."""
+    return Path(path).with_suffix(".json")

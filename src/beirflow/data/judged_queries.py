@@ -1,0 +1,135 @@
+"""The judged queries of a split and their judgements, read and checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from beirflow.core.errors import DataError
+from beirflow.data.sources.beir_files import Judgement, read_judgements, read_queries
+from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
+from beirflow.data.sources.query_lists import texts_of
+from beirflow.data.sources.source import QUERIES, DatasetSource, qrels_of
+
+HIGHEST_SCORE = 1000  # highest score of a judgement: 2 to the power of more is no number that NDCG_exp can divide by
+
+
+def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa.Table]:
+    """Read the queries that have judgements, and the judgements.
+
+    Returns a table of ``query_id`` and ``text`` in byte order of the ids, and one of ``query_id``, ``doc_id`` and ``score``
+    (int32) in byte order of query and document. If any query states more, they have more columns:
+
+    - of queries ``excluded_ids`` and ``candidate_ids``, lists of ids without repetition, the first in byte order and the second
+      in their own order; and ``instruction``, which the text ends with after a space, as in MTEB;
+    - of judgements ``topic_id``; ``changed``, true for documents that an altered instruction makes irrelevant; and ``nuggets``,
+      for each nugget of the query whether the document supports it.
+
+    Raises DataError if there are no judgements; if a judgement comes twice with different scores; if a judged query is missing,
+    comes twice, has no text, or would be taken for a list of texts; if only some queries have candidates; or if a document that
+    changes or supports a nugget is not judged.
+    """
+    judgements = _judgements(source, split)
+    judged = {judgement.query_id for judgement in judgements}
+    texts, stated = _texts(source, judged)
+    where = source.where(qrels_of(split))
+    missing = sorted(judged - texts.keys())
+    if missing:
+        raise DataError(f"{where}: {len(missing)} judged queries are not in {source.where(QUERIES)}, the first is {missing[0]!r}")
+    ids = sorted(judged, key=str.encode)
+    without = [query_id for query_id in ids if CANDIDATES not in stated[query_id]]
+    if 0 < len(without) < len(ids):
+        problem = f"{len(without)} of {len(ids)} judged queries have no {CANDIDATES!r}, the first is {without[0]!r}"
+        raise DataError(f"{source.where(QUERIES)}: {problem}; all or none must have some")
+    columns: dict[str, Any] = {"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())}
+    if any(EXCLUDED in of_query for of_query in stated.values()):
+        lists = [sorted(set(map(str, stated[query_id].get(EXCLUDED, ()))), key=str.encode) for query_id in ids]
+        columns[EXCLUDED] = pa.array(lists, pa.list_(pa.string()))
+    if not without:
+        lists = [list(dict.fromkeys(map(str, stated[query_id][CANDIDATES]))) for query_id in ids]
+        columns[CANDIDATES] = pa.array(lists, pa.list_(pa.string()))
+    if any(INSTRUCTION in of_query for of_query in stated.values()):
+        columns[INSTRUCTION] = pa.array([stated[query_id].get(INSTRUCTION) for query_id in ids], pa.large_string())
+    judgements.sort(key=lambda judgement: (judgement.query_id.encode(), judgement.doc_id.encode()))
+    query_ids, doc_ids, scores = zip(*judgements, strict=True)
+    qrels = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
+    return pa.table(columns), _with_topics(qrels, stated, source)
+
+
+def _with_topics(qrels: pa.Table, stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> pa.Table:
+    """Add the columns that compare queries of a topic, or nuggets."""
+    query_ids, doc_ids = qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist()
+    pairs = list(zip(query_ids, doc_ids, strict=True))
+    if topic_of := _topics(stated, source):
+        qrels = qrels.append_column(TOPIC, pa.array([topic_of.get(query_id) for query_id in query_ids], pa.string()))
+    nuggets = {query_id: [frozenset(map(str, ids)) for ids in of[NUGGETS]] for query_id, of in stated.items() if NUGGETS in of}
+    changed = {(query_id, str(doc_id)) for query_id, of in stated.items() for doc_id in of.get(CHANGED, ())}
+    supporting = {(query_id, doc_id) for query_id, sets in nuggets.items() for ids in sets for doc_id in ids}
+    for key, named in ((CHANGED, changed), (NUGGETS, supporting)):
+        if unjudged := sorted(named.difference(pairs)):
+            problem = f"{key!r} of the query {unjudged[0][0]!r} names {unjudged[0][1]!r}, which is not judged for it"
+            raise DataError(f"{source.where(QUERIES)}: {problem}, nor are {len(unjudged) - 1} others")
+    if changed:
+        qrels = qrels.append_column("changed", pa.array([pair in changed for pair in pairs]))
+    if nuggets:
+        flags = [[doc_id in ids for ids in nuggets.get(query_id, ())] for query_id, doc_id in pairs]
+        qrels = qrels.append_column(NUGGETS, pa.array(flags, pa.list_(pa.bool_())))
+    return qrels
+
+
+def _topics(stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> dict[str, str]:
+    """Return the topics of queries; of those that compare two, which are not whole are noted and left out."""
+    topics: dict[str, list[str]] = {}
+    for query_id, of_query in stated.items():
+        if TOPIC in of_query:
+            topics.setdefault(str(of_query[TOPIC]), []).append(query_id)
+    changing = {query_id for query_id, of_query in stated.items() if CHANGED in of_query}
+    if changing:
+        whole = {topic: both for topic, both in topics.items() if len(both) == 2 and len(changing.intersection(both)) == 1}
+        if not whole:
+            raise DataError(f"{source.where(QUERIES)}: no topic has an original and an altered query; expected at least one")
+        if len(whole) < len(topics):
+            source.assumed["topics_without_pair"] = f"{len(topics) - len(whole)} of {len(topics)}, left out of p-MRR"
+        topics = whole
+    return {query_id: topic for topic, queries in topics.items() for query_id in queries}
+
+
+def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
+    """Return the judgements without repetition."""
+    where = source.where(qrels_of(split))
+    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    for line, (query_id, doc_id, score) in read_judgements(source, split):
+        if abs(score) > HIGHEST_SCORE:
+            raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
+        first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))
+        if score != first_score:
+            problem = f"{score} for query {query_id!r} and document {doc_id!r}"
+            raise DataError(
+                f"{where}:{line}: found the score {problem}, but line {first_line} says {first_score}; keep one of them"
+            )
+    if not seen:
+        raise DataError(f"{where}: no judgements; at least one was expected")
+    return [Judgement(query_id, doc_id, score) for (query_id, doc_id), (_, score) in seen.items()]
+
+
+def _texts(source: DatasetSource, judged: set[str]) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return by id the texts of the judged queries, which end with their instruction, and what else they state."""
+    where = source.where(QUERIES)
+    texts: dict[str, str] = {}
+    stated: dict[str, dict[str, Any]] = {}
+    lines: dict[str, int] = {}
+    for line, query_id, text, of_query in read_queries(source):
+        if query_id not in judged:
+            continue
+        if query_id in lines:
+            problem = f"the query id {query_id!r} is already in line {lines[query_id]}"
+            raise DataError(f"{where}:{line}: {problem}; ids must be unique")
+        lines[query_id] = line
+        if text is None:
+            raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
+        text = f"{text} {of_query[INSTRUCTION]}" if INSTRUCTION in of_query else text
+        if not source.query_lists and len(texts_of(text)) > 1:
+            problem = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
+            raise DataError(f"{where}:{line}: {problem}, which stands between the texts of a query that is a list; remove it")
+        texts[query_id], stated[query_id] = text, of_query
+    return texts, stated

@@ -1,0 +1,199 @@
+"""Reading datasets in BEIR form, straight from the official archive or from a folder; every input is hostile until checked."""
+
+import csv
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from beirflow.core.errors import ConfigError, DataError
+from beirflow.data.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
+from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
+from beirflow.data.sources.json_lines import is_id, lines_in, read_value, short, snippet
+from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
+
+QRELS_HEADER = ["query-id", "corpus-id", "score"]
+# As many digits as certainly fit into 64 bits.
+INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class Judgement(NamedTuple):
+    """Relevance of a document to a query, as one line of a qrels file states it."""
+
+    query_id: str
+    doc_id: str
+    score: int
+
+
+def required_files(folder: Path, forum: str | None, split: str) -> list[str]:
+    """Return the corpus, the queries and the judgements of a dataset in a folder, or in that of a forum inside it.
+
+    Raises ConfigError if one of them is missing.
+    """
+    folder = folder / forum if forum else folder
+    files = [folder / name for name in (CORPUS, QUERIES, qrels_of(split))]
+    missing = [str(file.relative_to(folder)) for file in files if not file.is_file()]
+    if folder.is_file():
+        raise ConfigError(f"{folder} is a file; expected a folder or a .zip in BEIR form, or the 'form' of the file")
+    if missing:
+        splits = ", ".join(sorted(each.stem for each in folder.glob(qrels_of("*")))) if (folder / CORPUS).is_file() else ""
+        instead = f"; splits are {splits}" if splits else ""
+        raise ConfigError(f"{folder}: a dataset in BEIR form was expected here, but it has no {', '.join(missing)}{instead}")
+    return [str(file) for file in files]
+
+
+class Source(DatasetSource):
+    """A dataset in BEIR form, in a folder or a zip archive, which is never unpacked, or in the folder of a forum inside it.
+
+    Raises DataError if the archive is damaged, has a member that would leave its folder, or does not hold exactly one such
+    dataset.
+    """
+
+    def __init__(self, path: str | Path, forum: str | None = None) -> None:
+        super().__init__(path)
+        self.forum = forum
+        self._archive = open_archive(self.path) if is_archive(self.path) else None
+        self._members = {PurePosixPath(name): name for name in self._archive.namelist()} if self._archive else {}
+        self._root = self._find_root() if self._archive else (self.path / forum if forum else self.path)
+
+    def _find_root(self) -> PurePosixPath:
+        """Return the folder inside the archive that holds this dataset's corpus.jsonl."""
+        names = list(self._members)
+        roots = [name.parent for name in names if name.name == CORPUS and self.forum in (None, name.parent.name)]
+        wanted = f"{self.forum}/{CORPUS}" if self.forum else CORPUS
+        if len(roots) != 1:
+            shown_names = ", ".join(map(str, names[:10])) or "nothing"
+            raise DataError(
+                f"{self.path}: expected one {wanted} in the archive, found {len(roots)}; the archive holds {shown_names}"
+            )
+        return roots[0]
+
+    def where(self, name: str) -> str:
+        """Return the name of a file of the dataset in messages."""
+        return f"{self.path}:{self._root / name}" if self._archive else str(self._root / name)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file by its path inside the dataset; DataError if it is missing, or the archive is damaged."""
+        try:
+            if self._archive:
+                with self._archive.open(self._members[PurePosixPath(self._root) / name]) as stream:
+                    yield cast(BinaryIO, stream)
+            else:
+                with (Path(self._root) / name).open("rb") as stream:
+                    yield cast(BinaryIO, stream)
+        except (KeyError, FileNotFoundError):
+            raise DataError(f"{self.where(name)}: this file is missing; a dataset in BEIR form has it") from None
+        except ZIP_ERRORS as error:
+            if not self._archive:
+                raise
+            raise DataError(f"{self.where(name)}: the archive is damaged ({error}); {get_again(self.path)}") from error
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """Yield a file in blocks; its sha256 is in ``digests`` once the last block has been read."""
+        digest = hashlib.sha256()
+        with self.open(name) as stream:
+            yield from read_blocks(stream, self.where(name), digest)
+        self.digests[name] = digest.hexdigest()
+
+
+def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, str, str | None, str]]:
+    """Yield line number, document id, title and text of the documents of a block of ``corpus.jsonl``.
+
+    A title that is missing or null is no title. Fields other than ``_id``, ``title`` and ``text`` are ignored. Raises DataError
+    if a line is not a JSON object in UTF-8 with a non-empty string ``_id`` and a string ``text``.
+    """
+    where = source.where(CORPUS)
+    for number, record in _records(where, lines_in(numbers, block)):
+        text, title = record.get("text"), record.get("title")
+        if not isinstance(text, str):
+            raise DataError(f"{where}:{number}: 'text' must be a string, found {short(text)}")
+        if not isinstance(title, str | None):
+            raise DataError(f"{where}:{number}: 'title' must be a string or null, found {short(title)}")
+        yield number, cast(str, record["_id"]), title, text
+
+
+def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None, dict[str, Any]]]:
+    """Yield line number, id and text of the queries, and what else each states, by the keys of ``OF_A_QUERY``.
+
+    The text is None without one, which only judged queries need. Raises DataError if a line is not a JSON object in UTF-8 with a
+    non-empty string ``_id``, or if something else that it states is not what it should be.
+    """
+    name = QUERIES
+    for number, record in _records(source.where(name), source.lines(name)):
+        text, stated = record.get("text"), {key: record[key] for key in OF_A_QUERY if record.get(key)}
+        for key, value in stated.items():
+            expected, is_right = OF_A_QUERY[key]
+            if not is_right(value):
+                raise DataError(f"{source.where(name)}:{number}: {key!r} must be {expected}, found {short(value)}")
+        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None, stated
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, list) and all(map(is_id, value))
+
+
+OF_A_QUERY: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    **dict.fromkeys((EXCLUDED, CANDIDATES, CHANGED), ("a list of ids of documents", _are_ids)),
+    INSTRUCTION: ("a text", lambda value: isinstance(value, str)),
+    TOPIC: ("an id", is_id),
+    NUGGETS: ("a list of lists of ids of documents", lambda value: isinstance(value, list) and all(map(_are_ids, value))),
+}
+"""By key what a query may state, and the test for it."""
+
+
+def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield JSON objects with a usable ``_id``, with their line numbers."""
+    for number, line in lines:
+        record = read_value(where, number, line)
+        identifier = record.get("_id") if isinstance(record, dict) else None
+        if not isinstance(identifier, str) or not identifier:
+            described = f"_id {short(identifier)}" if isinstance(record, dict) else snippet(line)
+            message = "expected a JSON object with a non-empty string '_id'"
+            raise DataError(f"{where}:{number}: {message}, found {described}")
+        yield number, record
+
+
+def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
+    """Yield line number and judgement of each line of ``qrels/<split>.tsv``, which may have a header line.
+
+    A line that begins with ``#`` and does not have three columns is a comment, as for trec_eval 10.
+    Quotation marks around a column are none of its own, and doubled ones inside stand for one, as the beir package reads them.
+    Raises DataError if a line does not have the three columns in UTF-8, or if its score is not an integer.
+    """
+    name, first = qrels_of(split), True
+    for number, line in source.lines(name):
+        try:
+            columns = _columns(line.decode("utf-8").rstrip("\r"))
+        except UnicodeDecodeError as error:
+            raise DataError(f"{source.where(name)}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from error
+        except csv.Error as error:
+            problem = f"found {snippet(line)} ({error})"
+            raise DataError(f"{source.where(name)}:{number}: expected columns between tabs, {problem}") from error
+        if line.startswith(b"#") and len(columns) != 3:
+            continue
+        is_first, first = first, False
+        if is_first and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
+            continue
+        if len(columns) != 3 or not columns[0] or not columns[1]:
+            message = "expected query id, document id and score between tabs"
+            raise DataError(f"{source.where(name)}:{number}: {message}, found {snippet(line)}")
+        if not INTEGER.fullmatch(columns[2]):
+            header = f"; if this line is a header, its columns must be {', '.join(QRELS_HEADER)}: rename them, or remove the line"
+            problem = f"the score must be an integer, found {columns[2]!r}"
+            raise DataError(f"{source.where(name)}:{number}: {problem}{header if is_first and columns[2].isidentifier() else ''}")
+        yield number, Judgement(columns[0], columns[1], int(columns[2]))
+
+
+def _columns(line: str) -> list[str]:
+    """Return the columns of a line, without the quotation marks that CSV puts around some."""
+    return next(csv.reader([line], delimiter="\t")) if '"' in line else line.split("\t")
+
+
+def judgement_line(query_id: str, doc_id: str, score: int) -> bytes:
+    """Return a judgement, whose ids have no tabs and line ends, as a line for :func:`read_judgements`, without a line feed."""
+    # A quotation mark at the beginning would be read as one around the column.
+    ids = ['"' + each.replace('"', '""') + '"' if each.startswith('"') else each for each in (query_id, doc_id)]
+    return f"{ids[0]}\t{ids[1]}\t{score}".encode()

@@ -1,0 +1,95 @@
+"""Relevant documents that no system can find, because they leave every ranking beforehand."""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.core.losses import LEFT_OUT, MISSING, NO_CANDIDATE, OWN_ID, RELEVANT
+from beirflow.data.corpus_files import relevant_from
+from beirflow.data.sources.forms import CANDIDATES, EXCLUDED
+
+IDS_AT_ONCE = 1 << 20  # of a corpus that are compared with an id that it lacks
+
+SPELLINGS: Mapping[str, tuple[Callable[[str], str], Callable[[pa.Array], pa.Array]]] = {
+    "white space at its ends": (str.strip, pc.utf8_trim_whitespace),
+    "the form of Unicode": (
+        lambda text: unicodedata.normalize("NFC", text),
+        lambda texts: pc.utf8_normalize(texts, "NFC"),
+    ),
+    "zeros in front": (lambda text: text.lstrip("0"), lambda texts: pc.utf8_ltrim(texts, "0")),
+    "capital letters": (str.lower, pc.utf8_lower),
+}
+"""Differences between ids that are hard to see, with what removes each, from one id and from many."""
+
+
+def relevant_rows(qrels: pa.Table) -> np.ndarray:
+    """Return the rows of the judgements of relevant documents, ascending int64."""
+    return np.flatnonzero(pc.greater_equal(qrels["score"], relevant_from(qrels)).to_numpy())
+
+
+def unreachable(qrels: pa.Table, queries: pa.Table, doc_ids: pa.Array) -> dict[str, np.ndarray]:
+    """Return, by kind in ``losses.KINDS``, the rows of the judgements of relevant documents that no system can find.
+
+    ``queries`` has ``query_id`` and, where queries state them, ``excluded_ids`` and ``candidate_ids``; kinds without a row are
+    left out.
+    """
+    rows = relevant_rows(qrels)
+    relevant = qrels.take(pa.array(rows))
+    named = relevant["doc_id"].combine_chunks()
+    # The many ids of a corpus are looked up in the few that are judged.
+    known = doc_ids.filter(pc.is_in(doc_ids, value_set=pc.unique(named).cast(doc_ids.type))).cast(named.type)
+    pairs = list(zip(relevant["query_id"].to_pylist(), named.to_pylist(), strict=True))
+    excluded, candidates = (_pairs_of(queries, column, relevant) for column in (EXCLUDED, CANDIDATES))
+    tests = {
+        MISSING: pc.invert(pc.is_in(named, value_set=known)).to_numpy(zero_copy_only=False),
+        LEFT_OUT: np.array([pair in excluded for pair in pairs], bool),
+        NO_CANDIDATE: np.array([CANDIDATES in queries.column_names and pair not in candidates for pair in pairs], bool),
+        OWN_ID: np.array([query_id == doc_id for query_id, doc_id in pairs], bool),
+    }
+    found, left = {}, np.ones(len(rows), bool)
+    for kind, is_so in tests.items():
+        if (here := is_so & left).any():
+            found[kind] = rows[here]
+        left &= ~is_so
+    return found
+
+
+def _pairs_of(queries: pa.Table, column: str, relevant: pa.Table) -> set[tuple[str, str]]:
+    """Return the pairs of a query and a document that a column of lists names, of queries with relevant documents."""
+    if column not in queries.column_names:
+        return set()
+    asked = queries.filter(pc.is_in(queries["query_id"], value_set=pc.unique(relevant["query_id"])))
+    lists = zip(asked["query_id"].to_pylist(), asked[column].to_pylist(), strict=True)
+    return {(query_id, doc_id) for query_id, doc_ids in lists for doc_id in doc_ids}
+
+
+def counts_of(qrels: pa.Table, found: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Return the counts for the record of a corpus: relevant documents, and each kind that no system can find; else none."""
+    relevant = len(relevant_rows(qrels))
+    return {RELEVANT: relevant, **{kind: len(rows) for kind, rows in found.items()}} if found or not relevant else {}
+
+
+def spelled_otherwise(doc_id: str, doc_ids: pa.Array) -> str:
+    """Name an id of the corpus that differs from one that it lacks by what is hard to see; empty without any.
+
+    Both are written with escapes, so that the difference shows.
+    """
+
+    def plain(text: str) -> str:
+        for one, _ in SPELLINGS.values():
+            text = one(text)
+        return text
+
+    wanted = plain(doc_id)
+    for start in range(0, len(doc_ids), IDS_AT_ONCE):
+        part = texts = doc_ids.slice(start, IDS_AT_ONCE)
+        for _, many in SPELLINGS.values():
+            texts = many(texts)
+        if (place := pc.index(texts, wanted).as_py()) >= 0:
+            other = part[place].as_py()
+            alone = next((name for name, (one, _) in SPELLINGS.items() if one(doc_id) == one(other)), "spelling")
+            return f"the corpus has {other!a}, which differs from {doc_id!a} only in {alone}"
+    return ""

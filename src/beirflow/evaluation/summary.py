@@ -1,0 +1,332 @@
+"""Summarise the metrics of all systems on all datasets in one table."""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from beirflow.config.main_measure import MAIN_MEASURE, cutoff_of
+from beirflow.core.csv_files import write_csv
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.losses import loss_in_words
+from beirflow.core.records import ASSUMED
+from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue, mean_of_seeds, of_seeds, tolerance
+from beirflow.evaluation.scores import most_documents, read_means
+
+SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
+PUBLISHED = ("NDCG@10", "Recall@100")
+LAST = ("documents_per_second", "seconds", "metrics_sha256")
+BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
+
+COMPARED = ("published_", "difference_", "tolerance_", "source_")
+"""Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
+
+PRECISION = "precision"  # column of the precisions in which models computed a run
+INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an index that a system has besides its representations
+
+SEEDS, DEVIATION = "seeds", "deviation_"
+"""Column of the number of seeds behind a mean over them, and beginning of those of the standard deviation of a measure."""
+
+WIDTH = 100  # characters of a line on the terminal
+SUMS = ("documents", "queries", "index_seconds", "seconds")
+
+OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"
+"""Columns of the measure by which the authors of a dataset compare systems, and of its value, where it is not the main one."""
+
+UNREACHABLE = "unreachable"
+"""Column of the relevant documents that no system can find, with the reasons; only there where a dataset has some."""
+
+CHARACTERS, TRUNCATED = "characters_per_document", "truncated_share"
+"""Columns of the mean length of a document, and the share of documents, or pairs, that were longer than a model reads."""
+
+MOST_DOCUMENTS = "most_documents"
+"""Column of the most documents that a run has for any query, where the corpus has more; in means the least of their datasets."""
+
+NOT_AVERAGED = "not averaged: "
+"""Beginning of ``own_measure`` in a mean over datasets whose authors do not average their measures together."""
+
+TRAINED_ON = "trained_on"
+NOT_STATED, NOT_TRAINED = "not stated", "no"
+"""Values of the column ``trained_on`` other than splits, such as ``train``, and in means ``2 of 15``, members with one."""
+
+TrainedOn = Mapping[str, Mapping[str, str] | None]
+"""By system, the evaluated datasets that it was trained on with their splits; None if its training data are not stated."""
+
+
+def summarize(
+    *,
+    means_paths: Sequence[str],
+    summary_path: str,
+    main_measure: str = MAIN_MEASURE,
+    trained_on: TrainedOn | None = None,
+    kept: Collection[str] = (),
+) -> str:
+    """Write ``summary.csv``; return it as a table for the terminal, rounded.
+
+    Raise DataError if a file was changed after it was written, belongs elsewhere, or lacks the main measure.
+    """
+    for path in means_paths:
+        if main_measure not in (measures := read_means(path)["measures"]):
+            known = ", ".join(measures)
+            problem = f"found no {main_measure}, the main measure, but {known}"
+            raise DataError(f"{path}: {problem}; set another main_measure, or leave this dataset out")
+    table = summary_table(means_paths, main_measure, trained_on, kept)
+    write_csv(table, summary_path)
+    return for_terminal(table)
+
+
+def summary_table(
+    means_paths: Sequence[str],
+    main_measure: str = MAIN_MEASURE,
+    trained_on: TrainedOn | None = None,
+    kept: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
+
+    Systems that differ in a seed alone, as their names say, have the mean of their rows, too, as a further system.
+    Without ``trained_on`` there is no column of training data. ``kept`` are the datasets in which systems can find the document
+    with the id of the query.
+    """
+    catalogue = load_catalogue()
+    by_system: dict[str, list[dict[str, Any]]] = {}
+    for path in means_paths:
+        means = read_means(path)
+        row = _dataset_row(catalogue, means, main_measure) | {"metrics_sha256": file_digest(path)}
+        drops, of_forums = row["dataset"] not in kept, "forums" in means
+        if lost := loss_in_words(means["counts"], drop_self_matches=drops, of_forums=of_forums):
+            row[UNREACHABLE] = lost
+        if trained_on is not None:
+            splits = trained_on.get(row["system"])
+            row[TRAINED_ON] = NOT_STATED if splits is None else splits.get(row["dataset"], NOT_TRAINED)
+        by_system.setdefault(row["system"], []).append(row)
+    seen = {dataset for splits in (trained_on or {}).values() for dataset in splits or ()}
+    by_system = {system: rows + _average_rows(catalogue, rows, seen, main_measure) for system, rows in by_system.items()}
+    table = pd.DataFrame([row for rows in (*by_system.values(), *_rows_of_seeds(by_system)) for row in rows])
+    table["documents_per_second"] = table["documents"] / table.pop("index_seconds")
+    for column in {SEEDS, MOST_DOCUMENTS} & {*table.columns}:
+        table[column] = table[column].astype("Int64")
+    first = [name for name in ("system", "dataset", "split", TRAINED_ON) if name in table]
+    return table[[*first, *(name for name in table.columns if name not in (*first, *LAST)), *LAST]]
+
+
+def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: str) -> dict[str, Any]:
+    """Return the shown measures of one dataset, the main one first, with published scores."""
+    measures = means["measures"]
+    row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
+    counts = means["counts"]
+    row |= {key: counts[key] for key in ("documents", "queries")}
+    row |= {name: measures[name] for name in dict.fromkeys((main_measure, *SHOWN)) if name in measures}
+    own = catalogue.own_measure(means["dataset"])
+    if own not in (None, main_measure):
+        row |= {OWN_MEASURE: own, OWN_SCORE: measures.get(own, np.nan)}
+    for name in PUBLISHED:
+        # Data that nothing is known of are compared too: only those that are known to be others are not.
+        comparable = means["official_data"] is not False and name in measures
+        reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
+        row[f"published_{name}"] = reference.value if reference else None
+        row[f"difference_{name}"] = measures[name] - reference.value if reference else None
+        row[f"tolerance_{name}"] = tolerance(reference.decimals, means["precisions"]) if reference else None
+        row[f"source_{name}"] = reference.source if reference else None
+    if means["precisions"]:  # those of models
+        row[PRECISION] = BETWEEN.join(means["precisions"])
+    if means["assumed"]:
+        row[ASSUMED] = BETWEEN.join(means["assumed"])
+    row[CHARACTERS] = counts.get("characters", np.nan) / counts["documents"]
+    # Systems without a limit have no share.
+    texts = "pairs" if "truncated_pairs" in counts else "documents"
+    row[TRUNCATED] = counts.get(f"truncated_{texts}", np.nan) / counts[texts]
+    # A system that indexes nothing has no speed, rather than an infinite one.
+    seconds = means["seconds"]
+    if (most := most_documents(means)) is not None:
+        row[MOST_DOCUMENTS] = most
+    row |= _of_an_index(counts, seconds)
+    return row | {"index_seconds": seconds.get("index", np.nan) or np.nan, "seconds": sum(seconds.values())}
+
+
+def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return the share of the exact hits that were found, and the cost of an index that its run states; empty without these."""
+    totals = {key.removeprefix("exact_"): total for key, total in counts.items() if re.fullmatch(r"exact_\d+", key) and total}
+    row: dict[str, Any] = {f"exact@{cutoff}": counts[f"exact_{cutoff}_found"] / total for cutoff, total in totals.items()}
+    if sizes := {name: size for name, size in counts.items() if name.endswith(INDEX_BYTES)}:
+        row |= {"build_seconds": seconds["build"], **sizes}
+    return row
+
+
+def _average_rows(
+    catalogue: Catalogue, rows: Sequence[Mapping[str, Any]], seen: Collection[str], main_measure: str
+) -> list[dict[str, Any]]:
+    """Return means over datasets, named by what they are means of; none for a single dataset."""
+    collections = [list(collection.members) for collection in catalogue.newer.collections.values()]
+    made = []
+    for label, members in catalogue.averages([row["dataset"] for row in rows], seen).items():
+        of_members = [row for row in rows if row["dataset"] in members]
+        over_seeds = label.startswith(f"{mean_of_seeds(members)} ")
+        made.append(_average_row(label, of_members) | (_spread(of_members) if over_seeds else {}))
+        made[-1] |= _own_average(of_members, main_measure, members in collections)
+    return made
+
+
+def _own_average(rows: Sequence[Mapping[str, Any]], main_measure: str, is_collection: bool) -> dict[str, Any]:
+    """Return the mean of what the authors of each dataset measure, if that is one measure, or what they average themselves."""
+    own = [row.get(OWN_MEASURE, main_measure) for row in rows]
+    if set(own) == {main_measure}:
+        return {}
+    said = ", ".join(dict.fromkeys(own))
+    if len(set(own)) > 1 and not is_collection:
+        return {OWN_MEASURE: f"{NOT_AVERAGED}{said}"}
+    return {OWN_MEASURE: said, OWN_SCORE: sum(row.get(OWN_SCORE, row.get(main_measure, np.nan)) for row in rows) / len(rows)}
+
+
+def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterable[list[dict[str, Any]]]:
+    """Yield the rows of means over systems that differ in a seed alone; every number is a mean, measures have a deviation."""
+    for whole, systems in of_seeds(by_system).items():
+        by_dataset: dict[str, list[Mapping[str, Any]]] = {}
+        for row in (row for system in systems for row in by_system[system]):
+            by_dataset.setdefault(row["dataset"], []).append(row)
+        yield [
+            {key: value for key, value in rows[0].items() if isinstance(value, str) or key in SUMS[:2]}
+            | {
+                key: float(np.mean([row[key] for row in rows]))
+                for key in rows[0]
+                if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
+            }
+            | {"metrics_sha256": _joint_digest(rows), "system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows)}
+            | _least_documents(rows)
+            for rows in by_dataset.values()
+        ]
+
+
+def _spread(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the number of seeds, and by measure the standard deviation over them, of a sample (n - 1)."""
+    values = {key: np.std([row[key] for row in rows], ddof=1) for key in rows[0] if _is_measure(key)}
+    return {SEEDS: len(rows)} | {DEVIATION + key: float(value) for key, value in values.items()}
+
+
+def _is_measure(column: str) -> bool:
+    return "@" in column and not column.startswith((*COMPARED, DEVIATION))
+
+
+def _joint_digest(rows: Sequence[Mapping[str, Any]]) -> str:
+    return hashlib.sha256("".join(row["metrics_sha256"] for row in rows).encode()).hexdigest()
+
+
+def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
+    if TRAINED_ON in rows[0]:
+        splits = [row[TRAINED_ON] for row in rows]
+        average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
+    average |= {key: sum(row[key] for row in rows) for key in SUMS}
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    for column in (PRECISION, ASSUMED):
+        if values := distinct(row.get(column) for row in rows):
+            average[column] = BETWEEN.join(values)
+    if lost := {row["dataset"]: row[UNREACHABLE] for row in rows if UNREACHABLE in row}:
+        average[UNREACHABLE] = BETWEEN.join(f"{dataset}: {words}" for dataset, words in lost.items())
+    return average | _least_documents(rows) | {"metrics_sha256": _joint_digest(rows)}
+
+
+def _least_documents(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return :data:`MOST_DOCUMENTS` of a mean, if any of its rows has it."""
+    known = [row[MOST_DOCUMENTS] for row in rows if MOST_DOCUMENTS in row]
+    return {MOST_DOCUMENTS: min(known)} if known else {}
+
+
+def ending_early(table: pd.DataFrame, measure: str) -> dict[tuple[str, str], int]:
+    """Return, by system and dataset, the most documents of a query where these are fewer than the cutoff of a measure."""
+    if MOST_DOCUMENTS not in table:
+        return {}
+    short = table[table[MOST_DOCUMENTS] < cutoff_of(measure)]
+    return {(str(row["system"]), str(row["dataset"])): int(row[MOST_DOCUMENTS]) for row in short.to_dict("records")}
+
+
+def distinct(cells: Iterable[Any]) -> list[str]:
+    """Return the distinct entries of some cells of the column ``assumed`` or ``precision``, in order of their first mention."""
+    return list(dict.fromkeys(sentence for cell in cells if isinstance(cell, str) for sentence in cell.split(BETWEEN)))
+
+
+def of_datasets(summary: pd.DataFrame) -> list[str]:
+    """Return a sentence on each dataset with relevant documents that no system can find."""
+    if UNREACHABLE not in summary:
+        return []
+    rows = summary[summary["split"].notna() & summary[UNREACHABLE].notna()].drop_duplicates("dataset")
+    return [f"{dataset}: {words}" for dataset, words in zip(rows["dataset"], rows[UNREACHABLE], strict=True)]
+
+
+def kept_self_matches(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> set[str]:
+    """Return those of the datasets of a manifest in which systems can find the document with the id of the query."""
+    return {row for row, corpora in datasets.items() if not any(corpus["drop_self_matches"] for corpus in corpora)}
+
+
+def for_terminal(table: pd.DataFrame) -> str:
+    """Return ``summary.csv`` in as many aligned columns as fit; below, datasets of means, names of other columns, assumptions."""
+    assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
+    left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
+    table = table.drop(columns=[*left_out, *({ASSUMED, UNREACHABLE} & {*table.columns})])
+    table = table.dropna(axis="columns", how="all")
+    formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
+    formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
+    whole = ["documents", "queries", "documents_per_second", "seconds", SEEDS, MOST_DOCUMENTS]
+    whole += [name for name in table.columns if name.endswith(INDEX_BYTES)]
+    formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
+    text = pd.DataFrame(
+        {
+            name: ["" if pd.isna(value) else formats.get(name, "{}").format(value) for value in table[name]]
+            for name in table.columns
+        }
+    )
+    text["dataset"], means = _without_members(text["dataset"].tolist())
+    short = {"difference_": "diff ", "published_": "publ ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
+    headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
+    text = text.rename(columns=headers)
+    shown = _fitting(text)
+    lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
+    below = "".join("\n" + fill(f"{name}: {members}", WIDTH, break_on_hyphens=False) for name, members in means.items())
+    more = [name for name in text.columns if name not in shown]
+    below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
+    below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
+    below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
+    below += f"\n\nJudgements that no system can meet:{warnings}" if unreachable else ""
+    return text[shown].to_string(index=False, justify="right", line_width=None) + below
+
+
+def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
+    """Yield a sentence for each shown measure with a larger cutoff than runs have documents a query."""
+    measures = [name for name in table.columns if name in shown and _is_measure(name) and not name.startswith("exact@")]
+    for measure in measures if MOST_DOCUMENTS in table else ():
+        by_system: dict[str, set[int]] = {}
+        for (system, _), most in ending_early(table[table["split"].notna()], measure).items():
+            by_system.setdefault(system, set()).add(most)
+        if by_system:
+            runs = ", ".join(f"{system} ({', '.join(map(str, sorted(most)))})" for system, most in by_system.items())
+            yield f"{measure} of runs with fewer documents a query, which no test compares: {runs}."
+
+
+def _fitting(text: pd.DataFrame) -> list[str]:
+    """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
+    main = next((name for name in text.columns if "@" in name), "")
+    exact = [name for name in text.columns if name.startswith("exact@")]
+    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", f"dev {main}", PRECISION, "Recall@100", *exact]
+    last = ["split", "publ Recall@100", "diff Recall@100"]
+    others = [name for name in text.columns if name not in (*first, *last)]
+    shown, left = set[str](), WIDTH
+    for name in (name for name in (*first, *others, *last) if name in text.columns):
+        width = 1 + max(len(name), *map(len, text[name]))
+        if width <= left or name in ("system", "dataset"):
+            shown.add(name)
+            left -= width
+    return [name for name in text.columns if name in shown]
+
+
+def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
+    short = {name: name.partition(" (")[0] for name in names if "mean of " in name}
+    # Two means of as many datasets would have one name.
+    if len(set(short.values())) < len(short):
+        short = {}
+    members = {label: name.removeprefix(f"{label} (").removesuffix(")") for name, label in short.items() if name != label}
+    return [short.get(name, name) for name in names], members

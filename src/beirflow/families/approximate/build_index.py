@@ -1,0 +1,135 @@
+"""Build an approximate index over all vectors of a dense system; nothing is encoded."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import ConfigError, DataError
+from beirflow.core.layout import record_of
+from beirflow.core.progress import Progress
+from beirflow.core.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.core.writing import DigestingWriter, atomic_path
+from beirflow.data.corpus_files import sources_of
+from beirflow.families.approximate.settings import IndexSettings, faiss_library
+from beirflow.families.dense.compression import Compression
+from beirflow.families.dense.vectors import VectorFile, similarity_of
+from beirflow.ranking.searched import check_precision
+
+POINTS_OF_A_CENTROID = 39  # number of training vectors for each centroid below which faiss warns
+
+logger = logging.getLogger(__name__)
+
+
+def build_index(
+    *,
+    system: str,
+    settings: IndexSettings,
+    similarity: str | None,
+    documents_path: str,
+    model_path: str,
+    vectors_paths: Sequence[str],
+    index_path: str,
+    job: Job,
+) -> None:
+    """Build the index of a corpus, in faiss's own form, over the vectors of chunk 0, 1, … of a dense system, and its record.
+
+    A similarity of None is that which the record of the model states. Raises ConfigError if faiss is not installed, or cannot
+    build such an index of these vectors; DataError if a file is not the one that was recorded, or vectors are not those of this
+    system, model and corpus.
+    """
+    faiss = faiss_library()
+    similarity = similarity_of(similarity, model_path)
+    sources, records = sources_of(job, documents_path, model_path), {}
+    inputs = dict(sources)
+    for path in vectors_paths:
+        records[path] = record = read_json(record_of(path))
+        check_inputs(record_of(path), record, sources, system=system)
+        inputs |= record["inputs"] | {job.below(path): output_digest(record, path)}
+        inputs[job.below(record_of(path))] = file_digest(record_of(path))
+    check_precision(records, "encode")
+    vectors = _read_all([VectorFile(path, record["rows"]) for path, record in records.items()], cosine=similarity == "cosine")
+    if not len(vectors):
+        raise DataError(f"{documents_path}: the corpus has no document, so there is no index")
+    start = time.perf_counter()
+    index = trained_index(settings, vectors)
+    seconds = time.perf_counter() - start
+    # The digest is computed while faiss writes, so that a large index is not read again.
+    with atomic_path(index_path) as partial, DigestingWriter(partial) as stream:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
+        digest, size = stream.digest(), partial.stat().st_size
+    write_record(
+        record_of(index_path),
+        job,
+        inputs={job.results / path: digest for path, digest in inputs.items()},
+        outputs={index_path: digest},
+        made=together([*(record["made"] for record in records.values()), {"faiss": faiss.__version__}]),
+        seconds={"build": seconds},
+        sizes={"index": size},
+        counts={"approximate_index_bytes": size},
+        system=system,
+        similarity=similarity,
+        built=asdict(settings),
+        rows=len(vectors),
+        dim=vectors.shape[1],
+        reproducible=settings.build_threads == 1,
+    )
+
+
+def _read_all(files: Sequence[VectorFile], *, cosine: bool) -> np.ndarray:
+    """Read all vectors, scaled to length 1 for the cosine: the graph of HNSW depends on what is added together."""
+    vectors = np.empty((sum(map(len, files)), files[0].shape[1] if files else 0), np.float32)
+    form, first = Compression("float32", None, cosine), 0
+    with Progress("read vectors", len(vectors), "documents") as progress:
+        for file in files:
+            vectors[first : first + len(file)] = form.shortened(file[:])
+            first += len(file)
+            progress.advance(len(file))
+    return vectors
+
+
+def trained_index(settings: IndexSettings, vectors: np.ndarray) -> Any:
+    """Train an index of faiss, which compares inner products, and add all vectors.
+
+    They are float32 of shape (documents, dim), of length 1 for the cosine. Raises ConfigError if faiss cannot build it.
+    """
+    faiss = faiss_library()
+    _check(settings, *vectors.shape)
+    faiss.omp_set_num_threads(settings.build_threads)
+    if settings.index == "binary":  # the signs; the documents with the fewest other ones than the query are found
+        index = faiss.IndexLSH(vectors.shape[1], vectors.shape[1], False, False)
+    else:
+        index = faiss.index_factory(vectors.shape[1], settings.factory, faiss.METRIC_INNER_PRODUCT)
+    inner = faiss.downcast_index(index)
+    if settings.index == "hnsw":
+        inner.hnsw.efConstruction = settings.ef_construction
+        inner.hnsw.rng = faiss.RandomGenerator(settings.seed)
+    for quantizer in [inner, inner.pq] if settings.index == "ivf-pq" else [inner] if settings.nlist else []:
+        quantizer.cp.seed = settings.seed
+        quantizer.cp.min_points_per_centroid = 1  # faiss would warn on standard error, past the log
+    index.train(vectors)
+    index.add(vectors)
+    return index
+
+
+def _check(settings: IndexSettings, documents: int, dim: int) -> None:
+    """Refuse what faiss cannot build, and warn of too few training vectors."""
+    codes = 2 ** (settings.bits or 0) if settings.index == "ivf-pq" else 0
+    if settings.index == "ivf-pq" and dim % (settings.m or 1):
+        divisors = [m for m in range(1, dim + 1) if dim % m == 0]
+        raise ConfigError(f"m: found {settings.m}, which does not divide the {dim} dimensions; allowed are {divisors}")
+    if settings.nlist and settings.nlist > documents:
+        raise ConfigError(f"nlist: found {settings.nlist} lists, but the corpus has {documents} documents; use fewer lists")
+    if codes > documents:
+        problem = f"{settings.bits}, which are {codes} codes, but the corpus has {documents} documents to train them"
+        raise ConfigError(f"bits: found {problem}; use fewer bits")
+    centroids = max(settings.nlist or 0, codes)
+    if documents < POINTS_OF_A_CENTROID * centroids:
+        logger.warning(
+            "%s: %d documents train %d centroids, fewer than %d for each; use fewer lists or bits",
+            *(settings.name, documents, centroids, POINTS_OF_A_CENTROID),
+        )

@@ -1,0 +1,86 @@
+"""The family of approximate systems, as the experiment sees it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from beirflow.core.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS
+from beirflow.families.approximate.settings import KINDS, ApproximateSettings
+from beirflow.families.family import ITS_MODEL, TOOK, Family, Reads, Record, Stage
+from beirflow.families.system import Setting, System
+
+DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
+
+FLOAT_BYTES = 4.0
+
+LINK_BYTES = 8.0  # bytes of a neighbour in the lowest layer of HNSW, which has twice ``m`` of four bytes
+
+ID_BYTES = 8.0
+
+INDEXED = (*TOOK, "counts", "system", "similarity", "built", "rows", "dim", "reproducible")
+
+
+class ApproximateFamily(Family):
+    """Indexes of faiss over the vectors of dense systems."""
+
+    name = "approximate"
+    settings = ApproximateSettings
+    implied_by = "approximate"
+    direct = True
+    spot_checks = "beirflow.families.approximate.spot_check:spot_checks"
+    follows = "beirflow.families.approximate.spot_check:follows"
+    answers = "beirflow.families.approximate.answers:open_answers"
+    counts = ("exact_", "incomplete_queries")
+    stored = (QUERY_VECTORS, CHUNK_VECTORS)
+    representations = (INDEX,)
+    records = (Record(INDEX_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (INDEX,), INDEXED),)
+    other_stages = (Stage("build_index", word=1e-5), Stage("search_approximate", query=2e-3, row=2e-6))
+    assumed_size = f"vectors of {DIMENSIONS} dimensions"
+
+    def learns(self, settings: ApproximateSettings) -> bool:
+        """Deny it: the vectors are those of another system."""
+        return False
+
+    def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """Return an entry for each value of its search setting, such as ``minilm-hnsw-ef-100``, if that is a list."""
+        kind = KINDS[entry["index"]]
+        values = entry.get(kind.searched or "")
+        if not isinstance(values, list):
+            return {name: entry}
+        return {f"{name}-{kind.short}-{value}": {**entry, str(kind.searched): value} for value in values}
+
+    def problem(self, settings: ApproximateSettings) -> Setting | None:
+        """Return a setting that the index cannot have."""
+        if settings.nprobe is not None and settings.nlist is not None and settings.nprobe > settings.nlist:
+            return Setting("nprobe", settings.nprobe, f"the index has {settings.nlist} lists (nlist); visit at most these")
+        return None
+
+    def reads(self, settings: ApproximateSettings) -> Reads:
+        """Return the dense system, whose exact run the found documents are compared with."""
+        return Reads({"approximate": settings.approximate}, compared=True)
+
+    def unreadable(self, settings: ApproximateSettings, other: System) -> str | None:
+        """Return why no index can be built over the vectors of a system; None if one can."""
+        if other.family != "dense":
+            return f"this is a system of the family {other.family}; name a dense one"
+        if other.settings.variant_of:
+            return f"this searches compressed vectors; name {other.settings.variant_of}, and let the index compress"
+        return "this is trained for each dataset; name a dense system with one model" if other.settings.train else None
+
+    def in_paths(self, settings: ApproximateSettings) -> dict[str, str]:
+        """Return the dense system and the name of the index."""
+        return {"system": settings.approximate, "index": settings.built.name}
+
+    def stored_bytes(self, settings: ApproximateSettings, documents: int, words: float) -> float:
+        """Return the bytes of the index of a number of documents."""
+        vector = FLOAT_BYTES * DIMENSIONS
+        of_a_document = {
+            "hnsw": vector + LINK_BYTES * (settings.m or 0),
+            "ivf-flat": vector + ID_BYTES,
+            "ivf-pq": (settings.m or 0) * (settings.bits or 0) / 8 + ID_BYTES,
+            "sq": DIMENSIONS * (settings.bits or 0) / 8,
+            "binary": DIMENSIONS / 8,
+        }
+        return of_a_document[settings.index] * documents + vector * (settings.nlist or 0)
+
+
+FAMILY = ApproximateFamily()

@@ -1,0 +1,144 @@
+"""Search an approximate index: a run with exact scores, compared with the exact run of the dense system."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import record_of
+from beirflow.core.records import Job, check_inputs, output_digest, read_json, together, totals
+from beirflow.core.verified import check_digest, checked_while_read, damaged
+from beirflow.data.corpus_files import read_table
+from beirflow.families.approximate.exact_share import count_exact
+from beirflow.families.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.families.approximate.settings import ApproximateSettings
+from beirflow.families.dense.top_k import exact_of_pairs
+from beirflow.families.dense.vectors import VectorFile, read_vectors, similarity_of
+from beirflow.ranking.candidates import origin_of
+from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
+from beirflow.ranking.run_file import RUN, NewRun, read_run, run_writer
+from beirflow.ranking.searched import check_precision, excluded_rows, read_every_id, read_searched
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Paths of the files that a search reads; vectors, index and exact run are next to their records."""
+
+    queries_path: str
+    documents_path: str
+    model_path: str
+    query_vectors_path: str
+    chunk_vectors_paths: Sequence[str]  # of chunk 0, 1, …
+    index_path: str
+    exact_run_path: str  # of the dense system
+
+
+def search_approximate(
+    *,
+    settings: ApproximateSettings,
+    run: NewRun,
+    drop_self_matches: bool,
+    similarity: str | None,
+    paths: Searched,
+    job: Job,
+    threads: int = 1,
+) -> None:
+    """Search all queries, score the documents that are found exactly, and write the run and its record.
+
+    A self match is dropped before the cut. ``similarity`` is ``dot`` or ``cosine``; None for what the record of the model says.
+    Raises DataError if a file is not the one that was recorded, or was made from something else.
+    """
+    torch.set_num_threads(threads)
+    vectors_of = {paths.query_vectors_path: paths.queries_path, **dict.fromkeys(paths.chunk_vectors_paths, paths.documents_path)}
+    sources = read_searched(vectors_of, paths.model_path, job, system=settings.approximate)
+    check_precision(sources, "encode")
+    digests = {path: output_digest(record, path) for path, record in sources.items()}
+    of_chunks = {path: digests[path] for path in paths.chunk_vectors_paths}
+    similarity = similarity_of(similarity, paths.model_path)
+    sources[paths.index_path] = _check_index(paths.index_path, job.digests(of_chunks), settings, similarity)
+    exact, exact_digests = _read_exact(paths.exact_run_path, job.digests(digests), settings.approximate, run.top_k)
+    asked = read_table(paths.queries_path)
+    query_ids = asked["query_id"].combine_chunks()
+    doc_ids, sizes = read_every_id(paths.documents_path)
+    excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
+    left_out = (excluded >= 0).sum(axis=1)
+    queries = np.array(read_vectors(paths.query_vectors_path, len(query_ids)))
+    index = read_index(paths.index_path, len(doc_ids))
+    start = time.perf_counter()
+    candidates = run.top_k * settings.rescore
+    wanted = candidates + int(left_out.max())  # each document that is left out may take a place
+    rows = find_neighbours(index, queries, wanted, settings, cosine=similarity == "cosine", threads=threads)
+    query, row = pairs_of(rows, excluded, candidates)
+    with checked_while_read(of_chunks):
+        parts = list(_scored(queries, query, row, paths.chunk_vectors_paths, sizes, doc_ids, run.top_k, similarity))
+        hits = rank_hits(parts, doc_ids, run.top_k)
+    seconds = time.perf_counter() - start
+    table = pa.table([query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), *hits[2:]], schema=RUN)
+    with run_writer(run.run_path) as write:
+        write(*table.columns)
+    possible = np.minimum(len(doc_ids) - left_out, run.top_k)
+    origin = origin_of(
+        job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
+    )
+    records = list(origin.sources.values())
+    run.write_record(
+        job,
+        {job.results / path: digest for path, digest in origin.inputs.items()},
+        made=together(record["made"] for record in records),
+        seconds={**totals(records, "seconds"), "search": seconds},
+        sizes=totals(records, "bytes"),
+        counts={
+            **totals(records, "counts"),
+            "self_matches_dropped": int(left_out.sum()),
+            "incomplete_queries": int((np.bincount(hits[0], minlength=len(query_ids)) < possible).sum()),
+            **count_exact(exact, table, run.top_k),
+        },
+        reproducible=sources[paths.index_path]["reproducible"],
+        jobs=sorted({record["job"] for record in records}),
+    )
+
+
+def _check_index(path: str, vectors: Mapping[str, str], settings: ApproximateSettings, similarity: str) -> dict[str, Any]:
+    """Return the record of the index, which must be of these vectors and settings, and the file that was recorded."""
+    record, record_path = read_json(record_of(path)), record_of(path)
+    facts = {"system": settings.approximate, "similarity": similarity, "built": asdict(settings.built)}
+    check_inputs(record_path, record, vectors, **facts)
+    check_digest(path, output_digest(record, path), record_path)
+    return record
+
+
+def _read_exact(path: str, vectors: Mapping[str, str], system: str, top_k: int) -> tuple[pa.Table, dict[str, str]]:
+    """Return the run of the dense system by exact search of these vectors, and the digests of its file and of its record."""
+    record_path = str(record_of(path))
+    record = read_json(record_path)
+    check_inputs(record_path, record, vectors, system=system)
+    if record["top_k"] != top_k:
+        raise damaged(record_path, f"it keeps {record['top_k']} documents of a query, expected {top_k}")
+    digest = output_digest(record, path)
+    return read_run(path, digest, record_path), {path: digest, record_path: file_digest(record_path)}
+
+
+def _scored(
+    queries: np.ndarray,
+    query: np.ndarray,
+    row: np.ndarray,
+    vectors_paths: Sequence[str],
+    sizes: Sequence[int],
+    doc_ids: pa.Array,
+    top_k: int,
+    similarity: str,
+) -> Iterator[Hits]:
+    """Yield the exact hits of each chunk: the products of the stored vectors, as in exact search."""
+    first = 0
+    for path, size, places in zip(vectors_paths, sizes, chunks_of(row, sizes), strict=True):
+        documents, pairs = VectorFile(path, size, checked=True), (query[places], row[places] - first)
+        cut = Cut(top_k, byte_order(doc_ids.slice(first, size)), np.full(len(queries), -1))
+        device = torch.device("cpu")  # like the index: the job holds no GPU
+        numbers, rows, scores = exact_of_pairs(queries, documents, pairs, cut, similarity=similarity, device=device)
+        yield numbers, rows + first, scores
+        first += size

@@ -1,0 +1,133 @@
+"""The family of dense systems, as the experiment sees it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from beirflow.core import layout
+from beirflow.core.errors import ModelError
+from beirflow.core.patterns import Pattern
+from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.families.system import Setting
+from beirflow.families.training.problems import training_problem
+from beirflow.models.model_files import card_in_files, model_card, model_digests, model_files
+from beirflow.models.model_places import is_local, model_problem
+from beirflow.models.position_table import length_problem
+from beirflow.models.settings import INSTRUCTION
+
+DIMENSIONS = 768  # dimensions of vectors, until a system has run
+
+TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
+
+
+class DenseFamily(Family):
+    """Systems with one vector for each text."""
+
+    name = "dense"
+    settings = DenseSettings
+    by_dataset = has_card = has_expansion = True
+    has_model = True
+    read_by_model = ("index", "queries")
+    scores_all = True
+    own_candidates = True
+    spot_checks = "beirflow.families.dense.spot_check:spot_checks"
+    follows = "beirflow.families.dense.run_check:follows"
+    answers = "beirflow.families.dense.answers:open_answers"
+    stored = (layout.QUERY_VECTORS,)
+    records = (
+        Record(
+            layout.TRAINED_MODEL_RECORD, (layout.DOCUMENTS, layout.MODEL, layout.EXPANSION, layout.EXPANSION_RECORD), (), TRAINED
+        ),
+        Record(layout.CHUNK_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.CHUNK_VECTORS,), ENCODED, COMPUTATION),
+        Record(layout.QUERY_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_VECTORS,), ENCODED, COMPUTATION),
+        Record(
+            layout.RANGES_RECORD,
+            (layout.DOCUMENTS, ITS_MODEL, layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD),
+            (layout.RANGES,),
+            (*TOOK, "system", "dimensions", "similarity"),
+        ),
+    )
+    represents = Stage("encode_chunk", chunked=True, word=2e-4)
+    searches = Stage("search_chunk", chunked=True, pair=2e-9)
+    other_stages = (Stage("encode_queries", query=2e-3),)
+    assumed_size = f"vectors of {DIMENSIONS} dimensions"
+
+    def problem(self, settings: DenseSettings) -> Setting | None:
+        """Return why the model of a system cannot be used, or trained."""
+        if settings.train and (untrained := training_problem(settings, settings.train)):
+            return untrained
+        problem = model_problem(settings)
+        if problem is None and not settings.encoder and is_local(settings):
+            try:
+                model_card(settings, settings.similarity)
+            except ModelError as error:
+                problem = str(error)
+        if problem is None and (too_long := length_problem(settings, settings.max_length)):
+            return Setting("max_length", settings.max_length, too_long)
+        return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
+
+    def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return the datasets whose queries need an instruction that is missing."""
+        todo = "need an instruction: describe their purpose in the words of the model's card"
+        needed = datasets if INSTRUCTION in (settings.query_prefix or "") else ()
+        missing = [dataset for dataset in needed if dataset not in settings.instructions]
+        return [Setting(f"instructions.{dataset}", None, f"queries of {dataset} {todo}") for dataset in missing]
+
+    def reads_query_lists(self, settings: DenseSettings) -> bool:
+        """Test whether a query may be a list of texts: its vector is their mean."""
+        return True
+
+    def compared(self, settings: DenseSettings) -> tuple[str, str] | None:
+        """Return the name of the vectors, those of the encoder unless they are compressed, and the similarity, where stated."""
+        vectors = f"{self.in_paths(settings)} {settings.vectors}"
+        return (vectors, settings.similarity) if settings.similarity else None
+
+    def scorer(self, settings: DenseSettings) -> dict[str, Any]:
+        """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""
+        return {} if settings.variant_of or settings.train else {"dense": settings}
+
+    def in_paths(self, settings: DenseSettings) -> dict[str, str]:
+        """Return the encoder of a system, and the dimensions that are searched."""
+        dimensions = str(settings.stored_dimensions or layout.ALL_DIMENSIONS)
+        return {"system": settings.variant_of or settings.name, "dimensions": dimensions}
+
+    def searched(self, settings: DenseSettings) -> tuple[Pattern, ...]:
+        """Return the vectors of every chunk, and the ranges of the corpus."""
+        return (layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD, *((layout.RANGES,) if settings.vectors == "int8" else ()))
+
+    def given_files(self, settings: DenseSettings, dataset: str) -> dict[str, Path]:
+        """Return the file that holds the queries that an encoder is trained on; none where a model writes them."""
+        path = settings.added.file(dataset) if settings.added else None
+        return {"train.generator.path": path} if path else {}
+
+    def model_files(self, settings: DenseSettings) -> list[Path]:
+        """Return the files of the encoder."""
+        return model_files(settings)
+
+    def model_record(self, settings: DenseSettings) -> Pattern:
+        """Return the path of the record of the model, which may have been trained."""
+        return layout.TRAINED_MODEL_RECORD if settings.train else layout.MODEL
+
+    def model_digests(self, settings: DenseSettings) -> dict[str, str]:
+        """Return the digests of the files of the encoder."""
+        return model_digests(settings)
+
+    def model_card(self, settings: DenseSettings) -> dict[str, Any]:
+        """Return the recipe in the files of the encoder; empty for a class."""
+        return {} if settings.encoder else card_in_files(settings).as_json()
+
+    def is_trained(self, settings: DenseSettings) -> bool:
+        """Test whether the encoder is trained for each dataset."""
+        return settings.train is not None
+
+    def reuses(self, settings: DenseSettings) -> bool:
+        """Test whether equal texts of two datasets have the same vectors."""
+        return settings.train is None and not settings.encoder
+
+    def stored_bytes(self, settings: DenseSettings, documents: int, words: float) -> float:
+        """Return the bytes of one float32 vector for each document."""
+        return 4.0 * (settings.stored_dimensions or DIMENSIONS) * documents
+
+
+FAMILY = DenseFamily()

@@ -1,0 +1,77 @@
+"""The settings of a dense system."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+
+from beirflow.families.expansions.settings import WrittenQueries
+from beirflow.families.training.settings import Training
+from beirflow.models.settings import INSTRUCTION, EncoderSettings, ModelSettings
+
+
+@dataclass(frozen=True)
+class DenseSettings(EncoderSettings):
+    """An encoder, and the comparison of its vectors."""
+
+    similarity: str | None = None  # ``dot`` or ``cosine``; None for that in the files of the model
+    # by dataset, the purpose of queries: written where ``query_prefix`` has ``{instruction}``
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    # by dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    # the system whose vectors are compressed and searched, and whose encoder this is; None for vectors of its own
+    variant_of: str | None = None
+    vectors: str = "float32"  # stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``
+    stored_dimensions: int | None = None  # number of leading dimensions that a variant stores; None for all
+    # training of the encoder for each dataset before it encodes that, beginning with ``model``; None without training
+    train: Training | None = None
+
+    def __post_init__(self) -> None:
+        """Convert ``train`` from a configuration, the parameters of a rule or a manifest."""
+        if isinstance(self.train, Mapping):
+            object.__setattr__(self, "train", Training(**self.train))
+
+    @property
+    def added(self) -> WrittenQueries | None:
+        """Queries that are written for documents, for the training of the encoder."""
+        return self.train.written if self.train else None
+
+    @property
+    def said(self) -> list[str]:
+        """Names of the settings that the configuration states, sorted."""
+        return sorted(key for key, value in asdict(self).items() if key not in NOT_SAID and value not in (None, {}))
+
+    @property
+    def encoding(self) -> EncoderSettings:
+        """Settings that determine the vectors of texts."""
+        return EncoderSettings(**{each.name: getattr(self, each.name) for each in fields(EncoderSettings)})
+
+    @property
+    def variant(self) -> dict[str, str | int | None]:
+        """Compression of the vectors that are searched, and the system that has them."""
+        return {key.removeprefix("stored_"): getattr(self, key) for key in OF_A_VARIANT}
+
+    @property
+    def trained(self) -> "DenseSettings":
+        """Settings without a place of the model: a trained one is next to its record."""
+        names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
+        nothing = dict.fromkeys(names)
+        return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
+
+    def for_dataset(self, dataset: str, corpus: str = "") -> "DenseSettings":
+        """Return the settings for a dataset: the prefix of its queries, and the task of a class of the user's own.
+
+        ``corpus`` is the name of a forum, with that of the dataset; empty for a dataset without forums.
+        """
+        if self.encoder:
+            return replace(self, task=self.tasks.get(corpus or dataset, corpus or dataset))
+        # The instruction is known per dataset, not per forum.
+        if self.query_prefix is None or dataset not in self.instructions:
+            return self
+        return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
+
+
+_MODEL = {each.name for each in fields(ModelSettings)}
+
+OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that no vector that is encoded depends on
+
+NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
+"""Settings that are shown as something else, or that no configuration has."""

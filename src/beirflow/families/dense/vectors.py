@@ -1,0 +1,87 @@
+"""Vectors on disk: a ``.npy`` file, float32, and its record, ``.json``."""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from beirflow.core.layout import record_of
+from beirflow.core.records import output_digest, read_json
+from beirflow.core.verified import check_digest, damaged
+from beirflow.core.writing import DigestingWriter
+
+
+class VectorWriter:
+    """A writer of a ``.npy`` file of ``rows`` vectors, in the background, while the next vectors are computed."""
+
+    def __init__(self, writer: DigestingWriter, rows: int) -> None:
+        self._writer, self._rows = writer, rows
+        self._has_header = False
+
+    def write(self, vectors: np.ndarray) -> None:
+        """Write the next vectors, float32 of shape (n, dim), which must not change afterwards."""
+        if not self._has_header:
+            header = io.BytesIO()
+            described = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, vectors.shape[1])}
+            np.lib.format.write_array_header_1_0(header, described)
+            self._writer.write(header.getvalue())
+            self._has_header = True
+        self._writer.write(np.ascontiguousarray(vectors).view(np.uint8).data)
+
+
+class VectorFile:
+    """Vectors that stay on disk; a slice reads its rows, so that memory is bounded by the slice and not by the file.
+
+    Arguments and errors are those of :func:`read_vectors`; ``shape`` is rows and dimensions.
+    """
+
+    def __init__(self, path: str | Path, rows: int, *, checked: bool = False) -> None:
+        mapped = read_vectors(path, rows, checked=checked)
+        self.path = Path(path)
+        self.shape: tuple[int, int] = mapped.shape
+        self._header_bytes = mapped.offset
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        """Read rows of the file, float32 of shape (rows, dim); the slice has no step."""
+        start, stop, _ = rows.indices(len(self))
+        dim = self.shape[1]
+        offset = self._header_bytes + start * dim * np.dtype(np.float32).itemsize
+        vectors = _array((max(0, stop - start), dim))
+        with self.path.open("rb") as stream:
+            stream.seek(offset)
+            if stream.readinto(vectors.data) < vectors.nbytes:
+                raise damaged(self.path, "it ends before its last vector")
+        return vectors
+
+
+def _array(shape: tuple[int, int]) -> np.ndarray:
+    """Return an array, float32, whose numbers may be any; where a GPU is in use, in memory that it copies from directly."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():  # to ask for a GPU here would choose one
+        return np.empty(shape, np.float32)
+    vectors: np.ndarray = torch.empty(shape, dtype=torch.float32, pin_memory=True).numpy()
+    return vectors
+
+
+def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.memmap:
+    """Map the vectors in a ``.npy`` file that match its record, float32 of shape (rows, dim).
+
+    ``rows`` is the length of the encoded table; ``checked`` files are compared with their record elsewhere. Raises DataError for
+    a changed file, or one that does not hold one vector per row.
+    """
+    if not checked:
+        record_path = record_of(path)
+        check_digest(path, output_digest(read_json(record_path), path), record_path)
+    vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype != np.float32:
+        raise damaged(path, f"{vectors.dtype} of shape {vectors.shape}, but the table has {rows} rows of float32")
+    return vectors
+
+
+def similarity_of(said: str | None, model_path: str) -> str:
+    """Return the similarity, ``dot`` or ``cosine``: the configured one, or that in the record of the model."""
+    return said or str(read_json(model_path)["card"]["similarity"])

@@ -1,0 +1,277 @@
+"""The interface of a family of systems: it turns a prepared corpus and its queries into runs.
+
+A family is a room with a subclass of :class:`Family`, a rule file, a branch of the schema, and a line in
+``experiment/families.py``. Nothing else names it: every other module asks the object. Every default of :class:`Family` means
+"nothing", so that a family states only what it has::
+
+    class LexicalFamily(Family):
+        name = "lexical"
+        settings = LexicalSettings
+        represents = Stage("index_chunk", chunked=True, word=2e-6)
+
+        def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
+            return {"system": settings.name, "analyzer": settings.index.name}
+
+    FAMILY = LexicalFamily()
+
+The module imports nothing that computes; functions that compute are named as ``module:function`` and imported by their jobs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from beirflow.core.layout import MODEL
+from beirflow.core.patterns import Pattern
+from beirflow.families.system import Setting, System
+from beirflow.ranking.run_settings import settings_in_record
+
+TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of a family, and the seconds that two cores need for a unit of its work, in orders of magnitude.
+
+    Progress starts from these seconds; measured times correct them during a run.
+    """
+
+    rule: str
+    chunked: bool = False  # one job for each chunk of a corpus, not one for a corpus
+    blocked: bool = False  # one job for each block of queries
+    word: float = 0.0  # seconds for each word of the documents
+    pair: float = 0.0  # seconds for each pair of a query and a document
+    query: float = 0.0  # seconds for each query
+    row: float = 0.0  # seconds for each row of the run
+    job: float = 0.0  # seconds for each job, besides its start
+
+    def seconds(self, *, words: float = 0.0, pairs: float = 0.0, queries: float = 0.0, rows: float = 0.0) -> float:
+        """Return the expected seconds of a job without its start, for its amounts of work."""
+        return self.word * words + self.pair * pairs + self.query * queries + self.row * rows + self.job
+
+
+class Reads(NamedTuple):
+    """Systems whose runs a system is made from."""
+
+    systems: Mapping[str, str]  # names, by the key of the setting that names each, such as "first" or "of.0"
+    depth: int | None = None  # documents of each run that are read; None for all
+    compared: bool = False  # the runs are only compared with the system's own: their costs are no part of its own
+
+
+class TunedOn(NamedTuple):
+    """Queries that decide over settings of a system: of another split of each dataset, or of one other dataset."""
+
+    key: str  # of the setting that names the split or the dataset
+    split: str | None = None
+    dataset: str | None = None
+
+
+ITS_MODEL = Pattern("models")
+"""Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
+
+FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
+TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
+COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
+ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
+
+
+class Record(NamedTuple):
+    """The content of every record of one kind: what the audit expects of it."""
+
+    pattern: Pattern  # path of such records
+    inputs: tuple[Pattern, ...]  # files that its outputs are made from, as far as the system has such files
+    outputs: tuple[Pattern, ...]  # files that it is about
+    keys: tuple[str, ...]  # all other keys
+    optional: tuple[str, ...] = ()  # keys that some of these records have
+
+
+class Family:
+    """A family of systems, described without importing what computes; methods get the settings of a system."""
+
+    # Identity.
+    name: ClassVar[str]  # in the configuration
+    settings: ClassVar[type[Any]]  # class of the settings of its systems, a frozen dataclass with a "name"
+    implied_by: ClassVar[str] = ""  # setting that only its systems have, which then need not name it
+
+    # Kind of its systems.
+    has_model: bool = False  # a system has one model, which fetch_model finds
+    read_by_model: tuple[str, ...] = ()  # kinds of work, as in experiment.expected_cost.work, whose words a model reads
+    direct: bool = False  # its rules write runs, not candidates that are merged
+    scores_all: bool = False  # every document scores for every query, so that a run is shorter than top_k only if the corpus is
+    own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
+
+    # Attributes of its settings.
+    by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
+    has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
+    has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is trained on, or None
+
+    # Functions for the audit and for latency, as "module:function"; None if the family has none.
+    spot_checks: str | None = None  # makes a sample again: runs.spot_checks.spot_check.SpotChecks
+    follows: str | None = None  # of the same kind: makes runs again from other results, or from the file that they were read from
+    answers: str | None = None  # opens a system for one query at a time: runs.answers.Open
+
+    # Stages, in their order.
+    represents: Stage | None = None  # turns the documents of a chunk into what is searched
+    searches: Stage | None = None  # searches a chunk
+    other_stages: tuple[Stage, ...] = ()
+
+    # Files, and what their records say.
+    records: tuple[Record, ...] = ()
+    representations: tuple[Pattern, ...] = ()  # what its systems search, unless ``searched`` says otherwise
+    stored: tuple[Pattern, ...] = ()  # what its runs are made from besides what is searched, as vectors of queries
+    counts: tuple[str, ...] = ()  # beginnings of the names of what its runs count themselves
+    assumed_size: str = ""  # sizes that stored_bytes assumes, in words
+
+    @property
+    def stages(self) -> list[Stage]:
+        """All stages."""
+        return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
+
+    # The configuration.
+
+    def system(self, name: str, entry: Mapping[str, Any]) -> System:
+        """Make a system from its entry in the catalogue or in the configuration."""
+        given = {key: value for key, value in entry.items() if key != "family"}
+        return System(name, self.name, self.settings(name=name, **given))
+
+    def split_entry(self, name: str, entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """Return the entries of the systems that an entry of the configuration defines, by their names."""
+        return {name: entry}
+
+    def problem(self, settings: Any) -> Setting | None:
+        """Return a setting that cannot be used here, as far as a look at the disk can tell; None if every one can."""
+        return None
+
+    def problems_on(self, settings: Any, datasets: Iterable[str]) -> list[Setting]:
+        """Return the settings that some datasets need and the system lacks."""
+        return []
+
+    def for_dataset(self, settings: Any, dataset: str, corpus: str) -> Any:
+        """Return the settings for one corpus, by the names of the dataset and of the corpus: the dataset or one of its forums."""
+        return settings.for_dataset(dataset, corpus) if self.by_dataset else settings
+
+    def stated(self, settings: Any) -> list[str] | None:
+        """Return the names of the settings of an encoder that the configuration states; None where models have no card."""
+        return settings.said if self.has_card else None
+
+    def only_candidates(self, settings: Any) -> bool:
+        """Test whether a run is of the candidates that a dataset states, so that it must state some."""
+        return False
+
+    def reads_query_lists(self, settings: Any) -> bool:
+        """Test whether a query may be a list of texts: its vector is their mean, or only runs of others are read."""
+        return False
+
+    def learns(self, settings: Any) -> bool:
+        """Test whether a part of a system was trained, not counting the systems that it reads."""
+        return True
+
+    def compared(self, settings: Any) -> tuple[str, str] | None:
+        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        return None
+
+    # Other systems.
+
+    def reads(self, settings: Any) -> Reads:
+        """Return the systems whose runs a system is made from."""
+        return Reads({})
+
+    def unreadable(self, settings: Any, other: System) -> str | None:
+        """Return why another system cannot be one of these; None if it can."""
+        return None
+
+    def tuned_on(self, settings: Any) -> TunedOn | None:
+        """Return the queries that decide over settings; a system reads the runs of ``reads`` on these too. None if nobody's."""
+        return None
+
+    def run_settings(self, settings: Any, corpus: Mapping[str, Any], config: Mapping[str, Any], measure: str) -> dict[str, Any]:
+        """Return what decides over a run: its settings, facts of the corpus, the depth, the precision of a model.
+
+        ``measure`` is the main measure, which decides over tuned settings.
+        """
+        computes = self.model_record(settings) is not None or self.added(settings) is not None
+        more = {"top_k": config["top_k"]} | ({"precision": config["precision"]} if computes else {})
+        return settings_in_record(settings, corpus, **more, **({"main_measure": measure} if self.tuned_on(settings) else {}))
+
+    def scorer(self, settings: Any) -> dict[str, Any]:
+        """Return the settings of a reranker that scores pairs with the model of a system; empty if it cannot score pairs."""
+        return {}
+
+    def scored_by(self, settings: Any) -> str | None:
+        """Return the name of what scores pairs, which may be a system; None where nothing does."""
+        return None
+
+    def with_scorer(self, settings: Any, scorer: Mapping[str, Any]) -> Any:
+        """Return the settings of a reranker that scores pairs with the model of another system, from its ``scorer``."""
+        return settings
+
+    # Files.
+
+    def in_paths(self, settings: Any) -> dict[str, str]:
+        """Return the names in the paths of what a system stores: as ``system``, the one that represents texts for it."""
+        return {"system": settings.name}
+
+    def searched(self, settings: Any) -> tuple[Pattern, ...]:
+        """Return the representations that a system searches, of every chunk where they have one."""
+        return self.representations
+
+    def indexes(self, settings: Any) -> list[Any]:
+        """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
+        return []
+
+    def added(self, settings: Any) -> Any:
+        """Return the expansion that a system adds to documents, or is trained on; None if there is none."""
+        return settings.added if self.has_expansion else None
+
+    def source(self, settings: Any, dataset: str) -> Path | None:
+        """Return the file outside the results that holds the run of a system on a corpus; None where the run is made here."""
+        return None
+
+    def given_files(self, settings: Any, dataset: str) -> dict[str, Path]:
+        """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
+        return {}
+
+    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the stated settings of a system as one of its records may repeat them."""
+        return stated
+
+    # Models.
+
+    def model_files(self, settings: Any) -> list[Path]:
+        """Return the files of a system's model that need no hub; their states are parameters of the jobs that use it."""
+        return []
+
+    def model_record(self, settings: Any) -> Pattern | None:
+        """Return the path of the record of a system's model; None if it has no model."""
+        return MODEL if self.has_model else None
+
+    def model_digests(self, settings: Any) -> dict[str, str]:
+        """Return the digests of the files of a system's models by name, as the record of the model has them."""
+        return {}
+
+    def model_card(self, settings: Any) -> dict[str, Any]:
+        """Return the recipe in the files of a system's models, as the record of the model has it; empty without one."""
+        return {}
+
+    def is_trained(self, settings: Any) -> bool:
+        """Test whether the model of a system is trained for each dataset."""
+        return False
+
+    # Representations.
+
+    def reuses(self, settings: Any) -> bool:
+        """Test whether representations of texts of one dataset are reused for equal texts of another."""
+        return False
+
+    def stored_bytes(self, settings: Any, documents: int, words: float) -> float:
+        """Estimate the bytes of the representation of documents of so many words each; what was measured here corrects it."""
+        return 0.0
+
+    def matches(self, settings: Any) -> str | None:
+        """Return ``module:function`` that finds matching parts of two texts, :data:`~beirflow.families.matches.FindMatches`."""
+        return None
+
+    def by_name(self, settings: Any) -> tuple[str, ...]:
+        """Return the modules that the stages of a system import by name."""
+        return ()

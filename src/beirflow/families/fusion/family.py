@@ -1,0 +1,61 @@
+"""The family of fused systems, as the experiment sees it."""
+
+import math
+
+from beirflow.families.family import Family, Reads, Stage, TunedOn
+from beirflow.families.fusion.settings import STEP, FusionSettings
+from beirflow.families.system import Setting
+
+ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
+MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured
+
+
+class FusionFamily(Family):
+    """Systems that combine the runs of others."""
+
+    name = "fusion"
+    settings = FusionSettings
+    direct = True
+    own_candidates = True
+    follows = "beirflow.families.fusion.run_check:follows"
+    answers = "beirflow.families.fusion.answers:open_answers"
+    other_stages = (Stage("fuse_runs", row=4e-6),)
+
+    def problem(self, settings: FusionSettings) -> Setting | None:
+        """Return a setting that would be ignored, or weights of other systems."""
+        for key, method in ONLY_OF.items():
+            value = getattr(settings, key)
+            if value is not None and settings.method != method:
+                return Setting(key, value, f"method {settings.method} has no {key}; remove it, or choose method: {method}")
+        if settings.tune is not None:
+            step, others = settings.tune.get("step", STEP), len(settings.of) - 1
+            tried = math.comb(round(1 / step) + others, others)
+            if tried > MOST_POINTS:
+                grid = f"these are {tried:,} weights of {len(settings.of)} systems"
+                return Setting("weights.tune.step", step, f"{grid}, and at most {MOST_POINTS:,} are allowed; raise it")
+        elif settings.weights is not None and len(settings.weights) != len(settings.of):
+            expected = f"expected one number for each of {', '.join(settings.of)}, in this order"
+            return Setting("weights", settings.weights, expected)
+        return None
+
+    def learns(self, settings: FusionSettings) -> bool:
+        """Deny it: only runs are read, and tuned weights are noted by dataset."""
+        return False
+
+    def reads_query_lists(self, settings: FusionSettings) -> bool:
+        """Test whether a query may be a list of texts: only the runs of others are read, which are checked themselves."""
+        return True
+
+    def reads(self, settings: FusionSettings) -> Reads:
+        """Return the systems whose runs are fused."""
+        return Reads({f"of.{place}": name for place, name in enumerate(settings.of)}, settings.depth)
+
+    def tuned_on(self, settings: FusionSettings) -> TunedOn | None:
+        """Return the split or the dataset on whose queries the weights are tuned."""
+        if settings.tune is None:
+            return None
+        key = "split" if "split" in settings.tune else "dataset"
+        return TunedOn(f"weights.tune.{key}", **{key: settings.tune[key]})
+
+
+FAMILY = FusionFamily()

@@ -1,0 +1,187 @@
+"""The rows of an imported run: TREC form, plain or gzipped, or Parquet. Hostile until checked.
+
+The first bytes of the file decide its form, not its name. A line that begins with ``#`` and is no row is a comment, as for
+trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_eval 9.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.core.errors import DataError
+from beirflow.data.sources.json_lines import short
+from beirflow.data.sources.source import BYTE_ORDER_MARK, LINE_BYTES, read_blocks, stream_of_lines
+
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of compressed and columnar files
+
+HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
+"""The first and the last line of the header of Open Runs."""
+
+COLUMNS = 6
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
+EXPECTED = "expected a line of a TREC run, query Q0 document rank score tag, between white space"
+
+
+class Rows(NamedTuple):
+    """Consecutive rows of a run."""
+
+    lines: np.ndarray  # number of each in the file, from 1, int64 of shape (n,)
+    query_ids: pa.Array  # n strings
+    doc_ids: pa.Array  # n strings
+    scores: np.ndarray  # finite, float32 of shape (n,)
+    ranks: np.ndarray | None  # of the file, int64 of shape (n,); None if it has none
+    exact: np.ndarray | None = None  # the scores of the file, float64 of shape (n,); None if float32 holds all of them
+
+
+def read_rows(path: Path) -> Iterator[Rows]:
+    """Yield the rows of a run, some at a time, in the order of the file.
+
+    Raises DataError, which names the line, or the row of a Parquet file, if the file cannot be read as a run.
+    """
+    with path.open("rb") as stream:
+        start = stream.read(len(PARQUET))
+    yield from _parquet_rows(path) if start == PARQUET else _trec_rows(path, packed=start.startswith(GZIP))
+
+
+def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
+    header = _lines_of_header(path, packed=packed)
+    with stream_of_lines(path, str(path), packed=packed) as stream:
+        for _ in range(header):
+            stream.readline(LINE_BYTES)
+        for numbers, block in read_blocks(stream, str(path), first=1 + header):
+            _check_utf8(path, numbers[0], block)
+            yield _parsed(path, numbers[0], block)
+
+
+def _lines_of_header(path: Path, *, packed: bool) -> int:
+    """Count the lines of the header of Open Runs; 0 where there is none."""
+    with stream_of_lines(path, str(path), packed=packed) as stream:
+        if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
+            return 0
+        lines, line = 1, b"#"
+        while line.rstrip() != HEADER_END:
+            line, lines = stream.readline(LINE_BYTES), lines + 1
+            if not line.startswith(b"#"):
+                expected = f"expected {HEADER_END.decode()!r} before"
+                raise DataError(f"{path}:{lines}: the header that line 1 begins has no end; {expected}")
+    return lines
+
+
+def _check_utf8(path: Path, first: int, block: bytes) -> None:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first + block.count(b"\n", 0, error.start)
+        raise DataError(f"{path}:{line}: expected UTF-8, found the byte 0x{block[error.start]:02x}; convert the file") from None
+
+
+def _parsed(path: Path, first: int, block: bytes) -> Rows:
+    """Return the rows of whole lines; blank lines and comments are none, and what follows the tag is ignored."""
+    numbered = [(number, line.split()) for number, line in enumerate(block.split(b"\n"), first)]
+    numbered = [(number, columns) for number, columns in numbered if columns and not is_comment(columns)]
+    for number, columns in numbered:
+        if len(columns) < COLUMNS:
+            raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {short(b' '.join(columns).decode())}")
+        if not INTEGER.fullmatch(columns[3]):
+            raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {short(columns[3].decode())}")
+        if not NUMBER.fullmatch(columns[4]):
+            raise DataError(f"{path}:{number}: the score, column 5, must be a finite number, found {short(columns[4].decode())}")
+    lines = np.array([number for number, _ in numbered], np.int64)
+    query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
+    scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
+    ranks = np.array([int(columns[3]) for _, columns in numbered], np.int64)
+    return Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
+
+
+def is_comment(columns: Sequence[bytes]) -> bool:
+    """Test whether the columns of a line are those of a comment: ``#`` begins it, and it cannot be a row."""
+    is_row = len(columns) >= COLUMNS and INTEGER.fullmatch(columns[3]) and NUMBER.fullmatch(columns[4])
+    return columns[0].removeprefix(BYTE_ORDER_MARK).startswith(b"#") and not is_row
+
+
+def _parquet_rows(path: Path) -> Iterator[Rows]:
+    first = 1
+    try:
+        with pq.ParquetFile(path) as file:
+            ranked = _check_columns(path, file.schema_arrow)
+            for batch in file.iter_batches(columns=["query_id", "doc_id", "score", *["rank"] * ranked]):
+                lines = np.arange(first, first + batch.num_rows)
+                first += batch.num_rows
+                for column in batch.columns:
+                    if column.null_count:
+                        row = int(lines[np.argmax(column.is_null().to_numpy(zero_copy_only=False))])
+                        raise DataError(f"{path}:{row}: a row of a run has no empty cell, found one")
+                query_ids, doc_ids = (_in_utf8(path, lines, batch[name].cast(pa.string())) for name in ("query_id", "doc_id"))
+                scores = batch["score"].cast(pa.float64()).to_numpy()
+                ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
+                yield Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise DataError(f"{path}: the file begins like Parquet but cannot be read ({error}); write it again") from error
+
+
+def _in_utf8(path: Path, lines: np.ndarray, texts: pa.Array) -> pa.Array:
+    """Return texts as they are, unless one is not UTF-8, which Arrow does not look at while it reads."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        for line, content in zip(lines, texts.cast(pa.binary()).to_pylist(), strict=True):
+            _check_utf8(path, line, content)
+        raise
+    return texts
+
+
+def _check_columns(path: Path, schema: pa.Schema) -> bool:
+    """Refuse other columns than those of a run; return whether ranks are among them."""
+    if len(set(schema.names)) < len(schema.names):
+        raise DataError(f"{path}: a run in Parquet has each column once; found {', '.join(schema.names)}")
+    kinds = {
+        "query_id": _is_text,
+        "doc_id": _is_text,
+        "score": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
+        "rank": pa.types.is_integer,
+    }
+    types = {field.name: field.type for field in schema}
+    for name, is_right in kinds.items():
+        if (name in types and not is_right(types[name])) or (name not in types and name != "rank"):
+            columns = ", ".join(f"{key}: {kind}" for key, kind in types.items())
+            expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
+            raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
+    return "rank" in types
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Test whether a column holds strings, which pandas writes as categories too and polars as views."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
+
+
+def _float32(
+    path: Path, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return scores as float32, ranks, and scores as they are if some of them are rounded."""
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(rounded))
+    if len(wrong):
+        row = wrong[0]
+        raise DataError(f"{path}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
+    return rounded, ranks, None if (rounded == scores).all() else scores
+
+
+def concatenated(parts: list[Rows]) -> Rows:
+    """Return all rows of several parts in one; ranks only if every part has them."""
+    lines, queries, documents, scores, ranks, exact = zip(*parts, strict=True)
+    query_ids, doc_ids = (pa.chunked_array(ids, pa.string()).combine_chunks() for ids in (queries, documents))
+    all_ranks = None if any(each is None for each in ranks) else np.concatenate(ranks)
+    all_exact = None
+    if any(each is not None for each in exact):
+        all_exact = np.concatenate([rounded if each is None else each for rounded, each in zip(scores, exact, strict=True)])
+    return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks, all_exact)

@@ -1,0 +1,50 @@
+"""A late-interaction system that answers queries: its encoder and all token vectors stay in memory.
+
+On a CPU they are float32, as in the comparison, and take twice the stored size; no index leaves documents out.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from beirflow.core.layout import MODEL, TOKEN_VECTORS
+from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.search import arranged, exact_top_k
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
+from beirflow.models.model_files import check_model
+from beirflow.models.model_places import model_folder
+from beirflow.ranking.ranking import Cut, Hits, byte_order
+
+IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a system of late interaction with its vectors on the device.
+
+    Raises NoAnswerError if the vectors do not fit into memory.
+    """
+    settings: LateSettings = asked.system.settings
+    device = torch.device(asked.device)
+    check_model(settings, asked.file(MODEL))
+    encoder = TokenEncoder(settings, model_folder(settings), "queries", **asked.on)
+    paths = asked.files(TOKEN_VECTORS)
+    if asked.device == "cpu":
+        asked.make_room(paths, IN_MEMORY)
+    parts = [
+        arranged(segment._replace(rows=segment.rows + np.int32(first)), device)
+        for first, path in zip(asked.firsts, paths, strict=True)
+        for segment in read_segments(path)
+    ]
+    order = byte_order(asked.doc_ids)
+
+    def encode(queries: Sequence[str]) -> TokenVectors:
+        return TokenVectors.together(list(encoder.windows(queries)))
+
+    def answer(queries: Sequence[str]) -> Hits:
+        cut = Cut(asked.top_k, order, nothing_excluded(queries))
+        return exact_top_k(encode(queries), lambda: parts, cut, device=device)
+
+    return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made(), encode)

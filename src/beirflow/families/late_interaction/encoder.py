@@ -1,0 +1,258 @@
+"""Late-interaction encoders: texts in, one float16 vector of length 1 per token out."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.core.background import map_ahead
+from beirflow.core.errors import ModelError, model_errors_of
+from beirflow.core.progress import Progress
+from beirflow.data.document_text import Kind
+from beirflow.families.late_interaction.card import Reading, read_token_card, with_lengths
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.late_interaction.token_pooling import LOSSY, pooled
+from beirflow.families.late_interaction.vectors import TokenVectors
+from beirflow.families.matches import readable
+from beirflow.models.computing.arrival import Arrival, NotFiniteError, finish_behind, send
+from beirflow.models.computing.batching import Tokens, pad
+from beirflow.models.computing.failing import in_words
+from beirflow.models.computing.folder_tokenizer import assumed_tokens
+from beirflow.models.computing.made import made_with
+from beirflow.models.computing.token_budget import TokenBudget
+from beirflow.models.encoders.backbone import Backbone
+from beirflow.models.encoders.head import load_head
+from beirflow.models.model_json import TASKS
+from beirflow.run.devices import choose_device, choose_precision
+
+logger = logging.getLogger(__name__)
+
+WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
+PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
+
+
+class Window(NamedTuple):
+    """Consecutive texts as a model reads them."""
+
+    tokens: Tokens  # its input, with markers and expansions
+    own: np.ndarray  # tokens of each text before its expansion, int64 of shape (n,)
+    kept: np.ndarray  # of each token, whether its vector counts, bool of shape (tokens,)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Vectors of each text, int64 of shape (n,)."""
+        starts = np.cumsum(self.tokens.lengths) - self.tokens.lengths
+        before = np.concatenate([[0], np.cumsum(self.kept)])
+        return before[starts + self.tokens.lengths] - before[starts]
+
+
+class TokenEncoder:
+    """Encodes texts of a kind, window by window: a thread tokenises the next texts while the device computes.
+
+    A text none of whose tokens counts has one vector of zeros. Lengths of the system win over those of the model's files. Device
+    and budget are as in :class:`~beirflow.run.hardware.ModelHardware`, and so is the precision, that of the backbone; what
+    follows it is computed in float32. ``card`` is the model's recipe and ``reading`` that for the kind of text; ``tokens`` counts
+    those read, without padding, ``truncated`` texts as long as the maximum before their expansion, so probably cut. Raises
+    ModelError if the model cannot be loaded whole, is not supported, or contradicts the settings.
+    """
+
+    def __init__(
+        self, system: LateSettings, folder: Path, kind: Kind, *, device: str, precision: str, token_budget: int | str
+    ) -> None:
+        self.system, self._kind = system, kind
+        self._pool_factor = system.pool_factor if kind == "documents" else None
+        self.device = choose_device(device)
+        self.dtype = choose_precision(precision, self.device)
+        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
+        self.budget.setting = "document_length" if kind == "documents" else "query_length"
+        self.tokens = self.truncated = 0
+        with model_errors_of(self.budget.owner):
+            self.card = with_lengths(read_token_card(folder), system)
+            own = {key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])}
+            if problem := replace(self.card, open=own).problem():
+                raise ModelError(problem)
+            self.reading = self.card.of(kind)
+            self._load(folder, self.reading, system.weights)
+
+    def _load(self, folder: Path, reading: Reading, weights: str) -> None:
+        first, *others = reading.steps
+        inserted = 1 if reading.marker else 0  # texts are cut earlier, so that the marker has room
+        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
+        of_colbert = any(step.kind == "dense" and not step.folder for step in others)
+        if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
+            raise ModelError(f"{folder / first.folder / weights} has unused weights: {', '.join(unused[:5])}")
+        self._head = load_head(folder, others, weights).to(self.device)
+        self.backbone.model.to(self.device).eval()
+        self.max_length = self.backbone.max_length
+        if self.max_length is not None and self.max_length <= inserted:
+            raise ModelError(f"texts are cut after {self.max_length} tokens, which leaves no room for text")
+        self._marker = self._marker_id(reading.marker, of_colbert)
+        self._filler = self._filler_id(reading)
+        self._skipped = self._skipped_ids(reading)
+        with in_words(self.max_length or 0):
+            self.backbone.check_padding(
+                lambda texts: self._compute(self._window(texts, texts.lengths), np.arange(len(texts.lengths)))
+            )
+
+    def _marker_id(self, marker: str | None, of_colbert: bool) -> int | None:
+        """Return the token that is put in after the first one."""
+        if marker is None:
+            return None
+        tokenizer = self.backbone.tokenizer
+        number = tokenizer.get_vocab().get(marker)
+        if number is None:
+            raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
+        if tokenizer.truncation_side != "right":
+            problem = "the tokenizer cuts texts at their beginning"
+            raise ModelError(f"{problem}, where the marker {marker!r} stands, with which the model was trained")
+        nothing = next(self.backbone.token_ids([""]))
+        if not nothing or nothing[0] not in tokenizer.all_special_ids:
+            problem = "the tokenizer begins no text with a special token"
+            if of_colbert:  # which writes the marker over the second token
+                raise ModelError(f"{problem}, after which the marker {marker!r} belongs")
+            if tokenizer.padding_side != "right":
+                raise ModelError(f"{problem} and pads at the beginning: the place of the marker {marker!r} depends on the batch")
+        return int(number)
+
+    def _filler_id(self, reading: Reading) -> int | None:
+        if reading.expansion is None:
+            return None
+        tokenizer, token = self.backbone.tokenizer, reading.expansion.token
+        if tokenizer.padding_side != "right":
+            raise ModelError("queries are padded at their end, but the tokenizer pads at the beginning")
+        known = (tokenizer.mask_token, tokenizer.eos_token) if token is None else (token,)
+        number = next((tokenizer.get_vocab().get(each) for each in known if each is not None), None)
+        if number is None:
+            raise ModelError(f"the tokenizer does not know the padding token of queries, {token or 'its mask'!r}")
+        return int(number)
+
+    def _skipped_ids(self, reading: Reading) -> np.ndarray:
+        """Return the tokens whose vectors do not count; a word that is no token is the unknown token in PyLate, and else none."""
+        tokenizer = self.backbone.tokenizer
+        vocabulary, unknown = tokenizer.get_vocab(), tokenizer.unk_token_id if reading.skips_unknown else None
+        ids = {vocabulary.get(word, unknown) for word in reading.skipped}
+        return np.array(sorted(ids - {None}), np.int64)
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions of the vectors, and whether something is lost, for the record."""
+        lossy = {"lossy": LOSSY} if self._pool_factor else {}
+        assumed = assumed_tokens(self.system.name, self.backbone.tokenizer)
+        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, assumed), **lossy}
+
+    def computation(self) -> dict[str, Any]:
+        """Return batches, threads and processor, for the record."""
+        return self.budget.computation()
+
+    def batch_of(self, texts: Sequence[str], row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._read(texts, row - row % WINDOW_TEXTS).tokens, row)
+
+    def described(self) -> dict[str, Any]:
+        """Describe the way from a text to its vectors, for the record."""
+        pooling = {"pool_factor": self._pool_factor} if self._pool_factor else {}
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length} | pooling
+
+    def windows(self, texts: Sequence[str]) -> Iterator[TokenVectors]:
+        """Encode texts a window at a time, so that vectors can be written while the next are computed.
+
+        It is fastest when texts of similar length are neighbours.
+
+        Raises NotFiniteError if a vector is not finite; ModelError if the tokenizer does not belong to the model.
+        """
+        with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
+            windows = map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS))
+            yield from finish_behind(partial(self._arrived, window, self._begin(window, progress)) for window in windows)
+
+    def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:
+        """Return the token of each vector of each text, as far as no other is pooled with it.
+
+        A token is written for a reader, or None: special tokens, markers, and those of expansions.
+        """
+        tokenizer, tokens = self.backbone.tokenizer, list[list[str | None]]()
+        unread = {*tokenizer.all_special_ids, self._marker, self._filler}
+        for start in range(0, len(texts), WINDOW_TEXTS):
+            window = self._read(texts, start)
+            for ids in np.split(window.tokens.ids[window.kept], np.cumsum(window.counts)[:-1]):
+                tokens.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
+        return tokens
+
+    def _read(self, texts: Sequence[str], start: int) -> Window:
+        prompt, expansion = self.reading.prompt, self.reading.expansion
+        ids = [*self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])]
+        if self._marker is not None:
+            ids = [[*each[:1], self._marker, *each[1:]] for each in ids]
+        own = np.array([len(each) for each in ids], np.int64)  # before the expansion, which hides whether a text was cut
+        if expansion is not None:
+            ids = [[*each, *[self._filler] * (expansion.length - len(each))] for each in ids]  # type: ignore[list-item]
+        return self._window(Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner), own)
+
+    def _window(self, tokens: Tokens, own: np.ndarray) -> Window:
+        return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
+
+    @torch.inference_mode()
+    def _begin(self, window: Window, progress: Progress) -> Arrival:
+        """Encode a window: float16 of shape (vectors, dim), float32 before a pooling."""
+        if self.max_length is not None:
+            self.truncated += int((window.own >= self.max_length).sum())
+        lengths, counts = window.tokens.lengths, window.counts
+        starts = np.cumsum(counts) - counts
+        vectors: torch.Tensor | None = None
+        readable = np.flatnonzero(lengths)
+        progress.advance(len(lengths) - len(readable))
+        for batch in self.budget.batches(lengths[readable]):
+            rows = readable[batch]
+            computed = torch.cat([*self.budget.compute(partial(self._forward, window), lengths, rows)])
+            if vectors is None:
+                dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
+                vectors = torch.zeros((int(counts.sum()), computed.shape[1]), device=self.device, dtype=dtype)
+            places = np.arange(len(computed)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
+            vectors.index_copy_(0, send(places, self.device), computed.to(vectors.dtype))
+            self.tokens += int(lengths[rows].sum())
+            progress.advance(len(rows), int(lengths[rows].sum()))
+        dim = self._dim() if vectors is None else vectors.shape[1]
+        return Arrival(torch.empty((0, dim), dtype=torch.float16) if vectors is None else vectors)
+
+    def _arrived(self, window: Window, arrival: Arrival) -> TokenVectors:
+        """Return the vectors of a window, all of which are finite, or raise NotFiniteError."""
+        on_host, counts = arrival.wait(), window.counts
+        starts = np.cumsum(counts) - counts
+        finite = np.isfinite(on_host).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(window.tokens.start + int(np.searchsorted(starts + counts, np.argmin(finite), side="right")))
+        if self._pool_factor:
+            parts = [pooled(own, self._pool_factor) for own in np.split(on_host, starts[1:])]
+            counts, on_host = np.array([len(part) for part in parts]), np.concatenate(parts).astype(np.float16)
+        return _with_zeros(TokenVectors(counts, on_host))
+
+    def _dim(self) -> int:
+        hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)
+        return int(self._head(hidden).shape[1])
+
+    def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
+        with in_words(int(window.tokens.lengths[rows].max()), self.system.name):
+            return self._compute(window, rows)
+
+    def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
+        """Compute the vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""
+        ids, mask = pad(window.tokens, rows, self.backbone.padding)
+        kept = (mask > 0) & ~np.isin(ids, self._skipped)  # before the mask hides expansions, whose vectors count
+        if self.reading.expansion is not None and not self.reading.expansion.attend:
+            mask[np.arange(mask.shape[1]) >= window.own[rows][:, None]] = 0
+        hidden = self.backbone(send(ids, self.device), send(mask, self.device)).last_hidden_state
+        places = send(np.flatnonzero(kept), self.device)
+        return self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
+
+
+def _with_zeros(texts: TokenVectors) -> TokenVectors:
+    """Add a vector of zeros for every text without vectors."""
+    if texts.counts.all():
+        return texts
+    counts = np.maximum(texts.counts, 1)
+    vectors = np.zeros((int(counts.sum()), texts.vectors.shape[1]), np.float16)
+    vectors[np.repeat(texts.counts > 0, counts)] = texts.vectors
+    return TokenVectors(counts, vectors)

@@ -1,0 +1,82 @@
+"""The family of late-interaction systems, as the experiment sees it."""
+
+from pathlib import Path
+from typing import Any
+
+from beirflow.core import layout
+from beirflow.core.errors import ModelError
+from beirflow.families.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Stage
+from beirflow.families.late_interaction.card import read_token_card, with_lengths
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.system import Setting
+from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_places import is_local, model_folder, model_problem
+from beirflow.models.position_table import length_problem
+
+DIMENSIONS = 128  # dimensions of token vectors, until a system has run
+
+
+class LateFamily(Family):
+    """Systems with one vector for each token."""
+
+    name = "late-interaction"
+    settings = LateSettings
+    by_dataset = True
+    has_model = True
+    read_by_model = ("index", "queries")
+    scores_all = True
+    own_candidates = True
+    spot_checks = "beirflow.families.late_interaction.spot_check:spot_checks"
+    answers = "beirflow.families.late_interaction.answers:open_answers"
+    stored = (layout.QUERY_TOKEN_VECTORS,)
+    representations = (layout.TOKEN_VECTORS,)
+    records = (
+        Record(layout.TOKEN_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.TOKEN_VECTORS,), ENCODED, COMPUTATION),
+        Record(
+            layout.QUERY_TOKEN_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION
+        ),
+    )
+    represents = Stage("encode_tokens", chunked=True, word=2e-4)
+    searches = Stage("search_tokens", chunked=True, pair=3e-5)
+    other_stages = (Stage("encode_query_tokens", query=2e-3),)
+    assumed_size = f"token vectors of {DIMENSIONS} dimensions"
+
+    def problem(self, settings: LateSettings) -> Setting | None:
+        """Return why the model of a system cannot be used."""
+        problem = model_problem(settings)
+        if problem is None and is_local(settings):
+            try:
+                problem = with_lengths(read_token_card(model_folder(settings)), settings).problem()
+            except ModelError as error:
+                problem = str(error)
+        if problem:
+            return Setting("model", settings.model, problem)
+        lengths = {"document_length": settings.document_length, "query_length": settings.query_length}
+        lengths |= {f"query_lengths.{dataset}": length for dataset, length in settings.query_lengths.items()}
+        too_long = ((key, length, length_problem(settings, length)) for key, length in lengths.items())
+        return next((Setting(key, length, why) for key, length, why in too_long if why), None)
+
+    def scorer(self, settings: LateSettings) -> dict[str, Any]:
+        """Return the settings of a reranker with this model."""
+        return {"late": settings}
+
+    def model_files(self, settings: LateSettings) -> list[Path]:
+        """Return the files of the model."""
+        return model_files(settings)
+
+    def model_digests(self, settings: LateSettings) -> dict[str, str]:
+        """Return the digests of the files of the model."""
+        return model_digests(settings)
+
+    def stored_bytes(self, settings: LateSettings, documents: int, words: float) -> float:
+        """Return the bytes of one float16 vector for each token, or for each group of pooled tokens."""
+        tokens = words * TOKENS_PER_WORD
+        kept = min(tokens, settings.document_length or tokens) / (settings.pool_factor or 1)
+        return 2.0 * DIMENSIONS * kept * documents
+
+    def matches(self, settings: LateSettings) -> str | None:
+        """Return the function for the most similar tokens of two texts; None where vectors are pooled."""
+        return None if settings.pool_factor else "beirflow.families.late_interaction.matches:match_tokens"
+
+
+FAMILY = LateFamily()

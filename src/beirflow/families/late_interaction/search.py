@@ -1,0 +1,279 @@
+"""The exact top k of all documents of a chunk, without an approximate index.
+
+A fast pass in float32 finds candidates; their scores are then computed exactly and rounded to float32, so that a score depends on
+its query and its text alone. The fast pass keeps every document whose exact score may reach the k-th, by a bound on its rounding
+error: the cut is exact, ties included. Segments of the chunk are read twice, one at a time, and once more where more documents
+lie about the k-th score than there is room for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from beirflow.core.background import map_ahead
+from beirflow.core.progress import Progress
+from beirflow.core.records import Job
+from beirflow.core.verified import damaged
+from beirflow.families.late_interaction.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
+from beirflow.families.late_interaction.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows, read_segments
+from beirflow.models.computing.arrival import send
+from beirflow.ranking.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
+from beirflow.ranking.ranking import Cut, Hits, no_hits
+from beirflow.ranking.searched import Ids, check_precision, check_rows, check_same, read_searched
+from beirflow.ranking.shortlist import Candidates, Shortlist, merge_sorted
+from beirflow.run.devices import exact_device, require_exact_products, within_memory
+from beirflow.run.hardware import Hardware
+from beirflow.run.threads import Threads
+
+SPARE = 128  # candidates kept beyond k: the room for documents whose scores the fast pass cannot tell apart from the k-th
+CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
+
+
+class Part(NamedTuple):
+    """Documents of a segment, ready to be compared; a search may receive them on its device already."""
+
+    start: int  # number of the first document, as they are read
+    rows: np.ndarray  # row of each in the chunk, int64 of shape (documents,)
+    places: torch.Tensor  # place of each one's text in the order of the blocks, on the device, int64 of shape (documents,)
+    blocks: Blocks  # the texts
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Queries and the chunk that they search."""
+
+    queries: Queries  # the queries, longest first
+    segments: Callable[[], Iterable[Segment | Part]]  # gives the documents, again with each call
+    documents: int  # their number
+    excluded: np.ndarray  # for each query rows that are left out, ascending but for -1; int64 of shape (queries, n)
+    threads: Threads  # share the queries
+    halvings: int = 0  # halvings of the blocks, because memory ran out
+    kept: list[Part] | None = None  # what a GPU with enough memory keeps of documents that are read again; None if they are not
+
+    @property
+    def queries_at_once(self) -> int:
+        """Queries that are compared with a segment together."""
+        return max(1, SIZES[self.device.type].halved(self.halvings).query_tokens // self.queries.vectors.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the computation."""
+        return self.queries.vectors.device
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the documents, a segment at a time."""
+        if self.kept:
+            yield from self.kept
+            return
+        parts, start, room = list[Part](), 0, self._room()
+        for part in map_ahead(partial(arranged, device=self.device, halvings=self.halvings), self.segments()):
+            parts.append(part._replace(start=start))
+            yield parts[-1]
+            start += len(part.rows)
+            room -= part.blocks.bytes
+            if room < 0:
+                parts.clear()
+        if self.kept is not None and room >= 0:
+            self.kept.extend(parts)
+
+    def _room(self) -> int:
+        """Return the bytes of documents that may be kept: none but on a GPU, there half of the memory that is free."""
+        if self.kept is None or self.device.type != "cuda" or self.halvings:
+            return -1
+        return torch.cuda.mem_get_info(self.device)[0] // 2
+
+    def scores(self, which: slice | torch.Tensor, part: Part) -> torch.Tensor:
+        """Compute fast scores, float32 of shape (queries, documents); minus infinity for a document that is left out."""
+        of_texts = fast_scores(self.queries.some(which), part.blocks)
+        scores = of_texts.index_select(1, part.places)
+        excluded = self.excluded[which if isinstance(which, slice) else which.cpu().numpy()]
+        if not len(part.rows) or not (excluded >= 0).any():
+            return scores
+        # Rows of a segment need not ascend.
+        order = np.argsort(part.rows)
+        place = np.minimum(np.searchsorted(part.rows, excluded, sorter=order), len(order) - 1)
+        numbers, column = np.nonzero(part.rows[order[place]] == excluded)
+        query, document = (torch.from_numpy(each).to(self.device) for each in (numbers, order[place[numbers, column]]))
+        scores[query, document] = -torch.inf  # sorts last, and no document has it otherwise
+        return scores
+
+
+def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -> Part:
+    """Prepare the documents of a segment for comparison, numbered from 0, unless they are prepared already."""
+    if isinstance(segment, Part):
+        return segment
+    blocks = in_blocks(segment.texts, device, halvings)
+    place = np.empty(len(blocks.order), np.int64)
+    place[blocks.order] = np.arange(len(place))
+    return Part(0, segment.rows.astype(np.int64), send(place[segment.text], device), blocks)
+
+
+def exact_top_k(
+    queries: TokenVectors, segments: Callable[[], Iterable[Segment | Part]], cut: Cut, *, device: torch.device
+) -> Hits:
+    """Find the best documents of each query.
+
+    Args:
+        queries: The vectors of the queries.
+        segments: Gives the vectors of the documents, which may be arranged already; called several times.
+        cut: Which documents are kept.
+        device: Device of the computation.
+
+    Returns:
+        Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query and rank.
+    """
+    require_exact_products(device)
+    documents = len(cut.id_order)
+    if not documents or not len(queries.counts):
+        return no_hits()
+    order = np.argsort(-queries.counts, kind="stable")  # those of one block are padded to about the same length
+    with Threads(device, alone=len(queries.counts) == 1) as threads:
+        whole = Chunk(
+            Queries.of(queries.take(order), device), segments, documents, cut.excluded[order].reshape(len(order), -1), threads
+        )
+
+        def search(halvings: int) -> Hits:
+            chunk = replace(whole, halvings=halvings, kept=[])
+            shortlist = _shortlist(chunk, min(documents, cut.k + SPARE))
+            near = shortlist.candidates(shortlist.kth(cut.k, slice(None)) - 2 * error_bounds(chunk.queries))
+            lists = [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, cut)]
+            return merge_sorted(lists, cut, len(order), threads)
+
+        query, row, score = within_memory(search, device)
+    renamed = order[query].astype(np.int32)  # which the queries were before they were sorted
+    by_query = np.argsort(renamed, kind="stable")
+    return renamed[by_query], row[by_query], score[by_query]
+
+
+def exact_of_pairs(
+    queries: TokenVectors,
+    segments: Callable[[], Iterable[Segment | Part]],
+    pairs: tuple[np.ndarray, np.ndarray],
+    cut: Cut,
+    *,
+    device: torch.device,
+) -> Hits:
+    """Rank given pairs by their scores among all: numbers of queries and rows of documents, none excluded, int64 of shape (n,).
+
+    The other arguments and the result are those of :func:`exact_top_k`.
+    """
+    query, row = pairs
+    require_exact_products(device)  # the bound of what can be a token's best match supposes it
+    with Threads(device) as threads:
+        nothing = np.full(len(queries.counts), -1)
+        whole = Chunk(Queries.of(queries, device), segments, len(cut.id_order), nothing, threads)
+
+        def score(halvings: int) -> list[Hits]:
+            chunk = replace(whole, halvings=halvings)
+            hits = [no_hits()]
+            for part in chunk.parts():
+                place = np.full(len(cut.id_order), -1)
+                place[part.rows] = np.arange(len(part.rows))
+                here = np.flatnonzero(place[row] >= 0)
+                some, documents = (torch.from_numpy(each).to(device) for each in (query[here], place[row[here]]))
+                hits.append(_score_exactly(chunk, part, some, documents))
+            return hits
+
+        hits = within_memory(score, device)
+    return cut.first_of(hits)
+
+
+def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
+    """Find the best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
+    shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
+    with Progress("search", chunk.documents, "documents") as progress:
+        for part in chunk.parts():
+
+            def offer(queries: slice, part: Part = part) -> None:
+                for first in range(queries.start, queries.stop, chunk.queries_at_once):
+                    some = slice(first, min(first + chunk.queries_at_once, queries.stop))
+                    shortlist.offer(some, chunk.scores(some, part), part.start)
+
+            chunk.threads.share(offer, len(chunk.queries.counts), len(chunk.queries.counts))
+            progress.advance(len(part.rows))
+    return shortlist
+
+
+def _score_candidates(chunk: Chunk, near: Candidates) -> list[Hits]:
+    """Score candidates exactly; the hits of each segment are sorted by query."""
+    hits = []
+    for part in chunk.parts():
+        here = ((near.row >= part.start) & (near.row < part.start + len(part.rows))).nonzero().flatten()
+        hits.append(_score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start))
+    return hits
+
+
+def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
+    """Score pairs of query and document of a segment exactly."""
+    # Pairs of one block together, and of one text as neighbours.
+    places, order = part.places[document].sort(stable=True)
+    bounds = part.blocks.bounds
+    ends = torch.searchsorted(places, torch.from_numpy(bounds).to(places.device)).tolist()
+    scores = torch.empty(len(order), device=query.device)
+
+    def score(blocks: slice) -> None:
+        for number in range(blocks.start, blocks.stop):
+            pairs = slice(ends[number], ends[number + 1])
+            if pairs.start < pairs.stop:
+                here, text = order[pairs], places[pairs] - int(bounds[number])
+                scores[here] = exact_scores(chunk.queries, part.blocks.vectors[number], query[here], text, chunk.halvings)
+
+    chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
+    rows = part.rows[document.cpu().numpy()]
+    return query.cpu().numpy().astype(np.int32), rows.astype(np.int32), scores.cpu().numpy()
+
+
+def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:
+    """Find the exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist can hold."""
+    if not len(crowded):
+        return []
+    pairs = max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS))
+    groups = torch.split(crowded, min(pairs, chunk.queries_at_once))
+    best = [no_hits() for _ in groups]
+    for part in chunk.parts():
+        for group, queries in enumerate(groups):
+            scores = chunk.scores(queries, part)
+            place, document = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
+            hits = _score_exactly(chunk, part, queries[place], document)
+            best[group] = cut.first_of([best[group], hits])
+    return best
+
+
+def search_tokens(
+    *, request: SearchRequest, model_path: str, query_vectors_path: str, chunk_vectors_path: str, hardware: Hardware, job: Job
+) -> None:
+    """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
+
+    Raises DataError if a file is not the one that was recorded, or vectors are not those of this system, model and dataset, or
+    not of one precision and dimension; DeviceError if the GPU fails or has too little memory.
+    """
+    hardware.use_threads()
+    vectors_of = {query_vectors_path: request.corpus.queries_path, chunk_vectors_path: request.corpus.documents_path}
+    records = read_searched(vectors_of, model_path, job, system=request.system)
+    check_precision(records, "encode")
+    # A chunk without texts has no dimensions.
+    with_vectors = {path: record for path, record in records.items() if record["dim"]}
+    check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
+
+    def open_chunk(ids: Ids) -> OpenedChunk:
+        try:
+            queries = in_rows(read_segments(query_vectors_path), len(ids.queries))
+        except ValueError as error:
+            raise damaged(query_vectors_path, str(error)) from error
+        check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents), "encode")
+        return OpenedChunk(lambda: _top_k(request.top_k, queries, chunk_vectors_path, ids, hardware.device))
+
+    search_one_chunk(request, job, SearchedFiles(records), open_chunk, gpu=hardware.gpu(), ranks_own_candidates=True)
+
+
+def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
+    segments, cut, where = partial(read_segments, chunk_vectors_path), ids.cut(k), exact_device(device)
+    if ids.pairs is None:
+        hits = exact_top_k(queries, segments, cut, device=where)
+    else:
+        hits = exact_of_pairs(queries, segments, ids.pairs, cut, device=where)
+    return hits, ids.self_matches

@@ -1,0 +1,118 @@
+"""Postings of one chunk, whose documents are indexed unchanged, with generated queries, or as weighted words."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import record_of
+from beirflow.core.progress import Progress
+from beirflow.core.records import Job, write_record
+from beirflow.core.verified import damaged
+from beirflow.data.corpus_files import Documents, recorded_digest
+from beirflow.families.expansions.files import ExpansionFile
+from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.indexing import Texts, WeightedWords, index_texts, index_words
+from beirflow.families.lexical.postings import Postings, made_with, write_postings
+
+BATCH_DOCUMENTS = 4096  # number of documents that are read at once
+HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
+
+Advance = Callable[[int], None]
+Batch = TypeVar("Batch")
+
+
+def index_chunk(
+    *,
+    documents_path: str,
+    chunk: int,
+    index: Index,
+    output_path: str,
+    job: Job,
+    expansion_path: str | None = None,
+    threads: int = 1,
+) -> None:
+    """Analyse the documents of one chunk and write their postings and record, which serve every system with this index.
+
+    ``expansion_path`` is added to the documents, next to its record. Raises DataError if the chunk or the expansion was changed
+    after it was written.
+    """
+    start = time.perf_counter()
+    inputs = {documents_path: recorded_digest(documents_path)}
+    added = None
+    if expansion_path is not None:
+        added = ExpansionFile(expansion_path, index.kind, documents_path, job)
+        inputs |= added.inputs
+    with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
+        postings = index_documents(documents, chunk, index, added, progress.advance, threads)
+    write_postings(output_path, postings, index.name)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs=inputs,
+        outputs={output_path: file_digest(output_path)},
+        made=made_with(index.analyzer),
+        seconds={"index": time.perf_counter() - start},
+        sizes={"index": Path(output_path).stat().st_size},
+        analyzer=index.name,
+        rows=len(postings.text_lengths),
+    )
+
+
+def index_documents(
+    documents: Documents, chunk: int, index: Index, added: ExpansionFile | None, advance: Advance, threads: int = 1
+) -> Postings:
+    """Index the documents of a chunk with what is added to them, if anything is.
+
+    ``advance`` is called with the number of documents whenever some have been read; ``threads``, besides the calling one, cut
+    texts into pieces. Raises DataError if what is added is damaged, or not that of these documents.
+    """
+    if added:
+        added.check_rows(chunk, documents.sizes[chunk])
+    if added and index.kind == "weights":
+        words = _counted(_words(added, index.use), advance, lambda batch: batch.documents)
+        return index_words(words, threads, index.analyzer)
+    texts = _counted(_texts(documents, chunk, index, added), advance, lambda batch: len(batch[1]))
+    return index_texts(texts, threads, index.analyzer)
+
+
+def frequencies(weights: np.ndarray, scale: str) -> np.ndarray:
+    """Return the counts of words from weights, float64 from 0, on the scale ``sqrt`` or ``none``.
+
+    They are int64, rounded to the nearest, of two to the even one.
+    """
+    return np.rint(np.minimum(HUNDRED * (np.sqrt(weights) if scale == "sqrt" else weights), 1e9)).astype(np.int64)
+
+
+def _texts(documents: Documents, chunk: int, index: Index, added: ExpansionFile | None) -> Iterator[Texts]:
+    """Yield titles and texts with the queries behind the texts; or the queries as titles, and titles and texts as texts."""
+    if added is None:
+        yield from documents.titles_and_texts(chunk, BATCH_DOCUMENTS)
+        return
+    queries = added.joined(BATCH_DOCUMENTS)
+    if index.use == "field":
+        batches = documents.batches(chunk, ["text"], BATCH_DOCUMENTS)
+        yield from ((joined, batch["text"]) for joined, batch in zip(queries, batches, strict=True))
+        return
+    for joined, (titles, texts) in zip(queries, documents.titles_and_texts(chunk, BATCH_DOCUMENTS), strict=True):
+        yield titles, pc.binary_join_element_wise(texts, joined.cast(texts.type), pa.scalar(" ", texts.type))
+
+
+def _words(added: ExpansionFile, scale: str) -> Iterator[WeightedWords]:
+    for batch in added.batches(BATCH_DOCUMENTS):
+        words, weights = batch["words"], batch["weights"].flatten().to_numpy()
+        if len(words.flatten()) != len(weights) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise damaged(added.path, "found weights that are not one per word, finite and not negative")
+        rows = np.repeat(np.arange(len(words)), pc.list_value_length(words).to_numpy())
+        yield WeightedWords(words.flatten().cast(pa.large_string()), rows, frequencies(weights, scale), len(words))
+
+
+def _counted(batches: Iterator[Batch], advance: Advance, documents: Callable[[Batch], int]) -> Iterator[Batch]:
+    for batch in batches:
+        yield batch
+        advance(documents(batch))

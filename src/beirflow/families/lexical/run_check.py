@@ -1,0 +1,158 @@
+"""Check of the run of a lexical system: statistics are added up again, and some queries searched again in the stored postings.
+
+Queries are scored for all documents, term by term and without anything of ``search.py``. Scores must agree in every bit.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
+from beirflow.core.records import read_json
+from beirflow.families.lexical.bm25 import length_codes, scores
+from beirflow.families.lexical.postings import Postings, read_postings
+from beirflow.families.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
+from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
+from beirflow.families.spot_checks.compared_ranks import Scores, SearchCheck
+from beirflow.families.spot_checks.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
+
+
+def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
+    """Plan the checks of the statistics of a corpus and of the run of a lexical system."""
+    settings = subject.system.settings.for_dataset(subject.row or subject.dataset)
+    check = LexicalRunCheck(subject, settings, sample, random)
+    statistics = SpotCheck(
+        "statistics added up again are those of the postings", STATISTICS(**check.names), check.check_statistics
+    )
+    return [statistics, check.ranks()]
+
+
+class LexicalRunCheck(SearchCheck):
+    """The checks of statistics and run."""
+
+    settings: LexicalSettings
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names in the paths of the postings."""
+        return {"analyzer": self.settings.index.name, "dataset": self.subject.dataset}
+
+    def check_statistics(self) -> Finding:
+        """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
+        return self.compare_statistics(self._postings(chunk) for chunk in range(self.subject.chunks))
+
+    def compare_statistics(self, postings: Iterable[Postings]) -> Finding:
+        """Add up postings of all chunks, and compare with the stored statistics."""
+        path, record_path = (str(pattern(**self.names)) for pattern in (STATISTICS, STATISTICS_RECORD))
+        stored, record = pq.read_table(self.path(STATISTICS)), read_json(self.path(STATISTICS_RECORD))["statistics"]
+        try:
+            table, counts = plain_statistics(postings)
+        except ValueError as error:
+            return Finding(False, f"{self.subject.name}: {error}", "as many terms as its postings give it")
+        if counts != record:
+            wrong = ", ".join(key for key in counts if counts[key] != record.get(key)) or "more than that"
+            return Finding(False, f"{record_path} says other {wrong}", "what the postings give")
+        if not table.equals(stored.cast(table.schema)):
+            return Finding(False, f"{path} has other terms, or another number of documents with them", "what the postings give")
+        return Finding(True, f"{self.subject.name}: {len(table)} terms of {counts['documents']} documents")
+
+    def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
+        """Score all documents for some queries, term by term."""
+        parts = ((self.subject.doc_ids(chunk), self._postings(chunk)) for chunk in range(self.subject.chunks))
+        return self._scores(queries, parts)
+
+    def _scores(self, queries: pa.Table, parts: Iterable[tuple[pa.Array, Postings]]) -> Scores:
+        """Score the documents of some postings."""
+        analyzed = analyze_queries(queries["text"], self.settings)
+        frequencies = Frequencies(self.path(STATISTICS), self.settings.searched)
+        record = read_json(self.path(STATISTICS_RECORD))
+        statistics = CorpusStatistics.of_record(record["statistics"])
+        fields = weigh(analyzed, self.settings, statistics, frequencies.of(analyzed.terms))
+        blocks = (block for doc_ids, postings in parts for block in _blocks(doc_ids, postings, analyzed, fields))
+        return Scores(blocks, ties=self.settings.ties)
+
+    def _postings(self, chunk: int) -> Postings:
+        return read_postings(self.path(POSTINGS, chunk=chunk), self.settings.index.name)
+
+
+def _blocks(
+    doc_ids: pa.Array, postings: Postings, queries: AnalyzedQueries, fields: list[ScoredField]
+) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    """Yield ids and scores of the documents of a chunk, some at a time."""
+    place = pc.fill_null(pc.index_in(queries.terms, value_set=postings.terms), -1).to_numpy()[queries.pair_terms]
+    for start in range(0, len(doc_ids), BLOCK_ROWS):
+        ids = doc_ids.slice(start, BLOCK_ROWS)
+        found = np.zeros((len(queries.starts) - 1, len(ids)))
+        matched = np.zeros(found.shape, bool)
+        for query, (first, last) in enumerate(zip(queries.starts[:-1], queries.starts[1:], strict=True)):
+            for pair in queries.pairs[first:last][place[queries.pairs[first:last]] >= 0]:
+                rows, each = _score_term(postings, fields, int(pair), int(place[pair]), start, len(ids))
+                found[query, rows] += each
+                matched[query, rows] |= True
+        yield ids, np.where(matched, found.astype(np.float32), -np.inf)
+
+
+def _score_term(
+    postings: Postings, fields: list[ScoredField], pair: int, place: int, start: int, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of a block whose documents have a term in one of the fields, and the term's scores there, float64."""
+    every = slice(postings.starts[place], postings.starts[place + 1])
+    first, last = np.searchsorted(postings.rows[every], [start, start + size]) + every.start
+    rows = postings.rows[first:last]
+    titles, texts = (column[first:last].astype(np.int64) for column in (postings.title_counts, postings.text_counts))
+    # Where a document has no text it is in no index but that of title and text together.
+    counts = {"contents": titles + texts, "title": np.where(postings.text_filled[rows], titles, 0), "text": texts}
+    lengths = {"title": postings.title_lengths[rows], "text": postings.text_lengths[rows]}
+    lengths["contents"] = lengths["title"] + lengths["text"]
+    total, present = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    for field in fields:
+        some = np.flatnonzero(counts[field.name])
+        inverse = field.inverse_norms[length_codes(lengths[field.name][some])]
+        total[some] += scores(np.full(len(some), field.weights[pair]), counts[field.name][some], inverse)
+        present[some] = True
+    return rows[present] - start, total[present]
+
+
+def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, Any]]:
+    """Count over the postings of all chunks, a second implementation of the statistics.
+
+    Returns in how many documents each field has each term, as ``TABLE``, terms in byte order; and the other counts, as their
+    record has them. Raises ValueError if a document has another length than its postings give it.
+    """
+    tables, fields, others = [TABLE.empty_table()], np.zeros((len(FREQUENCIES), 2), np.int64), np.zeros(3, np.int64)
+    for number, chunk in enumerate(chunks):
+        documents, per_term = len(chunk.text_filled), np.diff(chunk.starts)
+        term, filled = np.repeat(np.arange(len(chunk.terms)), per_term), chunk.text_filled
+        has = (np.ones(len(term), bool), (chunk.title_counts > 0) & filled[chunk.rows], chunk.text_counts > 0)
+        tables.append(
+            pa.Table.from_arrays([chunk.terms, *(pa.array(_count(term, each, len(chunk.terms))) for each in has)], schema=TABLE)
+        )
+        titles, texts = (_lengths(chunk.rows, counts, documents) for counts in (chunk.title_counts, chunk.text_counts))
+        for found, stored in ((titles, chunk.title_lengths), (texts, chunk.text_lengths)):
+            if not np.array_equal(found, stored):
+                row = int(np.flatnonzero(found != stored)[0])
+                raise ValueError(f"document {row} of chunk {number} has the length {stored[row]}, and {found[row]} terms")
+        for place, lengths in enumerate((titles + texts, titles * filled, texts)):
+            fields[place] += (lengths > 0).sum(), lengths.sum()
+        others += documents, (~(chunk.title_filled | filled)).sum(), (~filled).sum()
+    names = list(FREQUENCIES)
+    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
+    table = whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE).sort_by("term")
+    counted = {name: {"documents": int(some), "terms": int(all_)} for name, (some, all_) in zip(names, fields, strict=True)}
+    counts = dict(zip(("documents", "without_contents", "without_text"), others.tolist(), strict=True))
+    return table, {**counts, "fields": counted, "terms": len(table)}
+
+
+def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
+    """Count the postings of each term, int64 of shape (terms,)."""
+    return np.bincount(term[has], minlength=terms).astype(np.int64)
+
+
+def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
+    """Count the terms of each document, int64 of shape (documents,)."""
+    return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)

@@ -1,0 +1,150 @@
+"""Statistics of a corpus: the document frequency of each term, and the lengths of documents.
+
+They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
+"""
+
+import time
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from operator import methodcaller
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import EXPANSION, EXPANSION_RECORD, record_of
+from beirflow.core.records import Job, check_inputs, output_digest, read_json, write_record
+from beirflow.core.verified import check_digest
+from beirflow.core.writing import atomic_path
+from beirflow.families.lexical.bm25 import FieldStatistics
+from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.postings import Postings, made_with, open_postings
+from beirflow.ranking.searched import places_of
+
+BISECTED = 1000  # terms that are all looked at in the time in which one is found by bisection
+
+PENDING_TERMS = 1 << 22  # number of terms of chunks that wait to be added up: some 40 bytes each
+
+FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
+"""The column of :class:`~beirflow.families.lexical.postings.Postings` that counts the documents of each field."""
+
+TABLE = pa.schema([("term", pa.large_string()), *((name, pa.int64()) for name in FREQUENCIES)])
+
+
+class CorpusStatistics(NamedTuple):
+    """Counts over a corpus, apart from its terms."""
+
+    documents: int  # of the corpus
+    without_contents: int  # documents whose title and text are only white space: not in the index of "contents"
+    without_text: int  # documents whose text is only white space: not in the index of "title" and "text"
+    fields: dict[str, FieldStatistics]  # by name
+    terms: int  # different terms
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the counts as JSON can hold them."""
+        return {**self._asdict(), "fields": {name: counted._asdict() for name, counted in self.fields.items()}}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """Build the counts from :meth:`as_record`."""
+        return cls(**{**record, "fields": {name: FieldStatistics(**counted) for name, counted in record["fields"].items()}})
+
+
+def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: str, job: Job) -> None:
+    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
+
+    ``output_path`` is the Parquet of the terms; its record has the other counts. Raises DataError if postings were damaged, or
+    are not all of one corpus.
+    """
+    start = time.perf_counter()
+    corpus: dict[str, str] = {}
+    inputs: dict[str, str] = {}
+    for path in postings_paths:
+        record = read_json(record_of(path))
+        # Not what is added to the documents: that is another file for each chunk.
+        own = {name for name in record["inputs"] if EXPANSION.names_in(name) or EXPANSION_RECORD.names_in(name)}
+        corpus = corpus or {name: digest for name, digest in record["inputs"].items() if name not in own}
+        check_inputs(record_of(path), record, corpus, analyzer=index.name)
+        check_digest(path, output_digest(record, path), record_of(path))
+        inputs |= corpus | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
+    statistics = add_up(postings_paths, index.name, output_path)
+    write_record(
+        record_of(output_path),
+        job,
+        inputs={job.results / name: digest for name, digest in inputs.items()},
+        outputs={output_path: file_digest(output_path)},
+        made=made_with(index.analyzer),
+        seconds={"index": time.perf_counter() - start},
+        sizes={"index": Path(output_path).stat().st_size},
+        counts={"documents_without_contents": statistics.without_contents, "documents_without_text": statistics.without_text},
+        analyzer=index.name,
+        statistics=statistics.as_record(),
+    )
+
+
+def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:
+    """Add up the statistics of the postings of all chunks.
+
+    Writes, as Parquet, ``term``, in byte order, and in how many documents each field has it, int64; returns the other counts.
+    Raises DataError if postings were damaged, or come from another analyzer.
+    """
+    counts = np.zeros((3, 3), np.int64)
+    total, pending = TABLE.empty_table(), []
+    for path in paths:
+        chunk = open_postings(path, analyzer).head
+        counts += _counts(chunk)
+        arrays = [chunk.terms, *(pa.array(getattr(chunk, column)).cast(pa.int64()) for column in FREQUENCIES.values())]
+        pending.append(pa.Table.from_arrays(arrays, schema=TABLE))
+        if sum(map(len, pending)) > PENDING_TERMS:
+            total, pending = _sum([total, *pending]), []
+    total = _sum([total, *pending]).sort_by("term")
+    with atomic_path(table_path) as partial:
+        pq.write_table(total, partial, compression="zstd", write_page_checksum=True)
+    fields = {name: FieldStatistics(*counts[i, :2].tolist()) for i, name in enumerate(FREQUENCIES)}
+    documents, without_contents, without_text = counts[:, 2].tolist()
+    return CorpusStatistics(documents, without_contents, without_text, fields, len(total))
+
+
+def _counts(chunk: Postings) -> np.ndarray:
+    """Return a row a field: its documents, its terms; in a third column all documents, those without contents or text."""
+    in_contents = chunk.title_filled | chunk.text_filled
+    lengths = chunk.title_lengths + chunk.text_lengths, chunk.title_lengths * chunk.text_filled, chunk.text_lengths
+    others = len(in_contents), (~in_contents).sum(), (~chunk.text_filled).sum()
+    return np.array([[(of > 0).sum(), of.sum(dtype=np.int64), other] for of, other in zip(lengths, others, strict=True)])
+
+
+def _sum(tables: list[pa.Table]) -> pa.Table:
+    """Return one row a term, in no order."""
+    names = list(FREQUENCIES)
+    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
+    return whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE)
+
+
+class Frequencies:
+    """In how many documents fields have terms, from the table of :func:`add_up`, in memory."""
+
+    def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
+        # ``pq.read_table`` would import all of Arrow's datasets.
+        table = pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])
+        self._terms = table["term"].combine_chunks()
+        self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
+
+    def of(self, terms: pa.Array) -> dict[str, np.ndarray]:
+        """Return by field in how many documents it has terms, 0 for unknown ones, int64."""
+        places = places_in_order(terms, self._terms)
+        return {field: counts[places] for field, counts in self._counts.items()}
+
+
+def places_in_order(terms: pa.LargeStringArray, among: pa.LargeStringArray) -> np.ndarray:
+    """Find the places of terms among others in byte order, as :func:`~beirflow.ranking.searched.places_of` returns them."""
+    if len(among) < BISECTED * len(terms):
+        return places_of(terms, among)
+    places = np.full(len(terms), -1, np.int64)
+    for number, term in enumerate(terms.to_pylist()):  # whose order is that of the bytes of UTF-8
+        place = bisect_left(among, term, key=methodcaller("as_py"))
+        if place < len(among) and among[place].as_py() == term:
+            places[number] = place
+    return places

@@ -1,0 +1,104 @@
+"""The family of rerankers, as the experiment sees it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.errors import ModelError
+from beirflow.core.layout import DOCUMENTS, PAIRS, PAIRS_RECORD, QUERIES
+from beirflow.families.dense.family import FAMILY as DENSE
+from beirflow.families.family import COMPUTATION, FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Stage
+from beirflow.families.late_interaction.family import FAMILY as LATE
+from beirflow.families.rerank.kinds import kind_of
+from beirflow.families.rerank.settings import RerankSettings
+from beirflow.families.system import Setting
+from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_places import is_local, model_folder, model_problem
+from beirflow.models.position_table import length_problem
+from beirflow.models.settings import ModelSettings
+
+OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
+"""Settings that a reranker takes from the system whose model it uses."""
+
+SCORED = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
+
+
+class RerankFamily(Family):
+    """Systems that rank the first documents of another run again."""
+
+    name = "rerank"
+    settings = RerankSettings
+    by_dataset = has_card = True
+    has_model = True
+    read_by_model = ("rerank",)
+    direct = True
+    own_candidates = True
+    spot_checks = "beirflow.families.rerank.spot_check:spot_checks"
+    follows = "beirflow.families.rerank.run_check:follows"
+    answers = "beirflow.families.rerank.answers:open_answers"
+    stored = (PAIRS,)
+    records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring", *COMPUTATION)),)
+    other_stages = (Stage("score_pairs", blocked=True, row=2e-2), Stage("rerank_run", row=1e-6))
+
+    def problem(self, settings: RerankSettings) -> Setting | None:
+        """Return why the model of a system cannot be used."""
+        if settings.dense:
+            return _of_scorer(DENSE.problem(settings.dense), settings.dense.name)
+        if settings.late:
+            return _of_scorer(LATE.problem(settings.late), settings.late.name)
+        problem = model_problem(settings)
+        if problem is None and is_local(settings):
+            try:
+                kind_of(model_folder(settings), settings)
+            except ModelError as error:
+                problem = str(error)
+        if problem is None and (too_long := length_problem(settings, settings.max_length)):
+            return Setting("max_length", settings.max_length, too_long)
+        return Setting("model", settings.model, problem) if problem else None
+
+    def problems_on(self, settings: RerankSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return what the encoder that scores pairs lacks."""
+        dense = settings.dense
+        return [wrong._replace(system=dense.name) for wrong in DENSE.problems_on(dense, datasets)] if dense else []
+
+    def reads_query_lists(self, settings: RerankSettings) -> bool:
+        """Test whether a query may be a list of texts, as for the encoder that scores pairs."""
+        return settings.dense is not None
+
+    def reads(self, settings: RerankSettings) -> Reads:
+        """Return the system whose run is ranked again."""
+        return Reads({"first": settings.first}, settings.depth)
+
+    def by_name(self, settings: RerankSettings) -> tuple[str, ...]:
+        """Return the module that scores pairs, if the reranker uses a system of another family."""
+        return (settings.pairs.partition(":")[0],) if settings.pairs else ()
+
+    def scored_by(self, settings: RerankSettings) -> str:
+        """Return the model, which may be the name of a system."""
+        return settings.model
+
+    def with_scorer(self, settings: RerankSettings, scorer: Mapping[str, Any]) -> RerankSettings:
+        """Return the settings with the model and the settings of another system."""
+        (other,) = scorer.values()
+        return replace(settings, **{key: getattr(other, key) for key in OF_THE_MODEL}, **scorer)
+
+    def model_files(self, settings: RerankSettings) -> list[Path]:
+        """Return the files of the model."""
+        return model_files(settings)
+
+    def model_digests(self, settings: RerankSettings) -> dict[str, str]:
+        """Return the digests of the files of the model."""
+        return model_digests(settings)
+
+    def model_card(self, settings: RerankSettings) -> dict[str, Any]:
+        """Return the recipe in the files of a dense system's encoder; empty without one."""
+        return DENSE.model_card(settings.dense) if settings.dense else {}
+
+
+def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:
+    """Report a problem of the system whose model scores pairs as one of the reranker."""
+    return wrong and Setting("model", system, wrong.problem)
+
+
+FAMILY = RerankFamily()

@@ -1,0 +1,40 @@
+"""A dense system as a reranker."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from beirflow.data.document_text import KINDS, Kind
+from beirflow.families.dense.chunk_blocks import BLOCKS, prepare
+from beirflow.families.dense.exact_scores import careful_scores
+from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.rerank.scorers.encoders import EncodedPairs
+from beirflow.models.encoders.load import load_encoder
+from beirflow.models.encoders.query_lists import windows_of
+from beirflow.models.model_files import model_card
+
+
+class DensePairs(EncodedPairs):
+    """Scores pairs by the similarity of their two vectors; ``on`` has ``device``, ``precision`` and ``token_budget``."""
+
+    def __init__(self, settings: DenseSettings, **on: Any) -> None:
+        self._own = {kind: load_encoder(settings.encoding, kind, **on) for kind in KINDS}
+        super().__init__(settings.name, self._own, on["device"])
+        self._similarity = str(settings.similarity or model_card(settings).similarity)
+
+    def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[tuple[int, torch.Tensor]]:
+        """Yield the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
+        for start, vectors in self._encoded(kind, texts, windows_of(self._own[kind], texts, kind)):
+            yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
+
+    def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
+        of_queries = torch.cat([vectors for _, vectors in self._windows("queries", queries)])
+        size = BLOCKS[self._device.type].of_dim(of_queries.shape[1]).pairs
+        scores = np.empty(len(query), np.float32)
+        for start, vectors in self._windows("documents", documents):
+            here = np.flatnonzero((document >= start) & (document < start + len(vectors)))
+            numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], document[here] - start))
+            scores[here] = careful_scores(of_queries, vectors, numbers, rows, size).cpu().numpy() + np.float32(0)  # no -0
+        return scores

@@ -1,0 +1,133 @@
+"""The prompts of language models: word for word as in their training, or read from a chat template of the model's folder."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.errors import ModelError
+from beirflow.families.rerank.scorers import render_template
+from beirflow.families.rerank.scorers.render_template import SECONDS
+from beirflow.models.computing.model_limits import UNLIMITED
+
+INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
+"""Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
+
+WAIT = 60  # seconds until a process is ended that renders a template, its start included
+
+MARKS = ("\ue000query\ue001", "\ue000document\ue001")
+"""Placeholders of the texts, in characters that Unicode leaves to private use."""
+
+PROBES = (
+    ("What is the capital of France?", "Paris is the capital of France."),
+    ("", ""),
+    ('  a\n\nb "c" \\ <d> & {{ e }} {% f %}\n', "\tg {# h #} 'i' ünï 漢字 </s> <|im_end|>  \n\n"),
+    ("x " * 300, "1\n2"),
+)
+"""Pairs by which a template is compared with fixed texts around the two."""
+
+KEPT: tuple[Callable[[str], str], ...] = (str, str.strip)
+"""Forms in which a template may write a text: as it is, or without white space at its ends."""
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A question whose answer is one of two words."""
+
+    opening: str  # text before the query
+    middle: str  # text between query and document
+    closing: str  # text after the document
+    # the answer for a relevant document, and that for any other; none where a folder has their tokens
+    words: tuple[str, ...] = ()
+    max_length: int = UNLIMITED  # tokens after which a pair is cut, those of the prompt included
+    before: str = ""  # text before everything, tokenised by itself
+    after: str = ""  # text after everything, tokenised by itself
+    strip: bool = False  # whether white space at the ends of query and document is left out
+
+    def text(self, query: str, document: str) -> str:
+        """Return the question about a pair, without the parts that are tokenised by themselves."""
+        return self.opening + query + self.middle + document + self.closing
+
+
+MONO_T5 = Prompt("Query: ", " Document: ", " Relevant:", ("true", "false"), 512)
+
+_QWEN3 = Prompt(
+    opening="<Instruct>: {}\n<Query>: ",
+    middle="\n<Document>: ",
+    closing="",
+    words=("yes", "no"),
+    max_length=8192,
+    before=(
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided."
+        ' Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+    ),
+    after="<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+)
+
+
+def qwen3_prompt(instruction: str | None) -> Prompt:
+    """Return the prompt of Qwen3-Reranker; its instruction is that of the model card if None."""
+    return replace(_QWEN3, opening=_QWEN3.opening.format(instruction or INSTRUCTION))
+
+
+def read_template(folder: Path, template: str, structured: bool, system: str, variables: Mapping[str, Any]) -> Prompt:
+    """Turn a chat template into the texts that it writes around a query and a document.
+
+    Args:
+        folder: The folder of the model, for messages.
+        template: The template, in jinja.
+        structured: Whether the content of a message is a list of parts, or a text.
+        system: Purpose of queries, the message before the two; empty for none.
+        variables: Variables of the template besides the messages.
+
+    Returns:
+        The question, whose length and answers the template does not hold.
+
+    Raises:
+        ModelError: It changes texts, depends on the day, takes too long or too much memory, or fails.
+    """
+    if "strftime_now" in template:
+        raise ModelError(f"the chat template in {folder} writes the time, so no score would be the same again; take it out")
+    conversations = [_messages(pair, structured, system) for pair in (MARKS, *PROBES)]
+    marked, *rendered = render(folder, template, conversations, variables)
+    opening, has_query, rest = marked.partition(MARKS[0])
+    middle, has_document, closing = rest.partition(MARKS[1])
+    if has_query and has_document and not any(mark in opening + middle + closing for mark in MARKS):
+        for kept in KEPT:
+            if rendered == [opening + kept(query) + middle + kept(document) + closing for query, document in PROBES]:
+                return Prompt(opening, middle, closing, strip=kept is str.strip)
+    raise ModelError(
+        f"the chat template in {folder} does more with a query and a document than to write both once, in this order and as they"
+        " are, which is all that beirflow knows; use another model, or a template that does"
+    )
+
+
+def _messages(pair: tuple[str, str], structured: bool, system: str) -> list[Message]:
+    """Return the conversation that sentence-transformers makes of a pair."""
+    texts = {**({"system": system} if system else {}), **dict(zip(("query", "document"), pair, strict=True))}
+    return [{"role": role, "content": [{"type": "text", "text": text}] if structured else text} for role, text in texts.items()]
+
+
+def render(folder: Path, template: str, conversations: Sequence[Sequence[Message]], variables: Mapping[str, Any]) -> list[str]:
+    """Render a chat template as transformers does, a text for each conversation, in a process with limits of time and memory.
+
+    Raises ModelError if it takes too long or too much memory, or fails.
+    """
+    request = {"template": template, "conversations": conversations, "variables": variables}
+    program = [sys.executable, "-P", str(Path(render_template.__file__))]
+    try:
+        done = subprocess.run(  # noqa: S603 (our own program)
+            program, input=json.dumps(request), capture_output=True, timeout=WAIT, encoding="utf-8", check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(f"the chat template in {folder} takes longer than {WAIT} seconds") from error
+    if done.returncode < 0:
+        raise ModelError(f"the chat template in {folder} takes longer than {SECONDS} seconds, or more memory than it may")
+    if done.returncode:
+        raise ModelError(f"the chat template in {folder} fails: {done.stderr.strip().rpartition(chr(10))[2]}")
+    return json.loads(done.stdout)

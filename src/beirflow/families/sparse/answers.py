@@ -1,0 +1,42 @@
+"""A sparse system that answers queries: the query weigher and all weights stay in memory."""
+
+from collections.abc import Sequence
+
+from beirflow.core.layout import MODEL, TERM_WEIGHTS
+from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.sparse.files import Rows, quantized, read_segments
+from beirflow.families.sparse.layouts import read_parts
+from beirflow.families.sparse.model_folders import check_models, model_folders
+from beirflow.families.sparse.search import Backward, search_segments
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigher import Weigher
+from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
+
+IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed and not in double
+
+
+def open_answers(asked: Asked) -> Opened:
+    """Open a sparse system with its weights in memory.
+
+    Raises NoAnswerError if the weights do not fit into memory.
+    """
+    settings: SparseSettings = asked.system.settings
+    folders = model_folders(settings)
+    parts = read_parts(settings, *folders)
+    check_models(folders, parts, asked.file(MODEL))
+    weigher = Weigher(settings.name, parts.of("queries"), **asked.on)
+    paths = asked.files(TERM_WEIGHTS)
+    asked.make_room(paths, IN_MEMORY)
+    segments = [Backward.of(segment) for path in paths for segment in read_segments(path, settings.quantize)]
+    order = byte_order(asked.doc_ids, settings.ties)
+
+    def encode(queries: Sequence[str]) -> Rows:
+        return Rows.together(list(weigher.windows(queries, "queries")))
+
+    def answer(queries: Sequence[str]) -> Hits:
+        weights = quantized(encode(queries), settings.quantize)
+        hits, _ = search_segments(weights, segments, Cut(asked.top_k, order, nothing_excluded(queries)), asked.threads)
+        return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
+
+    where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
+    return Opened(answer, where, weigher.made(), encode)

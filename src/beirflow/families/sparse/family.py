@@ -1,0 +1,106 @@
+"""The family of learned sparse systems, as the experiment sees it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beirflow.core import layout
+from beirflow.core.patterns import Pattern
+from beirflow.families.expansions.models import model_problem as expansion_problem
+from beirflow.families.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD
+from beirflow.families.sparse.model_folders import digests_of, local_files, model_problem
+from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
+from beirflow.families.system import Setting
+
+DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
+
+WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
+
+
+class SparseFamily(Family):
+    """Systems that weigh the terms of a vocabulary."""
+
+    name = "sparse"
+    settings = SparseSettings
+    has_expansion = True
+    read_by_model = ("index", "queries")
+    spot_checks = "beirflow.families.sparse.spot_check:spot_checks"
+    follows = "beirflow.families.sparse.run_check:follows"
+    answers = "beirflow.families.sparse.answers:open_answers"
+    stored = (layout.QUERY_WEIGHTS,)
+    representations = (layout.TERM_WEIGHTS,)
+    records = (
+        Record(
+            layout.TERM_WEIGHTS_RECORD,
+            (layout.DOCUMENTS, ITS_MODEL, layout.EXPANSION, layout.EXPANSION_RECORD),
+            (layout.TERM_WEIGHTS,),
+            WEIGHED,
+            COMPUTATION,
+        ),
+        Record(layout.QUERY_WEIGHTS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_WEIGHTS,), WEIGHED, COMPUTATION),
+    )
+    represents = Stage("weigh_chunk", chunked=True, word=4e-4)
+    searches = Stage("search_weights", chunked=True, pair=2e-8)
+    other_stages = (Stage("weigh_queries", query=4e-3),)
+    assumed_size = f"weights of {DOCUMENT_BYTES:,.0f} bytes a document"
+
+    def problem(self, settings: SparseSettings) -> Setting | None:
+        """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
+        if settings.head == "unicoil":
+            for key in OF_A_HEAD:
+                if (value := getattr(settings, key)) is not None:
+                    return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
+        added = settings.expansion
+        if added is None:
+            for key in USUAL_LENGTHS:
+                if (length := getattr(settings, key)) is not None:
+                    return Setting(key, length, "the documents have no expansion; remove the key, or name an expansion")
+            return model_problem(settings)
+        if settings.head != "unicoil":
+            todo = f"a model with head: {settings.head} adds terms itself; expected head: unicoil"
+            return Setting("expansion", added.name, todo)
+        longest = (settings.text_length or 0) + (settings.expansion_length or 0) + AROUND
+        if settings.max_length is not None and longest > settings.max_length:
+            todo = "lower text_length or expansion_length"
+            lengths = f"text_length {settings.text_length}, expansion_length {settings.expansion_length}"
+            needs = f"{lengths} and {AROUND} special tokens are {longest}"
+            return Setting("max_length", settings.max_length, f"{needs}; {todo}, or raise it")
+        if problem := expansion_problem(added):
+            return Setting("expansion.model", added.model, problem)
+        return model_problem(settings)
+
+    def given_files(self, settings: SparseSettings, dataset: str) -> dict[str, Path]:
+        """Return the given file with additions to the documents of a corpus; none where a model writes them."""
+        path = settings.expansion and settings.expansion.file(dataset)
+        return {"expansion.path": path} if path else {}
+
+    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings for the texts of a record: queries have their own length, and may be weighed without a head."""
+        if layout.QUERY_WEIGHTS_RECORD.names_in(path) is None:
+            return stated
+        headless = {} if record["weighed"]["kind"] == stated.get("head") else dict.fromkeys(OF_A_HEAD)
+        return {**stated, "max_length": stated.get("query_max_length") or stated.get("max_length"), **headless}
+
+    def model_files(self, settings: SparseSettings) -> list[Path]:
+        """Return the files of the models of documents and queries."""
+        return local_files(settings)
+
+    def model_record(self, settings: SparseSettings) -> Pattern:
+        """Return the path of the record of the models."""
+        return layout.MODEL
+
+    def model_digests(self, settings: SparseSettings) -> dict[str, str]:
+        """Return the digests of the files of the models."""
+        return digests_of(settings)
+
+    def stored_bytes(self, settings: SparseSettings, documents: int, words: float) -> float:
+        """Return the bytes of the weights of documents."""
+        return DOCUMENT_BYTES * documents
+
+    def matches(self, settings: SparseSettings) -> str | None:
+        """Return the function for the terms that two texts share; None where documents are weighed with generated queries."""
+        return None if settings.expansion else "beirflow.families.sparse.matches:match_terms"
+
+
+FAMILY = SparseFamily()

@@ -1,0 +1,267 @@
+"""Heads of sparse models: their weights, each of which is used or refused, and from hidden states to weights of a vocabulary.
+
+A term's logit is the product of its row in a matrix with the hidden state of a position. Of these only the maximum over the
+positions of a text is needed, or a sum of logarithms. So the product is computed in blocks of texts and terms, each in the same
+memory and pooled before the next, without an array of every position and term of a batch.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from beirflow.core.errors import ModelError
+from beirflow.families.sparse.layouts import Part
+from beirflow.models.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, read_tensors, some
+from beirflow.models.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
+from beirflow.models.model_json import read_json_file
+
+CPU_TOKENS, CPU_TERMS = 1024, 512
+"""Positions and terms of a block on a CPU, 2 MB in float32, so that its logits are pooled before they leave the caches of two
+cores: a third less time than in blocks of 32 MB for hidden states of 128 numbers, and no more for those of 768.
+"""
+
+CUDA_LOGITS = 1 << 27  # logits of a block on a GPU, where few large products are fast
+
+NOT_PART_OF_IT = re.compile(
+    r"(.*\.)?(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)"
+)
+"""Weights of checkpoints beyond the head: of BERT's pooler, of its other task, and numbers of positions."""
+
+HEADS = {"splade": "a masked language model with its head", "unicoil": "a BERT with tok_proj", "sparta": "a bare model"}
+"""Expected model of each kind of part that has one."""
+
+PROBE_TOKENS = 12
+PROBE_TOLERANCE = 64.0  # tolerance between logits computed in two steps and the model's own, in units of the precision's rounding
+
+
+class Vocabulary(NamedTuple):
+    """Output layer that gives every term a logit: a matrix of shape (terms, dim), and a bias of shape (terms,) or None."""
+
+    matrix: torch.Tensor
+    bias: torch.Tensor | None
+
+
+def pool_terms(
+    hidden: torch.Tensor, mask: torch.Tensor, vocabulary: Vocabulary, *, pooling: str = "max", activation: str = "relu"
+) -> torch.Tensor:
+    """Compute the weight of every term in every text: ``log(1 + relu(logit))``, pooled along the positions.
+
+    Args:
+        hidden: Hidden states, of shape (batch, positions, dim).
+        mask: 1 for a token and 0 for padding, of shape (batch, positions); every text has a token in its first position.
+        vocabulary: Gives terms their logits.
+        pooling: ``max`` or ``sum``.
+        activation: ``relu``, or ``log1p_relu``, which takes the logarithm twice.
+
+    Returns:
+        float32 of shape (batch, terms), on the device of the hidden states; not-a-number where a hidden state is.
+    """
+    texts, positions, dim = hidden.shape
+    terms = len(vocabulary.matrix)
+    weights = torch.empty((texts, terms), device=hidden.device)  # float32 whatever the model's precision, as results are stored
+    # For the maximum, padding repeats the first position, which changes nothing.
+    states = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1]) if pooling == "max" else hidden
+    step = max(1, CUDA_LOGITS // (positions * terms) if hidden.is_cuda else CPU_TOKENS // positions)
+    tokens = min(step, texts) * positions
+    width = min(terms, CUDA_LOGITS // positions if hidden.is_cuda else max(CPU_TERMS, CPU_TERMS * CPU_TOKENS // tokens))
+    room = torch.empty(tokens * width, dtype=hidden.dtype, device=hidden.device)
+    matrices = torch.split(vocabulary.matrix, width)
+    biases = (None,) * len(matrices) if vocabulary.bias is None else torch.split(vocabulary.bias.float(), width)
+    for first in range(0, texts, step):
+        rows = slice(first, first + step)
+        flat = states[rows].reshape(-1, dim)
+        for matrix, bias, pooled in zip(matrices, biases, torch.split(weights[rows], width, dim=1), strict=True):
+            shape = flat.shape[0], matrix.shape[0]
+            logits = room[: shape[0] * shape[1]].view(shape)
+            torch.mm(flat, matrix.T, out=logits)
+            of_texts = logits.view(-1, positions, shape[1])
+            pooled.copy_(of_texts.amax(dim=1) if pooling == "max" else _sum(of_texts, mask[rows], bias, activation))
+    if pooling == "sum":
+        return weights
+    # The bias and the logarithm rise with the logit, so that they can wait until there is one a text and term.
+    return _activate(weights if vocabulary.bias is None else weights.add_(vocabulary.bias.float()), activation)
+
+
+def pool_logits(logits: torch.Tensor, mask: torch.Tensor, *, pooling: str = "max", activation: str = "relu") -> torch.Tensor:
+    """Do the same as :func:`pool_terms` from logits of shape (batch, positions, terms)."""
+    if pooling == "sum":
+        return _sum(logits, mask, None, activation)
+    return _activate(torch.where(mask[:, :, None] > 0, logits, logits[:, :1]).amax(dim=1).float(), activation)
+
+
+def _sum(logits: torch.Tensor, mask: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
+    values = logits.float() if bias is None else logits.float() + bias
+    return _activate(values, activation).mul_(mask[:, :, None]).sum(dim=1)
+
+
+def _activate(logits: torch.Tensor, activation: str) -> torch.Tensor:
+    logits = logits.relu_().log1p_()
+    return logits.log1p_() if activation == "log1p_relu" else logits
+
+
+def keep_most(weights: torch.Tensor, most: int) -> torch.Tensor:
+    """Zero all but the heaviest terms of each text, float32 of shape (batch, terms); of equal weights, keep the first terms."""
+    if most >= weights.shape[1]:
+        return weights
+    last = weights.topk(most, dim=1).values[:, -1:]
+    above, tied = weights > last, weights == last
+    room = most - above.sum(dim=1, keepdim=True)
+    return torch.where(above | (tied & (tied.cumsum(dim=1) <= room)), weights, 0)
+
+
+class Loaded(NamedTuple):
+    """A model that gives hidden states, and the layer that turns them into weights."""
+
+    model: Any  # called with ``input_ids`` and ``attention_mask``
+    output: str  # name of the hidden states, or of the logits, in its output
+    vocabulary: Vocabulary | None  # gives terms their logits; None of ``unicoil``, and where the output is the logits themselves
+    projection: torch.nn.Linear | None  # gives each token one weight, of ``unicoil``; else None
+    terms: int  # size of the vocabulary
+    longest: int  # tokens that the model can read
+
+
+def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tensor | None]:
+    """Load the tokenizer of a part, and a model, a table of weights, float32 of shape (terms,), or None.
+
+    Raises ModelError if weights are missing, unused or of another shape; or negative or not finite.
+    """
+    load = {"splade": _load_splade, "unicoil": _load_unicoil, "sparta": _load_sparta}.get(part.kind)
+
+    def load_both() -> tuple[Any, Loaded | torch.Tensor | None]:
+        tokenizer = load_tokenizer(part.folder)
+        if part.kind == "table":
+            return tokenizer, _load_table(part, tokenizer)
+        loaded = load(part, dtype, tokenizer) if load else None
+        if loaded:
+            refuse_token_types(tokenizer, loaded.model, part.folder)
+        return tokenizer, loaded
+
+    return load_quietly(load_both, part.folder)
+
+
+def _load_splade(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+    """Load a masked language model: split before its last layer, or whole if it cannot be split there."""
+    from transformers import AutoModelForMaskedLM
+
+    model = _from_pretrained(AutoModelForMaskedLM, part, dtype).eval()
+    known, longest = known_tokens(model), readable_tokens(model)
+    ids = torch.tensor([[token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id][:longest]])
+    with torch.inference_mode():
+        expected = _logits(model, ids)
+        if not bool(expected.isfinite().all()):
+            raise ModelError(f"the logits of the {model.config.model_type} model in {part.folder} are not finite")
+        vocabulary = _split(model, ids, expected, PROBE_TOLERANCE * torch.finfo(dtype).eps)
+    return Loaded(model, "logits", vocabulary, None, expected.shape[-1], longest)
+
+
+def _logits(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+
+
+def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Vocabulary | None:
+    """Take the last layer out of the model; leave it there, and return None, if its products are not the logits.
+
+    Heads of MobileBERT and of newer DeBERTa read the weights of that layer without calling it.
+    """
+    last = model.get_output_embeddings()
+    place = next((name for name, module in model.named_modules() if module is last), None)
+    if not isinstance(last, torch.nn.Linear) or place is None:
+        return None
+    vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
+    parent, _, name = place.rpartition(".")
+    setattr(model.get_submodule(parent), name, torch.nn.Identity())  # now the input of that layer comes out
+    if _difference(model, ids, vocabulary, expected) <= tolerance:
+        return vocabulary
+    setattr(model.get_submodule(parent), name, last)
+    return None
+
+
+def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected: torch.Tensor) -> float:
+    """Return the largest difference of the logits of two steps from the model's, over the largest; infinity without logits."""
+    try:
+        logits = torch.nn.functional.linear(_logits(model, ids), *vocabulary)
+    except (AttributeError, IndexError, RuntimeError, TypeError):  # its head does not leave that layer to itself
+        return float("inf")
+    return float((logits.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
+
+
+def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+    """Load a model without a head; its word embeddings give the logits, and special tokens none."""
+    from transformers import AutoModel
+
+    model = _from_pretrained(AutoModel, part, dtype)
+    matrix = model.get_input_embeddings().weight.detach().clone()
+    matrix[[token for token in tokenizer.all_special_ids if token < len(matrix)]] = 0  # no weight after relu
+    return Loaded(model, "last_hidden_state", Vocabulary(matrix, None), None, len(matrix), readable_tokens(model))
+
+
+def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+    """Load a BERT and the layer ``tok_proj``, which gives each token its weight."""
+    from transformers import AutoConfig, AutoModel
+
+    weights = {name.removeprefix("coil_encoder."): value for name, value in _tensors(part).items()}
+    config = AutoConfig.from_pretrained(part.folder, **LOCAL)
+    model = AutoModel.from_config(config)
+    # Checkpoints of different authors have these prefixes or not.
+    own = {name.removeprefix("bert."): value for name, value in weights.items() if not name.startswith("tok_proj.")}
+    missing, unexpected = model.load_state_dict(own, strict=False)
+    needed = ("tok_proj.weight", "tok_proj.bias")
+    _check(part, [*missing, *(name for name in needed if name not in weights)], unexpected)
+    projection = torch.nn.Linear(config.hidden_size, 1)
+    if (shape := tuple(weights["tok_proj.weight"].shape)) != (1, config.hidden_size):
+        raise ModelError(
+            f"the weights in {part.folder} have tok_proj.weight of shape {shape}, expected (1, {config.hidden_size})"
+        )
+    projection.load_state_dict({"weight": weights["tok_proj.weight"], "bias": weights["tok_proj.bias"]})
+    return Loaded(model.to(dtype), "last_hidden_state", None, projection.to(dtype), known_tokens(model), readable_tokens(model))
+
+
+def _from_pretrained(kind: Any, part: Part, dtype: torch.dtype) -> Any:
+    """Load a model of transformers, all of whose weights are those of the folder."""
+    model, report = load_model(kind, part.folder, part.weights[0].name, dtype)
+    _check(part, report["missing_keys"], report["unexpected_keys"])
+    return model.eval()
+
+
+def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> None:
+    """Refuse weights that leave a part of the model at random, or that no part of it uses."""
+    for names, problem in ((missing, "no weights for {}; these would be random"), (unexpected, "unused weights, {}")):
+        wrong = sorted(name for name in names if not NOT_PART_OF_IT.fullmatch(name))
+        if wrong:
+            expected = f"head: {part.kind} is {HEADS[part.kind]}; use the head that it was trained with, or save it whole"
+            raise ModelError(f"{part.weights[0]} has {problem.format(some(wrong))}. {expected}")
+
+
+def _tensors(part: Part) -> dict[str, torch.Tensor]:
+    return {name: tensor for path in part.weights for name, tensor in read_tensors(path).items()}
+
+
+def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
+    """Read the weight of every token: from a tensor ``weight``, or from a JSON of weights by token."""
+    (path,) = part.weights
+    if path.suffix == ".json":
+        table = _table_of(read_json_file(path), tokenizer.get_vocab(), path)
+    else:
+        tensors = _tensors(part)
+        if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:
+            raise ModelError(
+                f"{path} has {', '.join(sorted(tensors)) or 'nothing'}; expected one weight per token, named 'weight'"
+            )
+        table = tensors["weight"].float()
+    wrong = (~table.isfinite() | (table < 0)).nonzero().flatten()
+    if len(wrong):
+        problem = f"{float(table[wrong[0]])!r} for the token {int(wrong[0])}"
+        raise ModelError(f"{path} has the weight {problem}; weights of terms are finite and not negative")
+    return table
+
+
+def _table_of(weights: Mapping[str, float], vocabulary: Mapping[str, int], path: Path) -> torch.Tensor:
+    unknown = [token for token in weights if token not in vocabulary]
+    if unknown:
+        raise ModelError(f"{path} has the token {unknown[0]!r}, which the tokenizer beside it does not know")
+    table = torch.zeros(max(vocabulary.values()) + 1)
+    table[[vocabulary[token] for token in weights]] = torch.tensor(list(weights.values()))
+    return table

@@ -1,0 +1,133 @@
+"""Tokens of texts, or of texts and their expansion (uniCOIL), and weights of tokens as weights of terms."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from beirflow.core.errors import ModelError
+from beirflow.families.sparse.layouts import AROUND, Part
+from beirflow.models.computing.batching import Tokens
+from beirflow.models.computing.model_limits import UNLIMITED
+
+WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")  # kinds of parts that weigh no special tokens
+
+Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Numbers of texts and of terms, int64, and weights, float32, each of shape (m,)."""
+
+
+class TextTokenizer:
+    """Turns the texts of a part into tokens, cut after ``max_length``, special tokens included.
+
+    ``truncated`` counts ``texts`` and, separately, ``expansions`` that were as long as their maximum, so probably cut.
+    """
+
+    def __init__(self, tokenizer: Any, part: Part, max_length: int) -> None:
+        self._tokenizer, self._part, self._max_length = tokenizer, part, max_length
+        self._fast = getattr(tokenizer, "backend_tokenizer", None)
+        self.truncated: Counter[str] = Counter()
+        if self._fast:
+            self._fast.no_padding()  # which a tokenizer may have been saved with
+        self._first, self._between = tokenizer.cls_token_id, tokenizer.sep_token_id
+        if part.text_length is None or part.expansion_length is None:
+            return
+        longest = part.text_length + part.expansion_length + AROUND
+        if longest > max_length:
+            problem = f"text_length {part.text_length}, expansion_length {part.expansion_length} and {AROUND} special tokens"
+            raise ModelError(
+                f"{problem} are {longest}, but the model in {part.folder} reads at most {max_length}; lower one of them"
+            )
+        if self._first is None or self._between is None:
+            raise ModelError(f"the tokenizer in {part.folder} has no [CLS] or no [SEP], between which texts and expansions stand")
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of texts, with the special tokens that the model has."""
+        ids = self._ids(texts, self._max_length, special=self._part.kind not in WITHOUT_SPECIAL_TOKENS)
+        self._count("texts", ids, self._max_length)
+        return ids
+
+    def expanded(self, texts: Sequence[str], added: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of texts with their additions, as Pyserini reads them.
+
+        These are [CLS], the text, [SEP], those tokens of the addition that the cut text does not have, each once, and [SEP]. The
+        new ones are in the order of a set of numbers in Python, as there: it depends on the numbers and on no seed, and the model
+        knows the places of its tokens.
+        """
+        lengths = self._part.text_length or 0, self._part.expansion_length or 0
+        both = [self._ids(each, length, special=False) for each, length in zip((texts, added), lengths, strict=True)]
+        for what, ids, length in zip(("texts", "expansions"), both, lengths, strict=True):
+            self._count(what, ids, length)
+        return [
+            [self._first, *text, self._between, *new_tokens(text, more), self._between] for text, more in zip(*both, strict=True)
+        ]
+
+    def _ids(self, texts: Sequence[str], longest: int, *, special: bool) -> list[list[int]]:
+        if self._fast is None:
+            limits: dict[str, Any] = {"truncation": True, "max_length": longest} if longest < UNLIMITED else {}
+            ids: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special, **limits)["input_ids"]
+            return ids
+        self._fast.no_truncation()
+        if longest < UNLIMITED:
+            self._fast.enable_truncation(longest, direction=self._tokenizer.truncation_side)
+        return [encoding.ids for encoding in self._fast.encode_batch_fast(list(texts), add_special_tokens=special)]
+
+    def _count(self, what: str, ids: Sequence[Sequence[int]], longest: int) -> None:
+        self.truncated[what] += sum(len(each) >= longest for each in ids)
+
+
+def new_tokens(text: Sequence[int], added: Sequence[int]) -> list[int]:
+    """Return the added tokens that a text lacks, each once, in the order of a set of numbers."""
+    known = frozenset(text)
+    return list({token for token in added if token not in known})
+
+
+def count_tokens(window: Tokens, part: Part, table: np.ndarray | None) -> Weights:
+    """Weigh the tokens of texts without a model; keep weights above 0.
+
+    ``table`` has the weight of each term, float32 of shape (terms,); without one, weigh by count, or each token with 1.
+    """
+    text = np.repeat(np.arange(len(window.lengths)), window.lengths)
+    pairs, counts = np.unique(text << 32 | window.ids, return_counts=True)  # one key of text and term, both below 2 ** 32
+    text, terms = pairs >> 32, pairs & 0xFFFFFFFF
+    weights = (counts if part.kind == "counts" else np.ones(len(terms))).astype(np.float32)
+    if table is not None:
+        weights = table[terms]
+    kept = weights > 0
+    weighed = text[kept], terms[kept], weights[kept]
+    return weighed if part.most_terms is None else _heaviest(*weighed, part.most_terms)
+
+
+def merge_tokens(window: Tokens, rows: np.ndarray, weights: np.ndarray, *, first: int | None, add: bool) -> Weights:
+    """Merge the weights of all tokens of texts to weights above 0 of their terms.
+
+    Args:
+        window: The texts.
+        rows: The texts that were weighed, int64 of shape (rows,).
+        weights: The weight of each token, text by text, float32 of shape (tokens,).
+        first: The special token that begins a text and has no weight.
+        add: Whether the weights of a repeated token are added up; else the largest counts.
+
+    Returns:
+        Texts, terms and weights.
+    """
+    ids, places = window.select(rows)
+    text = np.repeat(rows, window.lengths[rows])
+    kept = (weights > 0) & ~((places == 0) & (ids == first))
+    pairs, weights = text[kept] << 32 | ids[kept], weights[kept]
+    order = np.argsort(pairs, kind="stable")
+    pairs, firsts = np.unique(pairs[order], return_index=True)
+    if not len(pairs):
+        return pairs, pairs, weights[:0]
+    ordered = weights[order]
+    # In double, so that the sum does not depend on the order of a text's tokens by more than one rounding.
+    merged = np.add.reduceat(ordered.astype(np.float64), firsts) if add else np.maximum.reduceat(ordered, firsts)
+    return pairs >> 32, pairs & 0xFFFFFFFF, merged.astype(np.float32)
+
+
+def _heaviest(text: np.ndarray, terms: np.ndarray, weights: np.ndarray, most: int) -> Weights:
+    """Keep the heaviest terms of each text; of equal weights, the first ones of the vocabulary."""
+    order = np.lexsort((terms, -weights, text))
+    places = np.arange(len(order)) - np.searchsorted(text[order], text[order])  # in the own text
+    kept = order[places < most]
+    return text[kept], terms[kept], weights[kept]

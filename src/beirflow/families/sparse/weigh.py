@@ -1,0 +1,177 @@
+"""Term weights of the queries and of each chunk of documents."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.core.errors import ModelError
+from beirflow.core.records import Job
+from beirflow.core.writing import DigestingWriter
+from beirflow.data.corpus_files import sources_of
+from beirflow.families.expansions.files import ExpansionFile
+from beirflow.families.expansions.settings import WrittenQueries
+from beirflow.families.represent import Texts, document_texts, query_texts, represent
+from beirflow.families.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
+from beirflow.families.sparse.layouts import Part, read_parts
+from beirflow.families.sparse.model_folders import Folders, check_models, model_folders
+from beirflow.families.sparse.settings import INJECT, SparseSettings
+from beirflow.families.sparse.weigher import Weigher
+from beirflow.models.computing.arrival import NotFiniteError
+from beirflow.models.computing.loading import load_quietly, load_tokenizer
+from beirflow.models.computing.model_settings import Computing, checked_meanwhile
+
+ADDED = "added"  # the column of what is added to documents
+BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
+Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
+
+
+class Strings(Sequence[str]):
+    """Rows of a column, int64, as strings that are made on request: the additions to a chunk may be large."""
+
+    def __init__(self, column: pa.Array, rows: np.ndarray) -> None:
+        self._column, self._rows = column, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        rows = self._rows[place]
+        return str(self._column[int(rows)]) if isinstance(place, int) else self._column.take(pa.array(rows)).to_pylist()
+
+
+class DistinctTexts(NamedTuple):
+    """The different texts of some rows, in the order of their first row."""
+
+    texts: Sequence[str]  # the texts
+    added: Sequence[str] | None  # the addition to each; a text with another addition is another text. None without additions.
+    indices: np.ndarray  # number of each row's text, integers of shape (rows,)
+
+
+def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:
+    """Append the queries that are added to each document, as one text, in the column :data:`ADDED`.
+
+    Raises DataError if the expansion is damaged, or of another number of documents.
+    """
+    added.check_rows(chunk, table.num_rows)
+    return table.append_column(ADDED, pa.chunked_array(list(added.joined(BATCH_DOCUMENTS)), pa.large_string()).combine_chunks())
+
+
+def different_texts(table: pa.Table) -> DistinctTexts:
+    """Find the rows of a table with a column ``text``, and perhaps :data:`ADDED`, that are weighed alike."""
+    texts = table["text"].combine_chunks().dictionary_encode()
+    if ADDED not in table.column_names:
+        return DistinctTexts(texts.dictionary.to_pylist(), None, texts.indices.to_numpy())
+    numbers, added = texts.indices.to_numpy().astype(np.int64), table[ADDED].combine_chunks()
+    # Only where a text comes again, it matters whether the same is added to it.
+    repeated = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
+    other = np.zeros(len(numbers), np.int64)
+    other[repeated] = added.take(pa.array(repeated)).dictionary_encode().indices.to_numpy()
+    # One number for each pair of text and addition, both of which are below len(numbers) + 1.
+    indices = pa.array(numbers * (len(numbers) + 1) + other).dictionary_encode().indices.to_numpy()
+    rows = np.unique(indices, return_index=True)[1]
+    return DistinctTexts(Strings(table["text"].combine_chunks(), rows), Strings(added, rows), indices)
+
+
+def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
+    """Weigh the terms of the queries of a dataset.
+
+    Raises ModelError if the model cannot be loaded, or computes a weight that is not finite; DeviceError if the GPU fails or has
+    too little memory; DataError if a file is not the one that was recorded.
+    """
+
+    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
+        rows = Rows.together(list(windows))  # queries fit into memory
+        write_queries(stream, rows, weighing.settings.quantize)
+        return len(rows.terms)
+
+    _weigh(query_texts(queries_path), output_path, weighing, job, write)
+
+
+def weigh_chunk(
+    *, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job, expansion_path: str | None = None
+) -> None:
+    """Weigh the terms of the documents of one chunk, like :func:`weigh_queries`; write weights while the next are computed."""
+
+    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
+        with SegmentWriter(stream, weighing.settings.quantize) as writer:
+            for rows in windows:
+                writer.add(rows)
+        return writer.postings
+
+    texts, added = document_texts(documents_path, chunk), None
+    if expansion_path is not None:
+        added = ExpansionFile(expansion_path, WrittenQueries.kind, documents_path, job)
+        texts = replace(texts, table=with_added(texts.table, added, chunk))
+    _weigh(texts, output_path, weighing, job, write, added)
+
+
+def _weigh(
+    texts: Texts,
+    output_path: str,
+    weighing: Weighing,
+    job: Job,
+    write: Callable[[DigestingWriter, Iterator[Rows]], int],
+    added: ExpansionFile | None = None,
+) -> None:
+    """Weigh the terms of texts, and record how."""
+    weighing.use_threads()
+    settings = weighing.settings
+    joined = {"added": added.record["expansion"], "join": INJECT} if added else {}
+
+    def compute(weigher: Weigher, stream: DigestingWriter) -> dict[str, Any]:
+        different = different_texts(texts.table)
+        windows = in_rows(weigher.windows(different.texts, texts.kind, different.added), different.indices)
+        try:
+            terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
+        except NotFiniteError as error:
+            message = f"the weights of {texts.name_of(error.row, different.indices)} hold infinity or not-a-number"
+            raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
+        return {
+            "made": weigher.made(),
+            "computation": weigher.computation(),
+            "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
+            "distinct_texts": len(different.texts),
+            "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},
+        }
+
+    represent(
+        texts,
+        output_path,
+        job,
+        system=settings.name,
+        inputs=sources_of(job, texts.source_path, weighing.model_path) | job.digests(added.inputs if added else {}),
+        gpu=weighing.gpu(saves_memory="lower token_budget or max_length"),
+        load=partial(load_weigher, weighing, texts.kind),
+        compute=compute,
+    )
+
+
+def load_weigher(weighing: Weighing, kind: str) -> Weigher:
+    """Load the weigher of a kind of text, while the digests of its files are compared.
+
+    Raises ModelError if the model cannot be loaded, or queries and documents have different vocabularies.
+    """
+    settings = weighing.settings
+    folders = model_folders(settings)
+    parts = read_parts(settings, *folders)
+    with checked_meanwhile(partial(check_models, folders, parts, weighing.model_path)):
+        weigher = Weigher(settings.name, parts.of(kind), **weighing.on)
+    if kind == "queries":
+        _check_vocabulary(settings.name, weigher, folders, parts.documents)
+    return weigher
+
+
+def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: Part) -> None:
+    """Refuse queries and documents whose terms differ, or have different numbers."""
+    if queries.part.folder == documents.folder:
+        return
+    other = load_quietly(partial(load_tokenizer, documents.folder), documents.folder)
+    ours, theirs = queries.tokenizer.get_vocab(), other.get_vocab()
+    if ours != theirs:
+        differs = next(iter(sorted(ours.items() ^ theirs.items())))
+        problem = f"the queries' model in {queries.part.folder} has another vocabulary than the documents' in {documents.folder}"
+        raise ModelError(f"system {name}: {problem}, first at {differs[0]!r}; they must have the same terms")

@@ -1,0 +1,54 @@
+"""A retrieval system and its settings, as the configuration and jobs have them.
+
+Apart from the interface of a family, whose changes run no job again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from beirflow.run.by_name import by_name
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """The data that a system was trained on, as far as they are known datasets."""
+
+    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if the training data are not stated
+    source: str = ""  # the publication that states them, or does not
+
+    @property
+    def sentence(self) -> str:
+        """Return the datasets with their splits, and the source."""
+        names = [f"{name} {split}" for name, split in (self.datasets or {}).items()]
+        stated = "not stated" if self.datasets is None else ", ".join(names) or "no dataset that is known here"
+        return f"{stated}; {self.source}" if self.source else stated
+
+
+@dataclass(frozen=True)
+class System:
+    """A retrieval system: its name in the configuration, paths and tables, its family, and the settings of that family."""
+
+    name: str
+    family: str
+    settings: Any
+    trained_on: TrainedOn = TrainedOn()
+
+
+def system_of(name: str, entry: Mapping[str, Any]) -> System:
+    """Make a system from the parameters of a rule: ``family``, ``settings``, and ``kind``, their class as ``module:class``."""
+    return System(name, entry["family"], settings_of(entry["kind"], entry["settings"]))
+
+
+def settings_of(kind: str, settings: Mapping[str, Any]) -> Any:
+    """Build the settings of a system from the parameters of a rule: their class, as ``module:class``, and its fields."""
+    return by_name(kind)(**settings)
+
+
+class Setting(NamedTuple):
+    """A setting that cannot be used."""
+
+    key: str
+    value: Any
+    problem: str  # a sentence that says why, and what to do
+    system: str | None = None  # the system whose setting it is, if not the one that was asked

@@ -1,0 +1,90 @@
+"""Tokenizers and models of transformers from a folder: none of its code runs, no hub is asked, only tensors are read."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers.utils import logging as transformers_logging
+
+from beirflow.core.errors import ModelError
+from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
+from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.lean_imports import load_lean
+from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
+
+Loaded = TypeVar("Loaded")
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Load the tokenizer of a folder."""
+    return tokenizer_of(folder)
+
+
+def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Load the model of a folder by a class of transformers; return it with the report on its weights, a file of this name."""
+    # Pickles, too, are read as tensors alone.
+    tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
+    model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
+    return model, report
+
+
+def _make_masks_without_waiting() -> None:
+    """Let transformers make each mask on CUDA: it looks whether one masks anything, for which the host would wait."""
+    from transformers import AttentionMaskInterface
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    def make_mask(make: Any, *, attention_mask: torch.Tensor | None = None, **named: Any) -> torch.Tensor | None:
+        if attention_mask is not None and attention_mask.is_cuda:
+            named |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        mask: torch.Tensor | None = make(attention_mask=attention_mask, **named)
+        return mask
+
+    for attention, make in (("sdpa", sdpa_mask), ("eager", eager_mask)):
+        AttentionMaskInterface.register(attention, partial(make_mask, make))
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Read the weights in a file by name, of safetensors or a pickle, of which only tensors are read."""
+    return load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
+
+
+def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
+    """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises.
+
+    Nothing is loaded of a folder for which transformers would run code.
+    """
+    refuse_old_transformers(transformers.__version__)
+    for name in ("config.json", "tokenizer_config.json"):
+        refuse_code(folder / name)
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+
+    def load_with_masks() -> Loaded:
+        _make_masks_without_waiting()
+        return load()
+
+    try:
+        return load_lean(load_with_masks)
+    except ModelError:
+        raise
+    except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
+        # Those of torch continue with advice that does not apply here.
+        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})"
+        todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
+        raise ModelError(f"{problem}; {todo}") from error
+
+
+def check_weights(path: Path, missing: Iterable[str], unused: Iterable[str]) -> None:
+    """Refuse weights that are missing, which would be random, or that no part of a model uses."""
+    for names, says in ((missing, "no weights for"), (unused, "weights that the model does not use:")):
+        if wrong := sorted(names):
+            raise ModelError(f"{path} has {says} {some(wrong)}; it is another model")
+
+
+def some(names: list[str]) -> str:
+    """Return the first of many names in words."""
+    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")

@@ -1,0 +1,218 @@
+"""The backbone of a model: a tokenizer and a transformers model, loaded with every weight accounted for."""
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers.normalizers import Lowercase
+from tokenizers.normalizers import Sequence as Normalizers
+
+from beirflow.core.errors import ModelError
+from beirflow.models.card import Step
+from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
+from beirflow.models.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, some
+from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
+from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, check_padding
+from beirflow.models.model_json import read_object
+
+logger = logging.getLogger(__name__)
+
+ENCODER_CLASSES = {
+    "t5": "T5EncoderModel",
+    "mt5": "MT5EncoderModel",
+    "umt5": "UMT5EncoderModel",
+    "longt5": "LongT5EncoderModel",
+    "switch_transformers": "SwitchTransformersEncoderModel",
+    "t5gemma": "T5GemmaEncoderModel",
+    "m2m_100": "M2M100Encoder",
+    "pegasus": "PegasusEncoder",
+    "marian": "MarianEncoder",
+}
+"""Class of the encoder alone, by type of an encoder-decoder model, as sentence-transformers uses it."""
+
+CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
+"""Architectures for whose type AutoModel takes another class."""
+
+HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
+"""Names of classes that add a head to the usual model of a type, such as BertForCL to BertModel."""
+
+NOT_NEEDED = {"pooler", "lm_head", "decoder", "position_ids", "inv_freq", "original_inv_freq"}
+"""Parts of a model, whole components of the name of a weight, that a file has and the backbone does not: no vector needs them."""
+
+
+class Backbone:
+    """A model of transformers and its tokenizer, with the settings of a step of the card.
+
+    Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
+    tokenisation, and room is left for them. ``model`` is not yet on its device; ``max_length`` is the number of tokens after
+    which a text is cut, special ones included, None for no limit; ``vocabulary`` the number of tokens that the model knows,
+    ``padding`` the id to fill batches with, ``unused`` the names of weights that the model has no place for: those of a head.
+    Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
+    """
+
+    def __init__(
+        self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype, *, inserted: int = 0
+    ) -> None:
+        self._folder, self._weights, self._dtype, self._inserted = folder, weights, dtype, inserted
+        self.tokenizer, self.model, report = load_quietly(self._load, folder)
+        self._check_weights(report, pooling)
+        self._check_pooler(pooling, step)
+        self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
+        self.max_length = self._longest(step.settings["max_length"])
+        self.vocabulary = known_tokens(self.model)
+        self.padding = self.tokenizer.pad_token_id or 0
+        # Only tokenizers in Rust have one; those in Python are called as they are.
+        self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
+        refuse_token_types(self.tokenizer, self.model, folder)
+        self._prepare_tokenizer(step.settings["lower_case"])
+
+    def _architecture(self) -> tuple[Any, Any]:
+        """Return the configuration of the model, and the class that takes it."""
+        import transformers
+
+        config = transformers.AutoConfig.from_pretrained(self._folder, **LOCAL)
+        architecture = (config.architectures or [""])[0]
+        kind = transformers.AutoModel
+        if encoder := ENCODER_CLASSES.get(config.model_type):
+            kind = getattr(import_module(f"transformers.models.{config.model_type}.modeling_{config.model_type}"), encoder)
+            # Only the encoder is loaded.
+            config.is_encoder_decoder = False
+        elif architecture in CLASSES_BY_ARCHITECTURE:
+            kind = getattr(transformers, architecture)
+        elif getattr(config, "is_encoder_decoder", False):
+            raise ModelError(
+                f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
+            )
+        self._check_rotation(config)
+        if hasattr(config, "use_cache"):
+            config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
+        config.return_dict = True
+        return config, kind
+
+    def _check_architecture(self, architecture: str, known: set[str]) -> None:
+        """Refuse a class of model that transformers lacks, such as a decoder that attends in both directions."""
+        head = HEAD_ON_A_MODEL.fullmatch(architecture)
+        if architecture in known | {"", *ENCODER_CLASSES.values()} or (head and f"{head[1]}Model" in known):
+            return
+        if family_of_class(architecture) != LATE:
+            raise ModelError(
+                f"{self._folder / MODEL_CONFIG} names the architecture {architecture}, which transformers does not have; the"
+                " usual model of its type may compute something else. If it computes the same, name that model's class in"
+                " architectures, in a copy of the folder; else name a class of your own in 'encoder'"
+            )
+
+    def _check_rotation(self, config: Any) -> None:
+        """Refuse a rotation of positions written as by code outside of transformers, whose own classes ignore it."""
+        said = read_object(self._folder / MODEL_CONFIG).get("rotary_emb_base")
+        used = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
+        if said is not None and used is not None and float(said) != float(used):
+            raise ModelError(
+                f"{self._folder / MODEL_CONFIG} has rotary_emb_base {said}, which transformers ignores for a model of type"
+                f" {config.model_type}: it would rotate by {used}. Write rope_parameters with rope_theta instead"
+            )
+
+    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Return tokenizer, model, and the report on its weights."""
+        import transformers
+
+        config, kind = self._architecture()
+        self._check_architecture((config.architectures or [""])[0], set(transformers.__all__))
+        tokenizer = load_tokenizer(self._folder)
+        return tokenizer, *load_model(kind, self._folder, self._weights, self._dtype, config=config)
+
+    def _check_weights(self, report: dict[str, Any], pooling: Sequence[str]) -> None:
+        """Refuse weights that leave a part of the model at random, and a model that leaves a part of them out."""
+        path = self._folder / self._weights
+        needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler" not in name.split("."))
+        if needed:
+            raise ModelError(f"{path} has no weights for {some(needed)}; these would be random")
+        if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
+            raise ModelError(f"{path} has weights of other shapes than config.json says: {some(mismatched)}")
+        self.unused = unused = sorted(name for name in report["unexpected_keys"] if not NOT_NEEDED & {*name.split(".")})
+        # A weight below a part that the model has is one that it should use; others may be those of a head.
+        parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
+        if inside := [name for name in unused if name.partition(".")[0] in parts]:
+            raise ModelError(
+                f"{path} has weights that the model of config.json does not use: {some(inside)}; they do not belong together"
+            )
+        if unused:
+            logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, some(unused))
+
+    def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
+        """Refuse pooling by a pooler that the model lacks."""
+        if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
+            raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
+
+    def check_padding(self, compute: Compute) -> None:
+        """Refuse a model that gives a text other vectors, computed from token ids, in a batch with longer ones."""
+        ids = next(self.token_ids([PROBE_TEXT]))
+        check_padding(self._folder, compute, ids, longest=self.max_length, dtype=self._dtype)
+
+    def _longest(self, wanted: int | None) -> int | None:
+        """Return the tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
+        own = self.tokenizer.model_max_length
+        if not isinstance(own, int | float):
+            raise ModelError(
+                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is not a number of tokens"
+            )
+        longest = wanted or min(readable_tokens(self.model), int(min(own, UNLIMITED)))
+        check_length(self.model, longest)
+        return longest if longest < UNLIMITED else None
+
+    def _prepare_tokenizer(self, lower_case: bool) -> None:
+        """Set no padding, the length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
+        if self._fast is None:
+            if lower_case and not getattr(self.tokenizer, "do_lower_case", False):
+                self._lower_case_in_python()
+            return
+        self._fast.no_padding()
+        if self.max_length is None:
+            self._fast.no_truncation()
+        else:
+            self._fast.enable_truncation(self.max_length - self._inserted, direction=self.tokenizer.truncation_side)
+        if lower_case:
+            before = self._fast.normalizer
+            # A Sequence can be indexed and iterated, which its types do not say.
+            parts: list[Any] = [] if before is None else list(before) if isinstance(before, Normalizers) else [before]  # type: ignore[call-overload]
+            if not any(isinstance(part, Lowercase) for part in parts):
+                self._fast.normalizer = Normalizers([Lowercase(), *parts])
+
+    def _lower_case_in_python(self) -> None:
+        """Set lower case in a tokenizer in Python; some take it from their own configuration only."""
+        try:
+            self.tokenizer.do_lower_case = True
+        except AttributeError as error:
+            raise ModelError(
+                f"{self._folder}: the configuration of its Transformer has do_lower_case, which its tokenizer does not take; set"
+                " do_lower_case in tokenizer_config.json instead"
+            ) from error
+
+    def shorten(self, max_length: int) -> None:
+        """Cut texts after at most ``max_length`` tokens, special tokens included."""
+        if self.max_length is None or self.max_length > max_length:
+            self.max_length = max_length
+            if self._fast is not None:
+                self._fast.enable_truncation(max_length - self._inserted, direction=self.tokenizer.truncation_side)
+
+    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
+        """Yield the token ids of each text, special tokens included."""
+        if self._fast is None:
+            cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length - self._inserted}
+            yield from self.tokenizer(texts, **cut)["input_ids"]
+            return
+        # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
+        for encoding in self._fast.encode_batch_fast(texts):
+            yield encoding.ids
+
+    def prompt_length(self, prompt: str) -> int:
+        """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""
+        ids = next(self.token_ids([prompt]))
+        return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
+
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        """Return the model's output for a padded batch, ids and mask of shape (batch, tokens)."""
+        return (self.features or self.model)(input_ids=ids, attention_mask=mask)

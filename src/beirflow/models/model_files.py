@@ -1,0 +1,139 @@
+"""The identity of a model: the digests of its files and its card; recorded, and compared with the record."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import ModelError, model_errors_of
+from beirflow.core.records import Job, read_json, write_record
+from beirflow.core.verified import damaged
+from beirflow.models.card import Card, joined, with_settings
+from beirflow.models.card_files import read_card
+from beirflow.models.model_layout import files_that_count, incomplete
+from beirflow.models.model_places import local_folder, model_folder, towers
+from beirflow.models.own_class import class_files, class_problem
+from beirflow.models.settings import EncoderSettings, ModelSettings
+
+logger = logging.getLogger(__name__)
+
+
+def model_files(system: ModelSettings) -> list[Path]:
+    """Return the files that define a model: configuration, tokenizer and weights of every module, or the source files of a class.
+
+    Empty for a model on the hub, and for one that cannot be read.
+    """
+    if system.encoder:
+        return [] if class_problem(system) else list(class_files(system).values())
+    paths: list[Path] = []
+    for tower in towers(system):
+        folder = local_folder(tower)
+        if folder and folder.is_dir() and not incomplete(folder, tower):
+            paths += files_that_count(folder, tower)
+    return paths
+
+
+def model_card(system: EncoderSettings, similarity: str | None = None) -> Card:
+    """Read the recipe of a model on this machine: the statements of its files, overridden by its settings.
+
+    With a query model it is the card of both. Raises ModelError for a model that is not here or not understood, or whose files
+    leave open what the settings do not state.
+    """
+    card = card_in_files(system)
+    with model_errors_of(f"system {system.name}"):
+        card = with_settings(card, system, similarity)
+    _check_open(system, card)
+    return card
+
+
+def card_in_files(system: ModelSettings) -> Card:
+    """Read the recipe in the files of a model on this machine; with a query model, that of both."""
+    folders = [model_folder(tower) for tower in towers(system)]
+    with model_errors_of(f"system {system.name}"):
+        cards = [read_card(folder) for folder in folders]
+        return cards[0] if len(cards) == 1 else joined(*cards)
+
+
+def _check_open(system: ModelSettings, card: Card) -> None:
+    if problem := card.problem():
+        raise ModelError(f"system {system.name}, model {system.model}: {problem}")
+
+
+def check_model(system: ModelSettings, record_path: str) -> None:
+    """Check that the models of a system are those in the record of ``fetch_model``.
+
+    Raises DataError for a changed file, also one that cannot be read any more, ModelError for a missing model.
+    """
+    try:
+        digests = model_digests(system)
+    except ModelError:
+        _check_recorded(system, record_path)
+        raise
+    check_digests(digests, record_path, system.encoder or f"the model in {model_folder(system)}")
+
+
+def _check_recorded(system: ModelSettings, record_path: str) -> None:
+    """Compare the recorded files of a model in a folder, which may not be a model any more, with the record."""
+    folder = local_folder(system)
+    if system.encoder or system.query_model or folder is None or not folder.is_dir():
+        return
+    digests = {name: file_digest(path) for name in read_json(record_path)["files"] if (path := folder / name).is_file()}
+    check_digests(digests, record_path, f"the model in {folder}")
+
+
+def check_digests(digests: Mapping[str, str], record_path: str, place: str) -> None:
+    """Check digests by name against the record of a model; ``place`` names the files in the DataError."""
+    recorded = read_json(record_path)["files"]
+    if changed := sorted({name for name, _ in digests.items() ^ recorded.items()}):
+        raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
+
+
+def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str]) -> None:
+    """Check that the weights among the digests of a folder are those that the settings name."""
+    digest = digests.get(system.weights)
+    if system.weights_sha256 not in (None, digest):
+        raise ModelError(
+            f"system {system.name}: {folder / system.weights} has the sha256 {digest}, expected {system.weights_sha256}; these"
+            " are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
+        )
+
+
+def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
+    """Fetch the models of a system where necessary, and record their digests and card.
+
+    The record does not say where the files are, so that it is the same wherever the model comes from. ``said`` are the encoder
+    settings that the configuration states; None for a family whose models have no card. Raises ModelError for a model that cannot
+    be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
+    """
+    for tower in [] if system.encoder else towers(system):
+        logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
+    # Once all are fetched: of what is on this disk, and not of what a hub says that it sent.
+    digests = model_digests(system)
+    if system.weights_sha256 is not None:
+        check_weights(system, model_folder(system), digests)
+    facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
+    if system.query_model:
+        facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
+    if system.encoder:
+        facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
+    elif said is not None:
+        card = card_in_files(system)
+        _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
+        facts["card"] = card.as_json()
+    write_record(output_path, job, inputs={}, outputs={}, **facts)
+
+
+def model_digests(system: ModelSettings) -> dict[str, str]:
+    """Return the sha256 of every file of a system's models, by name below their folder.
+
+    Names in the queries' own model begin with ``queries/``. Raises ModelError for a missing or incomplete model.
+    """
+    if system.encoder:
+        return {name: file_digest(path) for name, path in class_files(system).items()}
+    digests: dict[str, str] = {}
+    for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
+        folder = model_folder(tower)
+        digests |= {prefix + path.relative_to(folder).as_posix(): file_digest(path) for path in files_that_count(folder, tower)}
+    return digests

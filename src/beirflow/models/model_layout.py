@@ -1,0 +1,161 @@
+"""The files that make a folder a model: configuration, tokenizer, modules, weights."""
+
+import importlib.util
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from beirflow.core.errors import ModelError
+from beirflow.models.card_modules import RUN_THE_LIBRARY
+from beirflow.models.model_json import (
+    COLBERT,
+    MODULES,
+    ROUTER_CONFIGS,
+    below,
+    check_file,
+    listed_modules,
+    read_object,
+    read_optional,
+)
+from beirflow.models.onnx_file import read_onnx
+from beirflow.models.settings import ONNX, ModelSettings
+from beirflow.models.tokenizer_growth import check_growth
+
+WHITESPACE = "whitespacetokenizer_config.json"
+TOKENIZER_FILES = (
+    *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
+    WHITESPACE,
+)
+OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
+READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
+"""Files that describe a model, and all that tokenizers read."""
+
+LARGEST_DESCRIPTION = 1 << 30  # maximum size of any of them, in bytes
+
+PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # the name of a part of the weights: a file beside its index
+
+
+def module_folders(folder: Path) -> list[Path]:
+    """Return the folder of a model, then those of the modules in ``modules.json`` and in routers, at any depth.
+
+    Raises ModelError for a module outside the folder, or files that cannot be read.
+    """
+    folders = [folder]
+    for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
+        folders += _with_routes(folder / below(folder, module["path"]))
+    return list(dict.fromkeys(folders))
+
+
+def _with_routes(here: Path) -> list[Path]:
+    """Return the folder of a module, and those of its routes' modules if it is a router."""
+    path = next((here / name for name in ROUTER_CONFIGS if (here / name).is_file()), None)
+    types = read_object(path).get("types") if path else None
+    routed = [here / below(here, name) for name in types] if isinstance(types, dict) else []
+    return [here, *(each for place in routed if place != here for each in _with_routes(place))]
+
+
+def weight_files(folder: Path, weights: str) -> list[Path]:
+    """Return the files with the weights of a backbone, exactly those that are loaded; empty without weights.
+
+    An ONNX graph names further files, an index the parts. Raises ModelError for files elsewhere, which no digest would cover.
+    """
+    whole = folder / weights
+    if whole.is_file():
+        return [whole, *(whole.with_name(name) for name in read_onnx(whole).elsewhere)] if whole.suffix == ONNX else [whole]
+    index = folder / f"{weights}.index.json"
+    if not index.is_file():
+        return []
+    places = read_object(index).get("weight_map")
+    names = set(places.values()) if isinstance(places, dict) else set()
+    # Parts beside the index only: anything else would not be among the hashed files.
+    if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
+        raise ModelError(f"{index} names weights outside its folder, or none at all; fetch or save the model again")
+    return [folder / name for name in sorted(names)]
+
+
+def module_weights(folder: Path, weights: str) -> Path:
+    """Return the file that the weights of a module other than a backbone are loaded from.
+
+    It is the first that exists of the backbone's file name, ``model.safetensors`` and ``pytorch_model.bin``; else
+    ``model.safetensors``.
+    """
+    names = [name for name in (weights, "model.safetensors", "pytorch_model.bin") if not name.endswith(ONNX)]
+    return next((folder / name for name in names if (folder / name).is_file()), folder / "model.safetensors")
+
+
+def module_weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
+    """Return the files with the weights of the module in ``here``, in the model folder ``root``; empty without weights."""
+    if paths := weight_files(here, system.weights):
+        return paths
+    return [path for path in [module_weights(here, system.weights)] if here != root and path.is_file()]
+
+
+def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
+    """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module."""
+    folders = module_folders(folder)
+    return sorted(described_in(folders) | {path for here in folders for path in module_weight_files(here, system, root=folder)})
+
+
+def described_in(folders: Iterable[Path]) -> set[Path]:
+    """Return the files in some folders that describe a model or its tokenizer; refuse a device or an absurd size among them."""
+    paths = {path for here in folders for pattern in PATTERNS for path in here.glob(pattern) if not path.is_dir()}
+    for path in sorted(paths):
+        check_file(path, LARGEST_DESCRIPTION)
+    return paths
+
+
+def incomplete(folder: Path, system: ModelSettings) -> str | None:
+    """Return, in a sentence, what a folder lacks to be the model of a system; None if it is complete."""
+    if not (folder / "config.json").is_file() and not (folder / MODULES).is_file():
+        return f"{folder} has no config.json, so it is not a model folder"
+    try:
+        folders = module_folders(folder)
+        described_in(folders)
+        if not any(_has_tokenizer(here) for here in folders):
+            if (folder / MODULES).is_file() and any(each["type"].endswith(".BoW") for each in listed_modules(folder)):
+                return f"{folder} has a bag of words (BoW), which beirflow does not read; {RUN_THE_LIBRARY}"
+            expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
+            return f"{folder} has no tokenizer; {expected}"
+        if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
+            return problem
+        for each in folders:
+            check_growth(each)
+        weights = [path for here in folders for path in module_weight_files(here, system, root=folder)]
+    except ModelError as error:
+        return str(error)
+    if not weights:
+        graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
+        here = f"; it has {', '.join(graphs)}" if graphs else ""
+        return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
+    return missing_part(weights)
+
+
+def missing_part(weights: Iterable[Path]) -> str | None:
+    """Return, in a sentence, which of the files of weights that an index or a graph names is missing; None if none is."""
+    missing = next((path for path in weights if not path.is_file()), None)
+    return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    """Test whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
+    kind = read_optional(folder / "tokenizer_config.json").get("tokenizer_class")
+    return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
+
+
+def _sentencepiece_problem(folder: Path) -> str | None:
+    """Return why a tokenizer of sentencepiece alone, as in older models, cannot be read; None if it can."""
+    name = next((name for name in OF_SENTENCEPIECE if (folder / name).is_file()), None)
+    others = [other for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE]
+    if name is None or any((folder / other).is_file() for other in others) or all(map(_is_installed, READ_SENTENCEPIECE)):
+        return None
+    todo = "pip install sentencepiece protobuf, or load and save it where they are installed, which writes tokenizer.json"
+    return f"{folder} has its tokenizer in {name} alone, which needs packages that are not installed here; {todo}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False

@@ -1,0 +1,201 @@
+"""A user's encoder class: its source files, found without running them, and its import.
+
+Configuring such a class runs its code: in the jobs that encode, and in an audit that encodes a sample again.
+"""
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.addresses import with_variables, without_credentials
+from beirflow.core.errors import BeirflowError, ModelError
+from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
+from beirflow.models.settings import ModelSettings
+
+NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
+
+SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransformersModel.__name__}"}
+"""Classes of beirflow that a configuration names by one word."""
+
+MOST_FILES = 1000  # in the files and folders that arguments name
+INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
+
+
+CLASS_FOLDERS = "BEIRFLOW_CLASS_FOLDERS"
+"""The environment variable with the folders that are searched for classes, behind Python's path, for a run and its jobs."""
+
+
+def search_for_classes(folders: Iterable[Path]) -> None:
+    """Search these folders for classes, before those that a run around this one searches, in this process and its jobs."""
+    if new := list(map(str, folders)):
+        before = filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))
+        os.environ[CLASS_FOLDERS] = os.pathsep.join(dict.fromkeys([*new, *before]))
+
+
+def class_folders() -> list[str]:
+    """Return the folders that are searched for classes, behind Python's path; outside a run the working folder."""
+    return list(filter(None, os.environ.get(CLASS_FOLDERS, "").split(os.pathsep))) or [os.getcwd()]  # noqa: PTH109
+
+
+def class_problem(system: ModelSettings) -> str | None:
+    """Return, in a sentence with its remedy, why a class cannot be used, judging by its files; None if it can."""
+    try:
+        class_files(system)
+        if system.encoder == LIBRARY:
+            check_folder(**{"model": "", **(system.arguments or {})})
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def class_files(system: ModelSettings) -> dict[str, Path]:
+    """Return the files that define a class, by name for the record.
+
+    They are the module, its static imports from its own package or folder, and files that arguments name with an absolute path,
+    directly or by their folder. Raises ModelError for a missing module or class, or code that cannot be parsed.
+    """
+    module, name = _parts(system)
+    path = _module_file(module)
+    if name not in _defined(path):
+        raise ModelError(f"{path} does not define {name}, nor import it by that name; look at the end of {system.encoder!r}")
+    root = path.parents[module.count(".") + (path.name == "__init__.py")]
+    files = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
+    return dict(sorted(files.items()))
+
+
+def load_class(system: ModelSettings) -> Any:
+    """Import the class and create an object with the configured arguments, environment variables replaced.
+
+    Raises ModelError if that fails, or if the imported file is not the one that was hashed.
+    """
+    module, name = _parts(system)
+    expected = _module_file(module)
+    # Last, so that no file in them hides an installed module.
+    sys.path += [folder for folder in class_folders() if folder not in sys.path]
+    try:
+        imported = importlib.import_module(module)
+        if not expected.samefile(str(imported.__file__)):
+            raise ModelError(f"{module} is {imported.__file__} when it is imported, but {expected} was found; rename yours")
+        return getattr(imported, name)(**with_variables(dict(system.arguments or {})))
+    except BeirflowError as error:
+        raise ModelError(str(error)) from error
+    except (Exception, SystemExit) as error:  # of code that is not ours
+        raise ModelError(f"{system.encoder} cannot be made: {described_error(error)}") from error
+
+
+def described_error(error: BaseException) -> str:
+    """Return type, first line and place of an error of the user's code, without secrets of its arguments."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    place = f" in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}" if trace else ""
+    return f"{type(error).__name__}: {without_credentials(str(error).strip().partition(chr(10))[0])}{place}"
+
+
+def _parts(system: ModelSettings) -> tuple[str, str]:
+    name = NAME.fullmatch(SHORT_NAMES.get(system.encoder or "", system.encoder or ""))
+    if name is None:
+        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class or {', '.join(SHORT_NAMES)}")
+    return name[1], name[2]
+
+
+def _module_file(module: str) -> Path:
+    """Return the source of a module, from Python's path and then the :func:`class_folders`, without importing it."""
+    parts = module.split(".")
+    spec = _installed(parts[0]) or PathFinder.find_spec(parts[0], class_folders())
+    for i in range(1, len(parts)):
+        places = spec.submodule_search_locations if spec else None
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), list(places or []))
+    if spec is None or not str(spec.origin).endswith(".py"):
+        todo = "put it beside the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
+        searched = " and ".join(class_folders())
+        raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {searched}; {todo}")
+    return Path(str(spec.origin)).resolve()
+
+
+def _installed(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ValueError:  # of a module that was made and not imported
+        return None
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read as Python: {error}") from error
+
+
+def _defined(path: Path) -> set[str]:
+    """Return the names that a module defines, assigns or imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def _reached(root: Path, module: str, path: Path) -> set[Path]:
+    """Return a module, the packages around it, and their imports from the same package; or folder, if not installed."""
+    own = module.partition(".")[0] if root.name in INSTALLED else None
+    reached: set[Path] = set()
+    waiting = [(module, path), *_files_of(root, module)]
+    while waiting:
+        name, file = waiting.pop()
+        if file in reached:
+            continue
+        reached.add(file)
+        for imported in _imports(name, file):
+            if own in (None, imported.partition(".")[0]):
+                waiting += _files_of(root, imported)
+    return reached
+
+
+def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
+    """Return the files below a folder that run when a module is imported: its own, and those of the packages around it."""
+    files, parts = [], module.split(".")
+    for i in range(1, len(parts) + 1):
+        place, name = root.joinpath(*parts[:i]), ".".join(parts[:i])
+        files += [(name, file) for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+    return files
+
+
+def _imports(module: str, path: Path) -> Iterator[str]:
+    """Yield the names in the import statements of a file: modules, or their members."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _argument_files(system: ModelSettings) -> dict[str, Path]:
+    """Return the files that arguments name with an absolute path; of a folder, all files in it."""
+    files: dict[str, Path] = {}
+    for key, value in (system.arguments or {}).items():
+        place = Path(value).expanduser() if isinstance(value, str) and value.startswith(("/", "~")) else None
+        if place is None or not place.exists():
+            continue
+        paths = [place] if place.is_file() else list(islice(place.rglob("*"), MOST_FILES + 1))
+        if len(paths) > MOST_FILES:
+            raise ModelError(f"arguments.{key}: {value} has more than {MOST_FILES} files; name the folder of the model alone")
+        files |= {
+            f"arguments/{key}/{path.relative_to(place.parent).as_posix()}": path for path in sorted(paths) if path.is_file()
+        }
+    return files

@@ -1,0 +1,248 @@
+"""Runs: the ranked documents of one system for one dataset, as Parquet and as TREC run files."""
+
+import gzip
+import json
+import logging
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.layout import QUERIES
+from beirflow.core.records import Digests, Job, check_inputs, output_digest, read_json, write_record
+from beirflow.core.verified import check_digest
+from beirflow.core.writing import atomic_path
+from beirflow.data.corpus_files import read_table, recorded_digest
+from beirflow.ranking.ranking import byte_order, rank
+
+RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
+"""Columns of a run, sorted by query id in byte order and rank; ranks begin at 1 and follow the ranking rule."""
+
+logger = logging.getLogger(__name__)
+
+WHITESPACE = re.compile(r"\s")
+
+NUL = "\0"  # sign that ends a text for trec_eval: two ids that differ behind it would be the same
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that a job makes."""
+
+    system: str
+    dataset: str  # name of the corpus
+    top_k: int  # documents to keep for each query
+    run_path: str  # Parquet to write, with the columns of RUN
+    record_path: str
+    run_settings: Mapping[str, Any]  # those that decide over it
+
+    def write_record(self, job: Job, inputs: Digests, **facts: Any) -> None:
+        """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
+        write_record(
+            self.record_path,
+            job,
+            inputs=inputs,
+            outputs={self.run_path: file_digest(self.run_path)},
+            system=self.system,
+            dataset=self.dataset,
+            top_k=self.top_k,
+            settings=self.run_settings,
+            **facts,
+        )
+
+
+def read_run(path: str, expected: str, record_path: str) -> pa.Table:
+    """Read a run that can be evaluated, whose sha256 a record states; its columns are those of ``RUN``.
+
+    Raises DataError if the run was changed after it was written, or is none: other columns, a score that is not a number, a
+    document twice for one query, or ranks that do not follow the ranking rule.
+    """
+    check_digest(path, expected, record_path)
+    run = pq.read_table(path)
+    if problem := problem_with_run(run):
+        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
+        raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(path)}")
+    return run
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def problem_with_run(run: pa.Table) -> str | None:
+    """Return why a table is no run; None if it is one, in whatever order its rows stand."""
+    if not run.schema.equals(RUN):
+        return f"found the columns {_columns(run.schema)}"
+    if any(column.null_count for column in run.columns):
+        return "found a row with nothing in a column"
+    for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
+        return f"found a score for the query {value.as_py()!r} that is not a finite number"
+    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
+    pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
+    ordered = np.sort(pairs)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        row = int(np.argmax(pairs == twice[0]))
+        return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
+    return _problem_with_ranks(run, query)
+
+
+def problem_with_order(run: pa.Table) -> str | None:
+    """Return why the queries of a run are not in order; None if they are."""
+    queries = run["query_id"].combine_chunks().dictionary_encode()
+    query = queries.indices.to_numpy()
+    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
+    return None if in_order else "found queries that are not in the byte order of their ids"
+
+
+def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
+    """Return the first rank that contradicts the ranking rule; None without one. ``query`` numbers the query of each row.
+
+    Runs that were made before lexical systems followed the rule differ where scores tie.
+    """
+    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
+    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
+    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
+        row = order[place].item()
+        problem = (
+            f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
+        )
+        return f"{problem}, expected rank {expected[place]}"
+    return None
+
+
+@contextmanager
+def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.ndarray, np.ndarray], None]]:
+    """Write a run as Parquet a part at a time, and warn of one that ranks nothing.
+
+    Yields a function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
+    """
+    ranking = _Ranking()
+    with atomic_path(path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
+
+        def write(*columns: pa.Array | np.ndarray) -> None:
+            rows = pa.table(list(columns), schema=RUN)
+            ranking.add(rows)
+            writer.write_table(rows)
+
+        yield write
+    ranking.warn(path)
+
+
+class _Ranking:
+    """Record of the ties of a run, to find one whose scores rank nothing."""
+
+    def __init__(self) -> None:
+        self._rows, self._tied, self._differ = 0, False, False
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows, sorted by query and rank."""
+        self._rows += len(rows)
+        if not self._differ:
+            same_query = pc.equal(rows["query_id"][1:], rows["query_id"][:-1])
+            same_score = pc.equal(rows["score"][1:], rows["score"][:-1])
+            self._tied = self._tied or pc.any(pc.and_(same_query, same_score)).as_py() is True
+            self._differ = pc.any(pc.and_(same_query, pc.invert(same_score))).as_py() is True
+
+    def warn(self, path: str | Path) -> None:
+        """Warn if no query has a document, or no two documents of any query have different scores."""
+        if not self._rows:
+            logger.warning("%s: no query has a document, so all measures are 0; look at the system", path)
+        elif self._tied and not self._differ:
+            logger.warning(
+                "%s: all documents of a query have the same score, so their ids alone rank them; look at the system", path
+            )
+
+
+def queries_without_line(run_path: str, queries_path: str) -> list[str]:
+    """Return the judged queries for which a run has no document, by ids in byte order.
+
+    The judged queries are those of ``queries.parquet``, next to its ``corpus.json``; DataError if it was changed.
+    """
+    query_ids = read_table(queries_path)["query_id"]
+    answered = pc.unique(pq.ParquetFile(run_path).read(["query_id"])["query_id"])
+    return query_ids.filter(pc.invert(pc.is_in(query_ids, value_set=answered))).to_pylist()
+
+
+def write_trec(*, run_path: str, record_path: str, queries_path: str, output_path: str, tag: str, header: str = "") -> None:
+    """Write a run in TREC form, ``query Q0 document rank score tag``, compressed with gzip; ``#`` begins each line of the header.
+
+    Raises DataError, and writes nothing, if the run or the queries were changed after they were written, the run is of other
+    queries, an id holds whitespace, which separates the columns of a TREC run, or NUL, or a query begins with ``#``.
+    """
+    _check_export(run_path, record_path, queries_path, output_path, system=tag)
+    run = pq.ParquetFile(run_path)
+    # Without name and time in the header of gzip, equal runs are equal bytes.
+    with (
+        atomic_path(output_path) as partial,
+        partial.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as out,
+    ):
+        out.write(header.encode("utf-8"))
+        for batch in run.iter_batches():
+            query_ids, doc_ids, scores, ranks = (column.to_pylist() for column in batch)
+            _check_trec_ids(dict.fromkeys([*query_ids, *doc_ids]), run_path)
+            if comment := next((query_id for query_id in query_ids if query_id.startswith("#")), None):
+                problem = "for trec_eval 10, a line that begins with '#' is a comment, so it would leave the query out"
+                raise DataError(f"{run_path}: a TREC run cannot hold the query {comment!r}: {problem}; use the Parquet file")
+            rows = zip(query_ids, doc_ids, ranks, scores, strict=True)
+            lines = [f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n" for query_id, doc_id, rank, score in rows]
+            out.write("".join(lines).encode("utf-8"))
+
+
+def write_predictions(*, system: str, depth: int, run_path: str, record_path: str, queries_path: str, output_path: str) -> None:
+    """Write the first ``depth`` documents of each query as JSON in MTEB's form, ``{query: {document: score}}``, best first.
+
+    Scores are float32 at full precision. A judged query for which the system found nothing has an empty object, so that a
+    program that averages over the queries of the file counts it as 0. Raise DataError if the run or the queries were changed
+    after they were written, or the run is of other queries.
+    """
+    missing = _check_export(run_path, record_path, queries_path, output_path, system=system)
+    run = pq.read_table(run_path)
+    run = run.filter(pc.less_equal(run["rank"], depth))
+    counts = pc.value_counts(run["query_id"].combine_chunks())
+    query_ids, lengths = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    documents = zip(run["doc_id"].to_pylist(), run["score"].to_pylist(), strict=True)
+    with atomic_path(output_path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
+        out.write("{")
+        # A run is sorted by query; one query is in memory as JSON at a time.
+        for number, (query_id, length) in enumerate([*zip(query_ids, lengths, strict=True), *((each, 0) for each in missing)]):
+            scores = dict(islice(documents, length))
+            line = f"{json.dumps(query_id, ensure_ascii=False)}: {json.dumps(scores, ensure_ascii=False)}"
+            out.write(f"{',' if number else ''}\n{line}")
+        out.write("\n}\n")
+
+
+def _check_export(run_path: str, record_path: str, queries_path: str, output_path: str, *, system: str) -> list[str]:
+    """Check that a run is the recorded one of this system and these queries; return judged queries without a document."""
+    record = read_json(record_path)
+    queries = {QUERIES(dataset=record["dataset"]): recorded_digest(queries_path)}
+    check_inputs(record_path, record, queries, system=system)
+    check_digest(run_path, output_digest(record, run_path), record_path)
+    if missing := queries_without_line(run_path, queries_path):
+        logger.warning(
+            "%s: %d judged queries have no line, because the system found nothing for them: %s; "
+            "count them as 0, with trec_eval by its option -c",
+            *(output_path, len(missing), ", ".join(missing)),
+        )
+    return missing
+
+
+def _check_trec_ids(identifiers: Iterable[str], path: str) -> None:
+    for identifier in identifiers:
+        if WHITESPACE.search(identifier) or NUL in identifier:
+            sign = "NUL" if NUL in identifier else "whitespace"
+            raise DataError(
+                f"{path}: a TREC run cannot hold the id {identifier!r}, because of the {sign} in it; use the Parquet file"
+            )

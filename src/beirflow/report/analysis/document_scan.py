@@ -1,0 +1,76 @@
+"""Read a corpus once: the length of every document, and the beginning of the shown ones."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beirflow.core.progress import Progress
+from beirflow.data.corpus_files import Documents
+from beirflow.data.document_text import own_text, split_title_and_text
+from beirflow.report.analysis.lengths import count_words, histogram
+
+SNIPPET = 240  # characters of a text that a page shows at first
+WHOLE = 8000  # most characters of a text
+ROOM = 1_000_000  # characters of all texts of a corpus, beyond a snippet of each: a page holds them all
+ROWS = 1 << 14  # documents in memory at once
+WITH_TITLES = ("doc_id", "text", "title_bytes")  # columns from which titles and texts are split
+
+
+def document_batches(
+    path: str, columns: Sequence[str], task: str = "read documents", rows: int = ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield columns of all documents of ``documents.parquet``, some rows at a time, and show the progress of the task."""
+    with Documents(path, piecewise=True) as file, Progress(task, sum(file.sizes), "documents") as progress:
+        for chunk in range(len(file.sizes)):
+            for batch in file.batches(chunk, list(columns), rows):
+                yield batch
+                progress.advance(batch.num_rows)
+
+
+def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[str, str, str]]:
+    """Yield id, title and text, without a separator, of the documents of a batch that are wanted, by their ids."""
+    rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
+    parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
+    for doc_id, title, text in zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True):
+        yield doc_id, title, own_text(title, text)
+
+
+def scan_documents(
+    documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
+) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
+    """Read all documents once, some at a time, for the beginnings of those ``shown``, and for the lengths of ``groups`` of ids.
+
+    Repeated ids of a group count repeatedly, ids outside the corpus not at all. Returns ``title`` and ``text`` by id, in the
+    order of the ids, texts cut if all of them need more room than there is; and histograms of the lengths of all documents, then
+    of every group.
+    """
+    wanted = pa.array(sorted(set(shown)), pa.string())
+    counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
+    length_of, all_lengths, texts = np.full(len(counted), -1, np.int32), [np.zeros(0, np.int32)], dict[str, tuple[str, str]]()
+    for batch in document_batches(documents_path, WITH_TITLES):
+        words, place = count_words(batch["text"]), pc.index_in(batch["doc_id"], value_set=counted)
+        all_lengths.append(words)
+        length_of[place.drop_null().to_numpy()] = words[pc.is_valid(place).to_numpy(zero_copy_only=False)]
+        for doc_id, title, text in titles_and_texts(batch, wanted):
+            texts[doc_id] = beginning(title), beginning(text, WHOLE)
+    lengths = [np.concatenate(all_lengths)]
+    for ids in groups:
+        of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]
+        lengths.append(of_group[of_group >= 0])
+    # All texts share the room of a page, but none has less than a snippet.
+    room = max(SNIPPET, ROOM // max(1, len(texts)))
+    shown = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
+    ordered = {doc_id: {"title": title, "text": beginning(text, room)} for doc_id, (title, text) in shown.items()}
+    return ordered, [histogram(each) for each in lengths]
+
+
+def beginning(text: str, most: int = SNIPPET) -> str:
+    """Return the beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
+    words = " ".join(text.split())
+    if len(words) <= most:
+        return words
+    head, _, _ = words[:most].rpartition(" ")
+    return (head or words[: most - 1]) + "…"

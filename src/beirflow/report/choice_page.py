@@ -1,0 +1,235 @@
+"""The page of the choice: the answer in words, then plots, tables and definitions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import pandas as pd
+from scipy.constants import giga
+
+from beirflow.core.csv_files import write_csv
+from beirflow.core.layout import record_of
+from beirflow.core.records import Job
+from beirflow.evaluation.machine_load import BUSY_LOAD, IN_WORDS
+from beirflow.evaluation.paired_tests import LEVEL
+from beirflow.report.choice import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
+from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
+from beirflow.report.scatter import Scatter, scatter
+
+BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
+"""By key of ``choice``, the column, the size of its unit, and how it is said."""
+
+PLOTS = {
+    "milliseconds": "milliseconds a query",
+    "bytes_per_million": "GB a million documents",
+    "price": "price of a million documents",
+}
+"""By kind of cost, the label of the axis."""
+
+PRICES = ("index_price", "month_price", "price", "query_price")  # columns of ``choice.csv``
+
+RARE = ("p95_milliseconds", "load_seconds", "index_load")  # columns that are left out if no system has them
+
+EXACT = ("exact@10", "exact@100", "exact@1000")  # likewise, where an approximate system has them
+REASONS = {"price": "the cheapest", "bytes_per_million": "the one with the smallest index", "milliseconds": "the fastest"}
+"""By kind of cost, what a system is that has the least of it."""
+
+UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
+
+
+def write_choice(
+    *,
+    files: ChoiceFiles,
+    table_path: str,
+    page_path: str,
+    manifest_path: str,
+    prices: Prices,
+    choice: Mapping[str, float],
+    job: Job,
+) -> None:
+    """Write ``choice.csv``, the page and the record of both, with the prices and budgets behind them.
+
+    ``choice`` has the budgets ``milliseconds`` and ``gigabytes``, as far as there are any.
+    """
+    table, measure = choice_table(files, prices), files.main_measure
+    known_prices = {name: price for name, price in asdict(prices).items() if price is not None}
+    write_csv(table, table_path)
+    in_gigabytes = table.assign(bytes_per_million=table["bytes_per_million"] / giga)
+    plots = (scatter(in_gigabytes, cost, measure, label) for cost, label in PLOTS.items())
+    values = {
+        "title": f"beirflow: the choice among {counted(len(table), 'system')}",
+        "heading": "Which system to take",
+        "lead": f"{counted(len(table), 'system')} on {counted(len(files.rows), 'dataset')}, by {_mean(table, measure)}.",
+        "answers": [*answers(table, measure, choice), *limits(table)],
+        "plots": [plot for plot in plots if plot],
+        "systems": systems_tables(table, measure),
+        "encoders": list(_encoders(in_gigabytes, measure)),
+        "prices": known_prices,
+        "significant": LEVEL,
+        "measure": measure,
+        "busy": IN_WORDS,
+        "busy_load": BUSY_LOAD,
+        "least_documents": LEAST_DOCUMENTS,
+    }
+    write_page("choice.html.j2", page_path, values, scripts=("tables.js", "choice.js"))
+    record_files_for_reading(
+        paths=[page_path, table_path],
+        manifest_path=manifest_path,
+        record_path=str(record_of(page_path)),
+        job=job,
+        prices=known_prices,
+        choice=dict(choice),
+    )
+
+
+def _mean(table: pd.DataFrame, measure: str) -> str:
+    return f"mean {measure}" if table["datasets"].iloc[0] > 1 else measure
+
+
+def answers(table: pd.DataFrame, measure: str, budgets: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Yield the answer in sentences, their heads apart: the best, and by each budget the cheapest not significantly worse."""
+    best, equals = table.iloc[0], table[~(table["p_holm"] < LEVEL)]  # the best has no p
+    interval = "" if pd.isna(best["low"]) else f" (95 % interval {best['low']:.4f} to {best['high']:.4f})"
+    others = [str(name) for name in equals["system"][1:]]
+    same = f"Not significantly worse: {listed(others)}." if others else "All others are significantly worse."
+    yield (
+        f"The best is {best['system']}:",
+        f"{_mean(table, measure)} {best[measure]:.4f}{interval}. {same if len(table) > 1 else ''}",
+    )
+    found: dict[tuple[str, str], list[str]] = {}
+    for said, affordable in _affordable(table, budgets):
+        found.setdefault(_answer(affordable, equals, measure), []).append(said)
+    for (head, text), budgets_in_words in found.items():
+        whatever = f"with or without the budgets of {' and '.join(_budgets(budgets))}"
+        yield head, f"{whatever if len(budgets_in_words) > 2 and len(found) == 1 else ', or '.join(budgets_in_words)}: {text}."
+
+
+def limits(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield in sentences why costs that were measured decide nothing, their heads apart."""
+    busy = table[table["busy_milliseconds"].notna()]
+    if len(busy):
+        yield (
+            "Latencies that decide nothing:",
+            f"{listed(list(busy['system']))}, measured on a busy machine ({_load(busy['latency_load'])}). No budget, price or "
+            "plot has them; to measure them again while nothing else runs, add --forcerun measure_latency to the command.",
+        )
+    largest = int(table["largest_dataset"].max())
+    if largest < LEAST_DOCUMENTS:
+        yield (
+            "No size and no price of a million documents:",
+            f"not estimated, since the largest dataset has {counted(largest, 'document')}, fewer than {LEAST_DOCUMENTS:,}.",
+        )
+    indexed = table[table["index_load"] > BUSY_LOAD]
+    if len(indexed):
+        yield (
+            "Seconds of indexing that are left out:",
+            f"{listed(list(indexed['system']))}, indexed on a busy machine ({_load(indexed['index_load'])}). Prices need them.",
+        )
+
+
+def _load(loads: pd.Series) -> str:
+    return f"load average up to {loads.max():.1f} per core"
+
+
+def _affordable(table: pd.DataFrame, budgets: Mapping[str, float]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield every budget in words, with the systems in it: without one, each, and all together."""
+    keys = [key for key in BUDGETS if key in budgets]
+    for some in ([], *([key] for key in keys), *([keys] if len(keys) > 1 else [])):
+        affordable = table
+        for key in some:
+            column, unit, _ = BUDGETS[key]
+            affordable = affordable[affordable[column] / unit <= budgets[key]]
+        said = _budgets({key: budgets[key] for key in some})
+        yield f"within {' and '.join(said)}" if said else "without a budget", affordable
+
+
+def _budgets(budgets: Mapping[str, float]) -> list[str]:
+    """Return budgets in words."""
+    return [words.format(budgets[key]) for key, (_, _, words) in BUDGETS.items() if key in budgets]
+
+
+def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tuple[str, str]:
+    """Return the cheapest of the systems that are not significantly worse; without one, the best of those in the budget."""
+    if affordable.empty:
+        return "Nothing,", "no system is in the budget, as far as costs are known"
+    among = affordable[affordable["system"].isin(equals["system"])]
+    taken = cheapest(among) if len(among) else affordable.iloc[0]
+    if taken is None:
+        return f"{among['system'].iloc[0]},", "the costs of those that are not significantly worse than the best are not known"
+    reason = "the best there, but significantly worse"
+    if len(among):
+        cost = known_costs(among)[0]
+        known = "whose cost is known and which" if among[cost].isna().any() else "that"
+        reason = f"{REASONS[cost]} {known} is not significantly worse than the best"
+    # A loss that is not known, as of a single query, is not excluded either.
+    is_undecided = len(among) > 0 and pd.notna(taken["difference"]) and not taken["difference_low"] >= -UNDECIDED
+    loss = f" of {-taken['difference_low']:.4f}" if pd.notna(taken["difference_low"]) else ""
+    few = f", but with too few queries to exclude a loss{loss}, so add queries or datasets" if is_undecided else ""
+    head = f"{'Undecided, perhaps' if is_undecided else 'Take'} {taken['system']}"
+    return head, f"{reason}{few}. {measure} {taken[measure]:.4f}{_lost(taken)}. Cost: {_costs(taken)}"
+
+
+def _costs(row: Any) -> str:
+    """Return the known costs of a system in words."""
+    said = {
+        "price": f"{row['price']:,.2f} for a million documents in the first month",
+        "milliseconds": f"{short(row['milliseconds'])} ms a query",
+        "bytes_per_million": f"{short(row['bytes_per_million'] / giga)} GB for a million documents",
+    }
+    return ", ".join(text for key, text in said.items() if pd.notna(row[key])) or "unknown"
+
+
+def _lost(row: Any) -> str:
+    """Return the difference to the best in words; empty for the best."""
+    if pd.isna(row["difference"]):
+        return ""
+    interval = (
+        "" if pd.isna(row["difference_low"]) else f" ({_signed(row['difference_low'])} to {_signed(row['difference_high'])})"
+    )
+    return f", {_signed(row['difference'])}{interval} beside the best"
+
+
+def _signed(value: float) -> str:
+    return number(value, "+.4f").text
+
+
+def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
+    """Return quality with significance, and cost, of every system, the best first."""
+    priced = table["price"].notna().any() or table["query_price"].notna().any()
+    shown = table.assign(
+        **{measure: pd.Series([Cell(f"{mean:.4f}", mean, best=not i) for i, mean in enumerate(table[measure])], table.index)},
+        interval=_intervals(table["low"], table["high"], ".4f"),
+        differences=_intervals(table["difference_low"], table["difference_high"]),
+        times=pd.Series([*map(_times, table["milliseconds"], table["busy_milliseconds"])], table.index),
+        device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
+    )
+    absent = [*(() if priced else PRICES), *(name for name in RARE if table[name].isna().all())]
+    return (
+        framed("choice-table", shown, measure=measure, mean=_mean(table, measure)),
+        framed("choice-costs", shown, absent),
+    )
+
+
+def _times(median: float, busy: float) -> Cell:
+    """Return the cell of the time of a query, marked and last in order if the machine was busy."""
+    return Cell(f"{busy:,.1f} (busy)") if pd.notna(busy) else number(median, ",.1f")
+
+
+def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+.4f") -> pd.Series:
+    """Return the cells of intervals, by which a column sorts from its lower bound; empty where one is not known."""
+    bounds = [(number(low, form), number(high, form)) for low, high in zip(lows, highs, strict=True)]
+    cells = [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
+    return pd.Series(cells, lows.index)
+
+
+def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Scatter], Table]]:
+    """Yield the encoders with variants, each with the curves and the table of these."""
+    for encoder in table["encoder"].dropna().unique():
+        part = table[(table["encoder"] == encoder) | (table["system"] == encoder)]
+        shares = [str(name) for name in part.columns if str(name).startswith("exact@") and part[name].notna().any()]
+        plots = (scatter(part, cost, measure, PLOTS[cost], series="curve") for cost in ("bytes_per_million", "milliseconds"))
+        largest_first = part.assign(interval=_intervals(part["loss_low"], part["loss_high"]))
+        largest_first = largest_first.sort_values("bytes_per_million", ascending=False, kind="stable")
+        absent = [name for name in EXACT if name not in shares]
+        variants = framed("variants-{encoder}", largest_first, absent, encoder=encoder, measure=measure)
+        yield str(encoder), [plot for plot in plots if plot], variants

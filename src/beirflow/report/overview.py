@@ -1,0 +1,126 @@
+"""Targets: those that can be asked for, the probable meaning of an unknown one, and the summary of a run with nothing to do."""
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+
+from beirflow.config.experiment import Experiment
+from beirflow.config.trial import TRIAL
+from beirflow.core.kinds import PATTERNS
+from beirflow.core.layout import CHOICE, PAPER, REPORT, SUMMARY
+from beirflow.core.patterns import Pattern
+from beirflow.data.catalogue.schema import nearest
+from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
+
+SHOWN = 5  # names of systems or datasets in the text
+
+
+def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
+    """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
+    systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
+    targets = {
+        "try": "every system on 24 documents, before hours of work",
+        "estimate": "time, downloads and disk space, before anything runs",
+        "summary": f"every system on every dataset: {results / SUMMARY}",
+        "report": f"tables, figures, significance: {results / REPORT}",
+        "paper": f"the BEIR paper's tables: {results / PAPER}",
+        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
+        "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
+    }
+    width = max(map(len, targets))
+    return "\n".join(
+        [
+            f"This configuration has {_named(systems, 'system')} and {_named(rows, 'dataset')}. Name a target, as in",
+            f"  snakemake --cores all{configured} -- summary",
+            *(f"  {target:{width}}  {made}" for target, made in targets.items()),
+            "Choose others with --config systems=bm25 datasets=scifact, or in a file: --configfile my.yaml",
+        ]
+    )
+
+
+def next_step(targets: Collection[str], results: Path, configured: str) -> str:
+    """Return the end of a run that made the report or the summary: where it is, and what to do next; else nothing."""
+    if results.name == TRIAL:
+        return ""  # the run that tries the systems prints the next command
+    if {*targets} & {"report", str(results / REPORT)}:
+        return f"Report: {(results / REPORT).absolute()}\nTo check every number: snakemake --cores 1{configured} -- audit"
+    if {*targets} & {"summary", str(results / SUMMARY)}:
+        return f"For tables, figures and significance: snakemake --cores all{configured} -- report"
+    return ""
+
+
+def _named(names: Sequence[str], kind: str) -> str:
+    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+    return f"{len(names)} {kind}{'s' * (len(names) != 1)} ({', '.join(names[:SHOWN])}{more})"
+
+
+def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near.
+
+    For a setting or an option after ``--``, the advice is to move it before.
+    """
+    if target.startswith("--") or "=" in target:
+        return "; after -- there are only targets: write options before it, snakemake --config of=… -- explain, or leave -- out"
+    folder, known = f"{PurePath(results)}/", _known(experiment)
+    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
+    if not target.startswith(folder):
+        parts = PurePath(target).parts
+        # The results may be in another folder than thought.
+        for path in ("/".join(parts[start:]) for start in range(len(parts))):
+            if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
+                return f"; did you mean {folder + near!r}?"
+        return nearest(target, [*fixed, *rules])
+    path = target.removeprefix(folder)
+    if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
+        others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
+        first, _, rest = path.partition("/")
+        near_first = get_close_matches(first, sorted({pattern.partition("/")[0] for pattern in PATTERNS if "/" in pattern}))
+        others += [f"{each}/{rest}" for each in near_first]
+        near_paths = {f"{folder}{near}" for each in others for pattern in PATTERNS if (near := _near(each, pattern, known))}
+        return nearest(target, near_paths or fixed)
+    near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
+    return nearest(target, near_paths)
+
+
+def _known(experiment: Experiment) -> dict[str, list[str]]:
+    """Return the possible values of each name in a pattern."""
+    return {
+        "system": list(experiment.systems),
+        "dataset": [*experiment.datasets, *experiment.rows_of_forums],
+        "row": list(experiment.rows_of_forums),
+        "archive": list(experiment.catalogue.datasets),
+        "analyzer": sorted(experiment.expansions.indexes),
+        "table": [*TABLES, *PAPER_TABLES],
+        "figure": [*FIGURES, *PAPER_FIGURES],
+    }
+
+
+def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
+    """Return a path of a pattern with the nearest known names; empty if the path is of no such form."""
+    names = pattern.names_in(path)
+    if names is None:
+        return ""
+    for key, value in names.items():
+        if key in known and value not in known[key]:
+            near = nearest(value, known[key])
+            if not near:
+                return ""
+            names[key] = near.split("'")[1]
+    return pattern(**names)
+
+
+def table_again(summary: Path, targets: Collection[str]) -> str:
+    """Return the summary once more, for the terminal; empty if it was not a target, or is not there or no table."""
+    wanted = any(target == "summary" or Path(target).name == summary.name for target in targets)
+    if not (wanted and summary.is_file()):
+        return ""
+    # Here, since it takes longer than planning a run, which rarely needs it.
+    import pandas as pd
+
+    from beirflow.evaluation.summary import for_terminal
+
+    try:
+        table = for_terminal(pd.read_csv(summary))
+    except (ValueError, KeyError):
+        return ""
+    return f"\n\n{table}\n\nThe same in full precision: {summary}"

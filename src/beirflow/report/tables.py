@@ -1,0 +1,253 @@
+"""Tables of the report: scores, significance, cost, systems and datasets, arranged for reading."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from beirflow.core.records import ASSUMED
+from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.schema import CATALOGUE
+from beirflow.evaluation.summary import CHARACTERS, PUBLISHED, UNREACHABLE
+from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
+from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, words
+
+SYSTEM = words("System", "stub")
+MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
+
+HOLES = "Hole@10"
+
+ENERGY = {key: key for key in ("processor_joules", "gpu_joules", "co2_grams")} | {"processor_share": "processor_joules"}
+"""By column of energy in ``cost.csv``, the one that is above 0 where something was counted."""
+
+RARE = ("expand_seconds", "train_seconds", "rerank_seconds", "load_per_core")
+"""Columns that are left out where no system has a value, such as the seconds of a stage that none has."""
+
+NOT_COUNTED = (
+    "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
+    " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
+)
+COUNTED = (
+    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
+    " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
+    " no more than the machine used; share is that of all jobs. Jobs on one GPU have equal parts of its energy."
+)
+
+SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
+
+OF_ITS_OWN = (
+    *("family", "model", "query_model", "revision", "query_revision", "offline", "weights", "weights_sha256", "model_sha256"),
+    *("steps", "trained_on", *PROMPTS.values()),
+)
+"""Settings that have a column of their own, or are only in the table of all settings."""
+
+FOUND = ("tuned_on", "lossy", ASSUMED)  # settings in records alone that decide over scores
+SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
+
+BEIR = "beir"  # among the citations, which are by dataset otherwise
+
+ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+
+
+class Sources(Notes):
+    """The citations of published scores, each named by a letter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        published = load_catalogue().published
+        self._citations = {
+            (system, entry["source"]): f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}"
+            + (f"; {entry['note']}" if "note" in entry else "")
+            for system, entries in published.items()
+            for entry in entries
+        }
+
+    def cite(self, system: str, source: object) -> str:
+        """Return the letter of a source of a system; none for an unknown source."""
+        return self.letter(self._citations.get((system, source)))
+
+
+def main_measures(summary: pd.DataFrame) -> list[str]:
+    """Return the measures that have a table of their own: the main one, which is the first, and those that are published."""
+    names = [str(name) for name in summary.columns if "@" in str(name)]
+    return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
+
+
+def number_columns(labels: Iterable[str], first: int = 0) -> list[Column]:
+    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
+    names = list(labels)
+    upright = " upright" if len(names) > MOST_FLAT else ""
+    return [
+        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
+    ]
+
+
+def holes_table(summary: pd.DataFrame) -> Table | None:
+    """Return Hole@10 of every system on every dataset; None if it was not measured."""
+    if HOLES not in summary:
+        return None
+    of_datasets = summary[summary["split"].notna()]
+    datasets = list(dict.fromkeys(of_datasets["dataset"]))
+    columns = [SYSTEM, *number_columns(datasets)]
+    rows = [
+        [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
+        for system, part in of_datasets.groupby("system", sort=False)
+    ]
+    return Table("holes", "Documents judged for no query", f"{HOLES} of every system on every dataset", columns, rows, close=True)
+
+
+def significance_table(comparison: pd.DataFrame) -> Table | None:
+    """Return every pair of systems on every dataset and mean; None for a single system."""
+    if comparison.empty:
+        return None
+    systems = comparison["system_a"] + " − " + comparison["system_b"]
+    return framed("significance-table", with_short_names(comparison).assign(systems=systems))
+
+
+def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which means over datasets are called so, without these."""
+    return table.assign(dataset=table["dataset"].str.partition(" (")[0])
+
+
+def energy_note(costs: pd.DataFrame) -> str:
+    """Return a note on the energy in the table of costs, or on its absence."""
+    if energy_table(costs) is None:
+        return NOT_COUNTED
+    intensity = costs["carbon_intensity"].iloc[0]
+    by = "are not known without carbon_intensity" if pd.isna(intensity) else f"are those of {intensity:g} g of CO₂ a kWh"
+    return f"{COUNTED} Emissions {by}."
+
+
+def cost_table(costs: pd.DataFrame) -> Table:
+    """Return time, memory and disk use of every system on every dataset."""
+    return framed("cost-table", costs, without=[key for key in RARE if key not in costs or costs[key].isna().all()])
+
+
+def energy_table(costs: pd.DataFrame) -> Table | None:
+    """Return energy and emissions of every system on every dataset, without empty columns; None if nobody counted any."""
+    empty = [key for key, source in ENERGY.items() if source not in costs or not (costs[source] > 0).any()]
+    if len(empty) == len(ENERGY):
+        return None
+    table = framed("energy-table", costs, empty)
+    return replace(table, rows=[[cell if cell.text else Cell("not known") for cell in row] for row in table.rows])
+
+
+def systems_table(settings: pd.DataFrame) -> Table:
+    """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
+    rows = [{"system": system} | _row(part) for system, part in settings.groupby("system", sort=False)]
+    return framed("systems-table", pd.DataFrame(rows))
+
+
+def _row(settings: pd.DataFrame) -> dict[str, str]:
+    values = {str(name): part for name, part in settings.groupby("setting", sort=False)}
+    shown = [name for name, part in values.items() if _is_shown(name.partition(" of ")[0], part, values)]
+    return {
+        **{name: _one(values, name) for name in ("family", "precision", "trained_on")},
+        "model": _model(values),
+        "settings": " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
+        **{name: _prompt(values, name) for name in PROMPTS.values()},
+        "cut": _cut(values),
+    }
+
+
+def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame]) -> bool:
+    """Test that a setting is shown in the column of settings: configured ones, and recorded ones that decide over scores."""
+    if name == "weights":  # of a fused system; those of a model are the name of a file
+        return "model" not in values
+    return name in FOUND or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
+
+
+def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
+    """Return the value of a setting; all values if datasets differ."""
+    return " or ".join(dict.fromkeys(_texts(values[name]))) if name in values else ""
+
+
+def _texts(part: pd.DataFrame) -> list[str]:
+    return [str(value) for value in part["value"].fillna("")]
+
+
+def _model(values: Mapping[str, pd.DataFrame]) -> str:
+    """Return the model with its revision, and that of the queries if they have one."""
+    models = []
+    for model, revision in (("model", "revision"), ("query_model", "query_revision")):
+        if name := _one(values, model):
+            pinned = _one(values, revision)[:SHOWN_OF_A_REVISION]
+            models.append(f"{name} at {pinned}" if pinned else name)
+    return "; queries: ".join(models)
+
+
+def _instead(part: pd.DataFrame) -> str:
+    """Return the setting in the files of the model, where the configuration differs."""
+    other = part["model_says"].notna() & (part["model_says"] != part["value"].fillna(""))
+    return f" (its files say {', '.join(dict.fromkeys(part['model_says'][other]))})" if other.any() else ""
+
+
+def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
+    """Return a prompt in quotes, so that a space at its end is visible; the number of prompts if datasets have their own."""
+    if name not in values:
+        return ""
+    prompts = list(dict.fromkeys(_texts(values[name])))
+    if len(prompts) > 1:
+        return f"{len(prompts)} prompts, by dataset: see all settings"
+    return f"“{prompts[0]}”{_instead(values[name])}" if prompts[0] else "none"
+
+
+def _cut(values: Mapping[str, pd.DataFrame]) -> str:
+    """Return the total number of cut texts by kind."""
+    counts = {name.removeprefix(TRUNCATED): part["value"].astype(int).sum() for name, part in values.items() if TRUNCATED in name}
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+
+
+def settings_table(settings: pd.DataFrame) -> Table:
+    """Return every setting of every system from ``systems.csv``, with its origin."""
+    datasets = settings["dataset"].fillna("").replace("", "all")
+    return framed("settings-table", settings.assign(dataset=datasets, said_by=settings["said_by"].map(SAID_BY)))
+
+
+def counts(means: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts of a dataset that do not depend on the system."""
+    return {name: means["counts"][name] for name in ("documents", "queries", "judgements") if name in means["counts"]}
+
+
+@cache
+def citations() -> dict[str, str]:
+    """Return BibTeX by the name of the dataset, or ``beir``."""
+    text = (CATALOGUE / "citations.bib").read_text(encoding="utf-8")
+    return {entry[1]: entry[0] for entry in ENTRY.finditer(text)}
+
+
+def of_catalogue(name: str) -> str | None:
+    """Return the dataset of the catalogue behind a name, which may be of another split or a sample of it; None for any other."""
+    for known, corpora in load_catalogue().known_datasets.items():
+        splits = "|".join(map(re.escape, corpora[0].other_splits))
+        if re.fullmatch(rf"{re.escape(known)}(\.({splits}))?(\.sample-\d+(-\w+)*)?", name):
+            return known
+    return None
+
+
+def citation_of(known: str | None) -> str | None:
+    """Return the entry of BibTeX of a dataset of the catalogue, or of its collection; None if there is none."""
+    if collection := load_catalogue().newer.collections.get((known or "").partition(".")[0]):
+        return collection.citation
+    return known if known in citations() else None
+
+
+def datasets_table(summary: pd.DataFrame) -> Table:
+    """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
+    catalogue = load_catalogue()
+    sizes = ["dataset", "split", "documents", "queries", CHARACTERS, UNREACHABLE]
+    datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
+    known = [of_catalogue(name) for name in datasets["dataset"]]
+    facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
+    facts["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
+    without = [] if datasets[UNREACHABLE].notna().any() else [UNREACHABLE]
+    return framed("datasets-table", datasets.assign(**facts, citation=[citation_of(name) or "" for name in known]), without)
+
+
+def bibtex(names: Iterable[str]) -> str:
+    """Return the BibTeX of BEIR and of the named datasets of the catalogue; empty if none of the names is one."""
+    datasets = dict.fromkeys(entry for name in names if (entry := citation_of(of_catalogue(name))))
+    return "\n".join(citations()[str(name)] for name in (BEIR, *datasets)) if datasets else ""

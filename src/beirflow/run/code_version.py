@@ -1,0 +1,158 @@
+"""A digest of the code that a job runs, because Snakemake does not see edits inside a package.
+
+It is in the ``params`` of every rule whose result depends on our code: an edit to a module reruns the jobs that use it, directly
+or through other modules of the package, and no others. An edit to comments, docstrings or blank lines alone reruns nothing.
+"""
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[1]
+RULES = PACKAGE / "workflow/rules"
+
+NO_INFLUENCE = {
+    *("core.disks", "core.errors", "core.progress"),
+    *("run.entrance", "run.energy", "run.gpu_job", "run.gpu_lease", "run.gpus"),
+    *("run.job", "run.lifetime", "run.results_lock"),
+}
+"""Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
+
+PATHS = "core.layout"
+"""Nor does an edit to the paths of results: where those of a job's files are others, Snakemake reruns it."""
+
+RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
+FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
+
+IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
+"""An import statement of the package on lines of its own, as all are here."""
+
+STRING = b"|".join(
+    rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")
+)
+STRINGS = re.compile(STRING, re.DOTALL)
+LINE = re.compile(rb"""((?:[^"'#\n\\]+|%b|\\.|["'])*)(?:#.*?)?\n""" % STRING, re.DOTALL)
+"""A line without its comment, with the following lines of its strings, or of itself behind a backslash."""
+
+QUOTES, OUTSIDE_OF_BRACKETS = (b'"', b"'", b'r"'), (b"def ", b"class ", b"async def ")  # beginnings of lines
+AS_ROUND, NO_BRACKETS = bytes.maketrans(b"[]{}", b"()()"), bytes(set(range(256)) - set(b"()[]{}"))
+
+
+class Module(NamedTuple):
+    """A file of the package."""
+
+    digest: bytes  # of its statements
+    imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
+
+
+@cache
+def entrances() -> dict[str, list[str]]:
+    """Return, by rule, the functions of the package that its text names: its entrance first, and those that it hands over."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
+    return {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
+
+
+@cache
+def code_version(rule: str) -> str:
+    """Return 16 hexadecimal digits of the functions that a rule names, and of all package modules that they are in or reach."""
+    return _digest(rule_modules(rule), *entrances()[rule])
+
+
+def rule_modules(rule: str) -> set[str]:
+    """Return the modules whose code a rule's job may run, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
+    return _with_reached(function.partition(":")[0] for function in entrances()[rule])
+
+
+def code_of(modules: Iterable[str]) -> str:
+    """Return 16 hexadecimal digits of modules by full names, which no import statement leads to, and of all that they reach."""
+    return _digest(_with_reached(modules))
+
+
+def _with_reached(modules: Iterable[str]) -> set[str]:
+    """Return modules and all that they reach, from their full names."""
+    below = {name.removeprefix(f"{PACKAGE.name}.") for name in modules}
+    return below.union(*(reached_modules(_file_of(module)) for module in below))
+
+
+def _digest(modules: Iterable[str], *functions: str) -> str:
+    """Return 16 hexadecimal digits of names of functions, and of names and statements of modules."""
+    # Names of functions, too: another entrance in the same modules is other code.
+    digest = hashlib.sha256(" ".join(functions).encode())
+    for name in sorted(modules):
+        digest.update(name.encode() + b"\0" + module_at(_file_of(name)).digest)
+    return digest.hexdigest()[:16]
+
+
+def reached_modules(path: Path) -> set[str]:
+    """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without ``NO_INFLUENCE`` and paths."""
+    reached: set[str] = set()
+    # Imports inside functions count as if they always ran: a job too many costs less than a stale result.
+    waiting = set(module_at(path).imports)
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting |= module_at(_file_of(name)).imports - reached
+    return reached - {PATHS}
+
+
+@cache
+def module_at(path: Path) -> Module:
+    """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here."""
+    source = path.read_bytes()
+    lines = code_lines(source)
+    return Module(hashlib.sha256(b"\n".join(lines)).digest(), imported_names(source, lines) & _modules() - NO_INFLUENCE)
+
+
+def code_lines(source: bytes) -> list[bytes]:
+    """Return the lines of a source without comments, docstrings and blank lines.
+
+    Neither ``ast`` nor ``tokenize``: what they return differs between versions of Python, and they take ten times as long.
+    """
+    lines = list(filter(None, map(bytes.rstrip, LINE.findall(source + b"\n"))))
+    docstrings, closed = set(), 0  # places of lines; no bracket is open before the line at the second
+    for place, line in enumerate(lines):
+        stripped = line.lstrip()
+        if stripped.startswith(OUTSIDE_OF_BRACKETS):
+            closed = place
+        elif stripped.startswith(QUOTES) and not STRINGS.sub(b"", line).strip():
+            brackets = STRINGS.sub(b"", b"\n".join(lines[closed:place])).translate(AS_ROUND, NO_BRACKETS)
+            if brackets.count(b"(") == brackets.count(b")"):  # a statement of its own; between brackets it is a value
+                docstrings.add(place)
+                closed = place
+    return [line for place, line in enumerate(lines) if place not in docstrings]
+
+
+@cache
+def _modules() -> set[str]:
+    """Return the names of all modules of the package."""
+    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+
+
+@cache
+def _file_of(name: str) -> Path:
+    return PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
+
+
+def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
+    """Return the names below the package in the import statements of a file; some are of modules, others of what is in one.
+
+    Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
+    """
+    joined = b"\n".join(lines).replace(b"\\\n", b" ")
+    alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"beirflow" in line and b"import" in line)
+    try:
+        tree = ast.parse(b"\n".join(IMPORT.findall(joined)) if alone else source)
+    except SyntaxError:  # the statement continues unexpectedly
+        tree = ast.parse(source)
+    names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
+    return frozenset(below for package, _, below in names if package == "beirflow" and below)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -1,0 +1,156 @@
+"""A job: its log, its signals, its lifetime, and its part of the records."""
+
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.addresses import without_secrets
+from beirflow.core.disks import disk_problem
+from beirflow.core.errors import BeirflowError
+from beirflow.core.layout import ENERGY, job_error
+from beirflow.core.memory import keep_freed_memory
+from beirflow.core.progress import named_job
+from beirflow.core.records import Job, write_json
+from beirflow.run.energy import metered
+from beirflow.run.interrupts import signals_stop_once
+from beirflow.run.lifetime import end_with_snakemake
+from beirflow.run.results_lock import hold_job
+
+logger = logging.getLogger("beirflow")
+
+GARBAGE_OBJECTS = 200_000  # new objects after which Python looks for garbage; its default is some hundred to some thousand
+INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
+
+
+@contextmanager
+def job(snakemake: Any) -> Iterator[Job]:
+    """Run the block as the job of a rule, and give what its records state of it.
+
+    The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Raises SystemExit as
+    :func:`surroundings`.
+    """
+    keep_freed_memory()  # a model on a CPU takes and frees some MB for each of its layers
+    log = Path(snakemake.log[0])
+    logs, results = log.parents[len(snakemake.wildcards) :][:2]
+    results = Path(snakemake.params.get("results", results))  # the log of read-only results is elsewhere
+    name = log.relative_to(logs).with_suffix("").as_posix()
+
+    def alone() -> None:
+        """Keep others from what this job makes; end well where another instance of it, for which it waited, has made that."""
+        if hold_job(logs, name) and snakemake.output and all(Path(path).exists() for path in snakemake.output):
+            logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
+            sys.exit(0)
+
+    # A job without an output looks at the results and writes nothing there.
+    counted = metered(results / ENERGY(job=name)) if snakemake.output else nullcontext()
+    with named_job(name), surroundings(log, alone), counted:
+        yield Job(results, name, snakemake.params.get("code", ""))
+
+
+@contextmanager
+def surroundings(log_path: str | Path, before: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Send the package's log to a file and to standard error, and end in an orderly way, while the block runs.
+
+    A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
+    exceptions end here: an error meant for people, or of a disk, as its message alone, any other with its traceback. SIGTERM
+    stops the block as Ctrl-C does, so that what it had begun to write is removed. The exit status is 1 after an exception, 130
+    after a signal.
+
+    ``before`` is called first, while the log is still that of an earlier or another instance of the job.
+    """
+    end_with_snakemake()
+    with (
+        _rare_garbage_collection(),
+        signals_stop_once(),
+        _log_to(_terminal()),
+        _errors_in_words(log_path),  # of a log that cannot be opened
+    ):
+        before()
+        with _log_to(_LogFile(log_path)), _errors_in_words(log_path):
+            yield
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """Collect garbage rarely: imports stay, and looking through them repeatedly takes a quarter of a short job."""
+    gc.set_threshold(GARBAGE_OBJECTS, 20, 100)
+    try:
+        yield
+    finally:
+        # The process ends soon, and its last collection need not look through all objects.
+        gc.freeze()
+
+
+@contextmanager
+def _errors_in_words(log_path: str | Path) -> Iterator[None]:
+    """Log an exception as a person needs it, write it beside the log for the terminal of the run, and exit."""
+    try:
+        yield
+    except BeirflowError as error:
+        message = str(error)
+        logger.error("%s", message)
+    except KeyboardInterrupt:
+        logger.info("stopped by a signal before it was done")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        problem = disk_problem(error) if isinstance(error, OSError) else None
+        message = problem or f"an unexpected error; please report it with this log, {log_path}"
+        logger.error("%s", message, exc_info=problem is None)
+    else:
+        return
+    with suppress(OSError, BeirflowError):
+        write_json(job_error(log_path), {"error": without_secrets(message)})
+    sys.exit(1)
+
+
+class _Formatter(logging.Formatter):
+    """Lines of a log, with tracebacks, without any secret, also of libraries."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+class _LogFile(logging.FileHandler):
+    """The log file, which also gets the warnings of libraries. A full disk makes it shorter and nothing else fail."""
+
+    def __init__(self, path: str | Path) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        job_error(path).unlink(missing_ok=True)
+        super().__init__(path, mode="w", encoding="utf-8")
+        self.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
+        logging.captureWarnings(True)
+        logging.getLogger("py.warnings").addHandler(self)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Do nothing: the terminal has what matters."""
+
+    def close(self) -> None:
+        """End the file, whether or not there is room for its end, and catch warnings no longer."""
+        logging.getLogger("py.warnings").removeHandler(self)
+        logging.captureWarnings(False)
+        with suppress(OSError):
+            super().close()
+
+
+def _terminal() -> logging.Handler:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Formatter("%(levelname)s: %(message)s"))
+    return handler
+
+
+@contextmanager
+def _log_to(handler: logging.Handler) -> Iterator[None]:
+    """Send the package's log to a handler while the block runs."""
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,138 @@
+"""The origin of a result: commit, versions of packages and Python, machine, command and user."""
+
+import getpass
+import os
+import platform
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.addresses import without_credentials
+
+COMMIT = re.compile("[0-9a-f]{40}")
+
+REPOSITORY = Path(__file__).parents[3]
+
+SECRET = re.compile(r"(--storage-\S*(?:key|token|password|secret)[^\s=]*)(=?)(.*)", re.DOTALL)
+"""An option of a storage plugin for what nobody else may read, which is behind it or the next argument."""
+
+COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
+"""Environment variables that tell a job which command started the run, and when."""
+
+PACKAGES = (
+    *("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "snakemake"),
+    *("numpy", "pandas", "pyarrow", "scipy", "pytrec-eval-terrier", "orjson"),
+)
+"""Packages that numbers may depend on."""
+
+
+@cache
+def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
+    """Return ``commit`` of a folder with ``Snakefile``, ``src`` and ``workflow``, and ``clean``, whether all are as committed.
+
+    Both values are None where the folder is not a checkout, or without git. They are those of the first call, since this process
+    has read its code by then.
+    """
+    unknown = {"commit": None, "clean": None}
+    if _git(folder, "ls-files", "--error-unmatch", "Snakefile") is None:
+        return unknown  # perhaps a copy inside a checkout of something else
+    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    # Files that git does not know count as a change: an uncommitted module may have run.
+    status = _git(folder, "status", "--porcelain", "--", "Snakefile", "src", "workflow")
+    return unknown if commit is None or status is None else {"commit": commit, "clean": not status}
+
+
+def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
+    """Test whether a folder is a checkout that has a commit of 40 digits; None if it is no checkout, or without git."""
+    if code_state(folder)["commit"] is None:
+        return None
+    is_one = COMMIT.fullmatch(commit) is not None  # and not an option, or another way to name something
+    return is_one and _git(folder, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Return git's output about a folder, without the last newline; None without an answer."""
+    try:
+        command = ["git", "-C", str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """Return a command, the program first, quoted for a shell, without passwords in addresses and keys of buckets."""
+    program = Path(arguments[0])  # of `python -m snakemake`, a file of its package
+    shown, hidden = [program.parent.name if program.name == "__main__.py" else program.name], False
+    for argument in arguments[1:]:
+        option = SECRET.fullmatch(argument)
+        shown.append("..." if hidden else f"{option[1]}=..." if option and option[2] else argument)
+        hidden = option is not None and not option[2]
+    return without_credentials(shlex.join(shown))
+
+
+def note_start(arguments: Sequence[str]) -> None:
+    """Tell the jobs of this run its command, the program first, and when it began."""
+    os.environ[COMMAND] = command_of(arguments)
+    os.environ[STARTED] = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def run_of_this_job() -> dict[str, str | None]:
+    """Return command, begin and user of the run that a job belongs to; None for what is not known."""
+    try:
+        user: str | None = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        user = None
+    return {"command": os.environ.get(COMMAND), "started": os.environ.get(STARTED), "user": user}
+
+
+def name_the_user() -> None:
+    """Set USER to ``uid-<n>`` if the user has no name, as in a container: Snakemake does not start without a name."""
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # OSError since Python 3.13
+        os.environ["USER"] = f"uid-{os.getuid()}"
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    return _of_processor("model name").strip() or platform.processor() or platform.machine()
+
+
+def features() -> str:
+    """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
+    flags = _of_processor("flags|Features")
+    return sha256(flags.encode()).hexdigest()[:12] if flags else ""
+
+
+def _of_processor(keys: str) -> str:
+    """Return what Linux says of the first processor under some key; empty if it does not."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    found = re.search(rf"^(?:{keys})\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def environment() -> dict[str, Any]:
+    """Return machine, Python, platform, and versions of the packages; None for a package that is not installed here."""
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,120 @@
+"""Reasons for a difference from a published score: conventions measured one at a time, and the words of the records."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytrec_eval
+
+from beir_writer import write_corpus_record
+from beirflow.audit.exchange import explanation
+from beirflow.audit.exchange.explanation import CAVEAT, explain
+from beirflow.core.errors import DataError
+from beirflow.core.layout import METRICS, PER_QUERY, QRELS
+from beirflow.evaluation.evaluate import evaluate_run
+from run_results import RunResults
+
+QUERIES = {"q1": "one", "q2": "two", "d9": "itself"}
+QRELS_OF = {"q1": {"d1": 2, "d2": 1}, "q2": {"d3": 1}, "d9": {"d5": 1}}
+RUN = {"q1": {"d1": 2.0, "d7": 2.0, "d2": 1.0}, "d9": {"d5": 3.0, "d6": 1.0}}
+"""The first two documents of q1 tie, q2 has no results, and the document d9 was dropped, since it is its own query."""
+
+
+def trec_eval(run: dict[str, dict[str, float]], queries: tuple[str, ...] = ("q1", "q2", "d9")) -> float:
+    scores = pytrec_eval.RelevanceEvaluator(QRELS_OF, {"ndcg_cut.10"}).evaluate(run)
+    return sum(scores.get(query, {}).get("ndcg_cut_10", 0.0) for query in queries) / len(queries)
+
+
+TIES = trec_eval({**RUN, "q1": {"d1": 2.1, "d7": 2.0, "d2": 1.0}})
+SELF_MATCHES = trec_eval({**RUN, "d9": {"d9": 9.0, "d5": 3.0, "d6": 1.0}})
+SOME = trec_eval(RUN, ("q1", "d9"))
+
+
+UNKNOWN = ("Judgements of another version: none at hand;", "Computed with: python 3.", "Documents with a title: 0 of 9;")
+
+
+def page(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, *, official: bool = True, extra: str | None = None, **source: Any
+) -> tuple[str, str]:
+    """Give the texts of terminal and page for a published score."""
+    entry = {"source": "them", "decimals": 4, "scores": {"small": [score]}, **source}
+    monkeypatch.setattr(explanation, "load_catalogue", lambda: SimpleNamespace(published={"words": [entry]}))
+    documents = {f"d{number}": "text" for number in range(1, 10)}
+    made = RunResults(folder, documents, QUERIES, qrels=QRELS_OF)
+    counts = {"documents": 9, "queries": 3, "judgements": 4, "judgements_without_document": 0}
+    write_corpus_record(Path(made.corpus_path).parent, folder, counts, split="test", official=official)
+    run_path = made.write_run("words", RUN, seconds={}, counts={"self_matches_dropped": 1, "truncated_documents": 3})
+    names = {"system": "words", "dataset": "small"}
+    means, per_query, qrels = (str(folder / pattern(**names)) for pattern in (METRICS, PER_QUERY, QRELS))
+    Path(means).parent.mkdir(parents=True)
+    of_run = {"run_path": run_path, "qrels_path": qrels, "means_path": means, "job": made.job}
+    evaluate_run(**names, **of_run, cutoffs=[10, 100], per_query_path=per_query)
+    path = folder / "explanation.html"
+    settings = {"family": "lexical", "k1": 0.9}
+    extra_path = str(folder / "more.qrels") if extra else None
+    if extra_path:
+        Path(extra_path).write_text(str(extra))
+    text = explain(**of_run, documents_path=made.documents_path, settings=settings, page_path=str(path), extra_path=extra_path)
+    return text, path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("score", "how"),
+    [
+        (TIES, "scores as Anserini writes and trec_eval 9 reads them; ties by document id, ascending"),
+        (SELF_MATCHES, "self matches kept, on rank 1"),
+        (SOME, "mean over queries with results only"),
+        (0.123, None),
+    ],
+)
+def test_the_convention_that_leads_to_the_published_score_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float, how: str | None
+) -> None:
+    text, html = page(tmp_path, monkeypatch, round(score, 4))
+    led = f"equal within 0.0003 with: {how}" if how else "no convention below explains it alone"
+    assert text.splitlines()[0] == (
+        f"NDCG@10: measured {trec_eval(RUN):.4f}, them {score:.4f}, {trec_eval(RUN) - round(score, 4):+.4f}; {led}"
+    )
+    assert led in html
+    assert (CAVEAT in text) == (CAVEAT in html) == (how is not None)
+    for sentence in (
+        "Self matches dropped: 1.",
+        "Cut at the maximum length: 3 documents",
+        "Queries without results: 1 of 3",
+        *UNKNOWN,
+    ):
+        assert sentence in html
+
+
+@pytest.mark.parametrize(
+    ("lines", "version", "how"),
+    [
+        ("q1 0 d7 1", {**QRELS_OF, "q1": {"d1": 2, "d2": 1, "d7": 1}}, "as well"),
+        ("q1 0 d1 0\nq1 0 d7 1", {**QRELS_OF, "q1": {"d1": 0, "d2": 1, "d7": 1}}, "as well, which count for the 1 pair of both"),
+        ("q1 0 d1 1\nq1 0 d7 2\nd9 0 d6 2", {"q1": {"d1": 1, "d7": 2}, "d9": {"d6": 2}}, "alone"),
+    ],
+)
+def test_further_judgements_and_those_of_another_version_are_conventions_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, version: dict[str, dict[str, int]], how: str
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "QRELS_OF", version)
+    with_them = trec_eval(RUN, tuple(version))
+    monkeypatch.undo()
+    text, html = page(tmp_path, monkeypatch, round(with_them, 4), extra=lines)
+    assert f"equal within 0.0003 with: with the judgements of {tmp_path}/more.qrels {how}\n" in text
+    assert UNKNOWN[0] not in html
+
+
+def test_an_equal_score_and_one_that_is_not_comparable_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "; equal within 0.0003\n" in page(tmp_path / "a", monkeypatch, round(trec_eval(RUN), 4))[0]
+    other_data = page(tmp_path / "c", monkeypatch, round(trec_eval(RUN), 4), official=False)[0]
+    assert "; not comparable: the data are not the official ones\n" in other_data
+    barred = {"small": {"measures": ["NDCG@10"], "reason": "other judgements"}}
+    assert "; not comparable: other judgements\n" in page(tmp_path / "b", monkeypatch, 0.9, not_comparable=barred)[0]
+
+
+def test_a_result_without_a_published_score_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match="nothing is published of words on small"):
+        page(tmp_path, monkeypatch, 0.9, scores={"nfcorpus": [0.9]})

@@ -1,0 +1,86 @@
+"""Refusals of a disk are put in words, whichever library ran into them."""
+
+import errno
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from beirflow.core.disks import disk_problem, written_here
+from beirflow.core.writing import DigestingWriter, atomic_path
+from beirflow.run.job import surroundings
+
+FULL = Path("/dev/full")
+TABLE = pa.table({"a": list(range(100_000))})
+NEEDS_FULL = pytest.mark.skipif(not FULL.is_char_device(), reason="there is no /dev/full here")
+
+
+def write_with_arrow() -> None:
+    # By a stream: given the path, Arrow deletes after a failure what lies there, even a device.
+    with pa.OSFile(str(FULL), "wb") as stream:
+        pq.write_table(TABLE, stream)
+
+
+def write_with_arrow_in_the_background() -> None:
+    with DigestingWriter(FULL) as stream, pq.ParquetWriter(pa.PythonFile(stream, mode="w"), TABLE.schema) as writer:
+        for _ in range(10):
+            writer.write_table(TABLE)
+
+
+@NEEDS_FULL
+@pytest.mark.parametrize("write", [write_with_arrow, write_with_arrow_in_the_background, lambda: FULL.write_text("something")])
+def test_a_full_disk_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[], None]) -> None:
+    with pytest.raises(SystemExit), surroundings(str(tmp_path / "job.log")), written_here(tmp_path / "out.parquet"):
+        write()
+    for text in (capsys.readouterr().err, (tmp_path / "job.log").read_text()):
+        assert f"ERROR: {tmp_path}/out.parquet: the disk is full (" in text.replace(" ERROR ", " ERROR: ")
+        assert "make room" in text
+        assert "Traceback" not in text
+
+
+@NEEDS_FULL
+def test_a_log_without_room_keeps_no_job_from_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    with surroundings(str(FULL)):
+        logging.getLogger("beirflow.any").warning("heard on the terminal")
+    assert capsys.readouterr().err == "WARNING: heard on the terminal\n"
+
+
+def test_a_log_that_cannot_be_opened_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "logs").mkdir()
+    with pytest.raises(SystemExit), surroundings(str(tmp_path / "logs")):
+        pytest.fail("the job ran without its log")
+    assert f"'{tmp_path}/logs'" in capsys.readouterr().err
+
+
+def test_a_file_is_named_only_where_no_other_name_is_known(tmp_path: Path) -> None:
+    def fail(error: OSError) -> None:
+        with atomic_path(tmp_path / "out"):
+            raise error
+
+    for error, name in (
+        (OSError(errno.ENOSPC, "full"), str(tmp_path / "out")),
+        (OSError(errno.ENOSPC, "full", "other"), "other"),
+        (OSError(errno.EIO, "broken"), str(tmp_path / "out")),
+        (OSError("no number"), None),
+    ):
+        with pytest.raises(OSError, match=error.strerror or "no number") as raised:
+            fail(error)
+        assert raised.value.filename == name
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "the disk is full (words); free there, not counting the unfinished files of this job: "),
+        (errno.EDQUOT, "the quota on this disk is used up (words); free there"),
+        (errno.EROFS, "the disk is mounted read-only (words); let the user who runs this read and write there"),
+        (errno.EACCES, "permission denied (words); let the user who runs this read and write there"),
+        (errno.EIO, "the disk failed (words); check the disk, and run the same command again"),
+    ],
+)
+def test_every_refusal_has_its_words_and_other_errors_have_none(tmp_path: Path, number: int, says: str) -> None:
+    assert (disk_problem(OSError(number, "words", str(tmp_path / "not/there"))) or "").startswith(f"{tmp_path}/not/there: {says}")
+    assert disk_problem(FileNotFoundError(errno.ENOENT, "words", "file")) is disk_problem(OSError("no number at all")) is None

@@ -1,0 +1,224 @@
+"""The catalogue holds the fifteen datasets as BEIR publishes them, and knows which published scores may be compared."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from beir_names import FIFTEEN, FORUMS
+from beirflow.config.systems import catalogue_systems
+from beirflow.core.errors import ConfigError
+from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.data.catalogue.dataset import Dataset
+from beirflow.data.catalogue.own_datasets import custom_dataset
+from beirflow.data.catalogue.schema import CATALOGUE
+
+TESTS = Path(__file__).parents[3]
+COMPARED = 774
+"""Values of the catalogue that are in ``published_values.yaml``."""
+
+
+@pytest.fixture(scope="module")
+def known() -> Catalogue:
+    return load_catalogue()
+
+
+def test_there_are_fifteen_datasets_in_the_order_of_the_paper_of_which_one_is_twelve_forums(known: Catalogue) -> None:
+    assert list(known.datasets) == FIFTEEN
+    names = {name: [(part.name, part.row, part.archive, part.forum) for part in parts] for name, parts in known.datasets.items()}
+    forums = [(f"cqadupstack-{forum}", "cqadupstack", "cqadupstack", forum) for forum in FORUMS]
+    assert names == {name: [(name, name, name, None)] for name in FIFTEEN} | {"cqadupstack": forums}
+
+
+def test_splits_self_matches_shared_texts_and_known_files_are_those_of_beir(known: Catalogue) -> None:
+    parts = [part for parts in known.datasets.values() for part in parts]
+    assert {part.row: part.split for part in parts} == dict.fromkeys(FIFTEEN, "test") | {"msmarco": "dev"}
+    assert all(part.drop_self_matches for part in parts)
+    assert {part.name: part.shares_texts_with for part in parts if part.shares_texts_with} == {"climate-fever": "fever"}
+    files = {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}
+    assert {part.name: set(part.files) for part in parts if part.files} == dict.fromkeys(
+        ("nfcorpus", "arguana", "scifact"), files
+    )
+
+
+def test_documents_and_queries_add_up_and_every_archive_has_an_md5_of_its_own(known: Catalogue) -> None:
+    for names, documents, queries in ((["cqadupstack"], 457_199, 13_145), (FIFTEEN, 33_860_495, 53_359)):
+        parts = [part for name in names for part in known.datasets[name]]
+        assert (sum(part.documents or 0 for part in parts), sum(part.queries or 0 for part in parts)) == (documents, queries)
+    md5s = {name: parts[0].md5 for name, parts in known.datasets.items()}
+    assert len(set(md5s.values())) == 15
+    assert md5s["fever"] == "5a818580227bfb4b35bb6fa46d9b6c03"  # BEIR's list of digests repeats scifact's here
+    assert md5s["scifact"] == "5f7d1de60b170fc8027bb7898e2efca1"
+    assert md5s["webis-touche2020"] == "46f650ba5a527fc69e0a6521c5a23563"  # version 2 of the judgements
+
+
+def test_models_of_a_hub_are_pinned_and_contriever_is_encoded_by_its_recipe() -> None:
+    dense = {name: system.settings for name, system in catalogue_systems().items() if system.family == "dense"}
+    assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(dense)
+    assert all(len(settings.revision or "") == 40 for settings in dense.values())
+    settings = dense["contriever"]
+    assert (settings.pooling, settings.similarity, settings.normalize, settings.max_length) == ("mean", "dot", False, 512)
+    assert (settings.query_prefix, settings.document_prefix) == ("", "")
+
+
+def test_printed_values_have_a_place_and_the_version_that_was_read(known: Catalogue) -> None:
+    sources = [source for entries in (*known.published.values(), *known.printed.values()) for source in entries]
+    assert [source for source in sources if "page" in source["place"] or not source["version"]] == []
+    files = [source for source in sources if source["source"].startswith(("mteb", "pyserini", "anserini"))]
+    assert all("commit" in source["version"] for source in files)
+
+
+def test_published_values_are_of_the_split_that_is_evaluated(known: Catalogue) -> None:
+    for sources in (*known.published.values(), *known.printed.values()):
+        for source in sources:
+            others = source.get("other_splits", {})
+            assert all(any(name == key or name.startswith(f"{key}.") for name in source["scores"]) for key in others)
+            for name in source["scores"]:
+                evaluated = {corpus.split for corpus in known.known_datasets[name]}
+                split = others.get(name, others.get(name.partition(".")[0], source["split"]))
+                # The forums of BEIR-NL are splits.
+                assert evaluated == {split} or name == "beir-nl.cqadupstack", (source["citation"], name)
+
+
+def test_published_values_are_those_of_their_files(known: Catalogue) -> None:
+    compared = 0
+    for file in yaml.safe_load((TESTS / "published_values.yaml").read_text(encoding="utf-8")):
+        for system, printed in file["scores"].items():
+            [source] = [each for each in known.published[system] if each["source"] == file["source"]]
+            assert source["place"].startswith(file["place"])
+            for dataset, values in source["scores"].items():
+                # A mean of forums has more decimals than are published.
+                within = 0.5 * 10 ** -source["decimals"] + 1e-9 if dataset == "cqadupstack" else 0
+                assert values == pytest.approx(printed[dataset], abs=within, rel=0), (system, dataset)
+                compared += len(values)
+    assert compared == COMPARED
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "measure", "expected"),
+    [
+        ("contriever", "scifact", "NDCG@10", (0.6493, "pyserini", 4)),
+        ("contriever", "scifact", "Recall@100", (0.9260, "pyserini", 4)),
+        ("contriever", "msmarco", "NDCG@10", (0.206, "paper", 3)),
+        ("contriever", "trec-covid", "Recall@100", (0.0368, "pyserini", 4)),
+        ("contriever", "webis-touche2020", "NDCG@10", (0.1668, "pyserini", 4)),
+        ("tas-b", "scifact", "NDCG@10", (0.643, "paper", 3)),
+        ("tas-b", "scifact", "Recall@100", None),
+        ("tas-b", "webis-touche2020", "NDCG@10", (0.162, "paper", 3)),
+        ("bm25-multifield", "arguana", "NDCG@10", (0.4142, "pyserini", 4)),
+        ("bm25-minilm-l6-ce", "arguana", "NDCG@10", None),
+        ("bm25-minilm-l6-ce", "scifact", "NDCG@10", (0.688, "paper", 3)),
+        # The user's own, whatever its settings, though the paper has a system of this name.
+        ("deepct", "scifact", "NDCG@10", None),
+        ("colbert", "scifact", "NDCG@10", None),
+        ("contriever", "scifact", "MAP@100", None),
+        ("contriever", "my-corpus", "NDCG@10", None),
+        ("my-system", "scifact", "NDCG@10", None),
+    ],
+)
+def test_the_most_precise_score_that_may_be_compared_is_the_reference(
+    known: Catalogue, system: str, dataset: str, measure: str, expected: tuple[float, str, int] | None
+) -> None:
+    found = known.reference(system, dataset, measure)
+    assert (found and (found.value, found.source, found.decimals)) == expected
+
+
+def only_the_paper(known: Catalogue, system: str) -> Catalogue:
+    return replace(known, published={system: [source for source in known.published[system] if source["source"] == "paper"]})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "ndcg", "recall"), [("webis-touche2020", None, None), ("trec-covid", 0.274, None), ("nq", 0.254, 0.771)]
+)
+def test_other_judgements_or_measures_are_no_reference(
+    known: Catalogue, dataset: str, ndcg: float | None, recall: float | None
+) -> None:
+    references = [
+        only_the_paper(known, "contriever").reference("contriever", dataset, name) for name in ("NDCG@10", "Recall@100")
+    ]
+    assert [reference and reference.value for reference in references] == [ndcg, recall]
+
+
+def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_decimals(known: Catalogue) -> None:
+    assert set(known.published) <= set(catalogue_systems())  # whose names no other system may have
+    assert not set(known.printed) & set(catalogue_systems())
+    for sources in (*known.published.values(), *known.printed.values()):
+        assert len({source["source"] for source in sources}) == len(sources)  # a source names one entry of a system
+        decimals = [source["decimals"] for source in sources]
+        assert decimals == sorted(decimals, reverse=True)
+        for source in sources:
+            values = [value for scores in source["scores"].values() for value in scores if value is not None]
+            assert values == [round(value, source["decimals"]) for value in values]
+            assert set(source["scores"]) <= {*FIFTEEN, *known.own_copies, *known.newer.members}
+
+
+@pytest.mark.parametrize(("system", "ndcg"), [("contriever", 0.360), ("contriever-msmarco", 0.462)])
+def test_the_paper_average_is_the_mean_of_its_fifteen_scores(known: Catalogue, system: str, ndcg: float) -> None:
+    [source] = only_the_paper(known, system).published[system]
+    scores = source["scores"]
+    assert len(scores) == 15
+    assert round(sum(values[0] for values in scores.values()) / 15, 3) == ndcg
+
+
+@pytest.mark.parametrize(
+    ("system", "ndcg", "recall"), [("rrf-bm25-bge-base", 0.5286, 0.7166), ("min-max-bm25-bge-base", 0.5448, 0.7145)]
+)
+def test_published_fusions_have_the_known_means(known: Catalogue, system: str, ndcg: float, recall: float) -> None:
+    (source,) = known.published[system]
+    means = [sum(scores) / 14 for scores in zip(*source["scores"].values(), strict=True)]
+    assert means == pytest.approx([ndcg, recall], abs=1e-4)
+    assert list(catalogue_systems()[system].settings.of) == ["bm25", "bge-base-en-v1.5"]
+
+
+DEV = "    split: dev\n"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "key"),
+    [
+        (DEV, f"{DEV}    splitt: test\n", "splitt"),
+        (DEV, f"{DEV}    shares_texts_with: feber\n", "shares_texts_with.*'fever'"),
+        ("444067daf65d982533ea17ebd59501e4", "444067daf65d982533ea17ebd59501e", "md5"),
+    ],
+)
+def test_a_catalogue_that_does_not_follow_its_schema_is_refused(tmp_path: Path, right: str, wrong: str, key: str) -> None:
+    for path in CATALOGUE.glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        (tmp_path / path.name).write_text(text.replace(right, wrong) if path.stem == "datasets" else text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"(?s)datasets\.yaml.*msmarco.*{key}"):
+        load_catalogue(tmp_path)
+
+
+def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> None:
+    assert custom_dataset("mine", {"path": "p"}) == (Dataset("mine", "mine", path="p", split="test", drop_self_matches=True),)
+    entry: dict[str, Any] = {"path": "p", "split": "dev", "drop_self_matches": False}
+    one = Dataset("mine", "mine", path="p", split="dev", drop_self_matches=False)
+    assert custom_dataset("mine", entry | {"documents": 5, "shares_texts_with": "x"}) == (
+        replace(one, documents=5, shares_texts_with="x"),
+    )
+    forums = tuple(replace(one, name=f"mine-{forum}", forum=forum) for forum in ("a", "b"))
+    assert custom_dataset("mine", entry | {"forums": ["a", "b"]}) == forums
+
+
+@pytest.mark.parametrize(
+    ("system", "dataset", "ndcg", "recall"),
+    [
+        ("bm25", "miracl.fi", 0.5513, 0.8910),
+        ("bm25", "miracl.fa", 0.3334, 0.7306),  # of Lucene 9, not the 0.3568 of Lucene 10
+        ("bm25", "bright.biology", 0.1824, 0.4205),
+        ("bm25", "bright.aops", 0.0645, None),  # excluded documents are left out after the first thousand hits there
+        ("bm25qs", "bright.biology", 0.1972, 0.4583),
+        ("bm25", "trec-dl.2019", 0.5058, None),
+        ("multilingual-e5-small", "nanobeir.nq", 0.6862, 0.96),
+        ("multilingual-e5-small", "beir-nl.cqadupstack", None, None),  # of one judgement of each query
+        ("bm25", "miracl-hard-negatives.fi", None, None),
+        ("bm25qs", "miracl.fi", None, None),
+    ],
+)
+def test_scores_of_newer_collections_are_compared_only_where_they_are_of_the_same(
+    known: Catalogue, system: str, dataset: str, ndcg: float | None, recall: float | None
+) -> None:
+    references = [known.reference(system, dataset, measure) for measure in ("NDCG@10", "Recall@100")]
+    assert [reference and reference.value for reference in references] == [ndcg, recall]

@@ -1,0 +1,119 @@
+"""Judged queries and judgements: what is kept, in which order, and what is refused."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beir_writer import write_beir
+from beirflow.core.errors import DataError
+from beirflow.data.judged_queries import read_judged_queries
+from beirflow.data.sources.beir_files import Source
+
+
+def refuses(source: Source, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_judged_queries(source, "test")
+
+
+def dataset(folder: Path, qrels: str = "q1\td1\t1\n", queries: str = '{"_id": "q1", "text": "one"}\n') -> Source:
+    write_beir(folder, {"d1": "text"}, {}, {})
+    (folder / "qrels/test.tsv").write_text(qrels, encoding="utf-8")
+    (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
+    return Source(folder)
+
+
+# U+FDD1 between spaces stands between the texts of a list, and is refused in any other query.
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufdd1"), min_size=1, max_size=5)
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r"), min_size=1, max_size=5)
+
+
+JUDGED = st.tuples(TEXT.filter(str.strip), st.dictionaries(IDS, st.integers(-9, 9), min_size=1, max_size=4))
+
+
+@given(judged=st.dictionaries(IDS, JUDGED, min_size=1, max_size=6))
+def test_any_queries_and_judgements_come_back_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, judged: dict[str, tuple[str, dict[str, int]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    texts, judgements = ({query_id: both[i] for query_id, both in judged.items()} for i in range(2))
+    write_beir(folder, {"d": "x"}, texts, judgements)
+    queries, qrels = read_judged_queries(Source(folder), "test")
+    assert dict(zip(*queries.to_pydict().values(), strict=True)) == texts
+    found: dict[str, dict[str, int]] = {query_id: {} for query_id in texts}
+    for row in qrels.to_pylist():
+        found[row["query_id"]][row["doc_id"]] = row["score"]
+    assert found == judgements
+
+
+def test_only_judged_queries_are_kept_in_byte_order_and_judgements_by_query_and_document(tmp_path: Path) -> None:
+    ids = ["q10", "\U00010000", "q1", "Q", "\uffff", "é", "q2"]
+    queries = {"unjudged": "no"} | {query_id: f"text of {query_id}" for query_id in ids}
+    judgements = {"z": 0, "é": 1, "Z": 3, "d9": 2, "d10": -1}
+    write_beir(tmp_path, {"d1": "text"}, queries, dict.fromkeys(ids, judgements))
+    table, qrels = read_judged_queries(Source(tmp_path), "test")
+    ordered = ["Q", "q1", "q10", "q2", "é", "\uffff", "\U00010000"]
+    assert table.to_pydict() == {"query_id": ordered, "text": [f"text of {query_id}" for query_id in ordered]}
+    assert table.schema.types == [pa.string(), pa.large_string()]
+    documents = [("Z", 3), ("d10", -1), ("d9", 2), ("z", 0), ("é", 1)]
+    assert [tuple(row.values()) for row in qrels.to_pylist()] == [(query, *each) for query in ordered for each in documents]
+    assert qrels.schema.types == [pa.string(), pa.string(), pa.int32()]
+
+
+def test_the_split_decides_which_judgements_are_read(tmp_path: Path) -> None:
+    write_beir(tmp_path, {"d": "x"}, {"q1": "one", "q2": "two"}, {"q1": {"d": 1}})
+    write_beir(tmp_path, {"d": "x"}, {"q1": "one", "q2": "two"}, {"q2": {"d": 1}}, split="dev")
+    for split, query_id in (("test", "q1"), ("dev", "q2")):
+        queries, qrels = read_judged_queries(Source(tmp_path), split)
+        assert queries["query_id"].to_pylist() == qrels["query_id"].to_pylist() == [query_id]
+
+
+def test_a_judgement_that_is_repeated_counts_once_and_both_are_named_if_they_contradict(tmp_path: Path) -> None:
+    _, qrels = read_judged_queries(dataset(tmp_path / "a", "q1\td1\t2\nq1\td2\t0\nq1\td1\t2\n"), "test")
+    assert [tuple(row.values()) for row in qrels.to_pylist()] == [("q1", "d1", 2), ("q1", "d2", 0)]
+    for first, then in ((2, 1), (1, 2)):
+        says = f"qrels/test.tsv:4: found the score {then} for query 'q1' and document 'd1', but line 1 says {first}"
+        refuses(dataset(tmp_path / "b", f"q1\td1\t{first}\nq1\td2\t0\n\nq1\td1\t{then}\n"), f"{tmp_path}/b/{says}")
+
+
+def test_a_score_that_measures_cannot_hold_is_refused(tmp_path: Path) -> None:
+    for score in (1000, -1000):
+        assert read_judged_queries(dataset(tmp_path, f"q1\td1\t{score}\n"), "test")[1]["score"].to_pylist() == [score]
+    for score in (1001, -1001, 2**31):
+        expected = f"qrels/test.tsv:1: a score of at most 1000 was expected, found {score}"
+        refuses(dataset(tmp_path, f"q1\td1\t{score}\n"), expected)
+
+
+@pytest.mark.parametrize("qrels", ["", "\n\n", "query-id\tcorpus-id\tscore\r\n"])
+def test_a_file_without_judgements_is_refused(tmp_path: Path, qrels: str) -> None:
+    refuses(dataset(tmp_path, qrels), f"{tmp_path}/qrels/test.tsv: no judgements; at least one was expected")
+
+
+def test_judged_queries_that_do_not_exist_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
+    source = dataset(tmp_path, "q1\td1\t1\nq9\td1\t1\nq8\td1\t1\n")
+    refuses(source, f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl, the first is 'q8'")
+
+
+@pytest.mark.parametrize("text", ["", ', "text": null', ', "text": ""', ', "text": " \\n"', ', "text": 5'])
+def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, text: str) -> None:
+    queries = f'{{"_id": "q1", "text": "one"}}\n{{"_id": "q2"{text}}}\n'
+    table, _ = read_judged_queries(dataset(tmp_path, queries=queries), "test")
+    assert table.to_pylist() == [{"query_id": "q1", "text": "one"}]
+    source = dataset(tmp_path, "q1\td1\t1\nq2\td1\t0\n", queries)
+    refuses(source, f"{tmp_path}/queries.jsonl:2: the query 'q2' has judgements but no text")
+
+
+def test_a_query_that_would_be_taken_for_a_list_of_texts_is_refused(tmp_path: Path) -> None:
+    source = dataset(tmp_path, queries='{"_id": "q1", "text": "a \ufdd1 b"}\n')
+    refuses(source, "queries.jsonl:1: the text of query 'q1' has the character U+FDD1 between spaces")
+    source = dataset(tmp_path, queries='{"_id": "q1", "text": "a\ufdd1 b"}\n')
+    assert read_judged_queries(source, "test")[0]["text"].to_pylist() == ["a\ufdd1 b"]
+
+
+def test_a_judged_query_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
+    queries = '{"_id": "q0", "text": "zero"}\n{"_id": "q1", "text": "one"}\n\n{"_id": "q1", "text": "uno"}\n'
+    source = dataset(tmp_path, queries=queries)
+    refuses(source, f"{tmp_path}/queries.jsonl:4: the query id 'q1' is already in line 2; ids must be unique")

@@ -1,0 +1,107 @@
+"""A trained encoder is used as any other: its run says what the training took, and an audit makes a sample again with it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from answering import answered, scores_of, without_scores
+from beirflow.core.csv_files import read_named_csv
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import RUN, RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
+from beirflow.evaluation.systems import describe_systems
+from beirflow.families.dense.run_check import follows
+from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.dense.spot_check import spot_checks
+from beirflow.families.spot_checks.spot_check import Finding, Subject
+from beirflow.families.system import System
+from beirflow.families.training.settings import Training
+from lexical_results import DATASET, rows_of
+from spot_checked import planned
+from tiny_expanders import save_tiny_t5
+from training_results import SYSTEM, TrainingResults
+from workflow_runs import words
+
+CORPUS = [(f"d{i:02}", words(i, i % 3), words(50 + i, 3 + 5 * i % 17)) for i in range(16)]
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> TrainingResults:
+    folder = tmp_path_factory.mktemp("trained")
+    training = Training(str(save_tiny_t5(folder / "t5")), queries=2, documents=12, query_length=8, batch=6, learning_rate=1e-3)
+    made = TrainingResults(folder, CORPUS, tiny_bert, training, size=9)
+    made.write()
+    made.train()
+    made.search_trained()
+    return made
+
+
+def test_a_run_counts_what_the_training_took_once(searched: TrainingResults) -> None:
+    run, model = searched.record(RUN_RECORD, system=SYSTEM), searched.trained()
+    path = TRAINED_MODEL_RECORD(system=SYSTEM, dataset=DATASET)
+    assert run["inputs"][path] == file_digest(searched.of_system(TRAINED_MODEL_RECORD))
+    assert {stage: run["seconds"][stage] for stage in ("train", "expand")} == {
+        stage: model["seconds"][stage] for stage in ("train", "expand")
+    }
+    assert run["counts"]["training_steps"] == model["counts"]["training_steps"] > 0
+    assert (run["made"]["precision"], run["made"]["training_precision"]) == ("float32", "float32")
+    assert model["job"] in run["jobs"]
+
+
+def test_the_table_of_systems_has_model_and_losses_of_the_dataset(searched: TrainingResults) -> None:
+    table = Path(searched.path(SYSTEMS))
+    systems = {SYSTEM: {"family": "dense", "name": SYSTEM, "train": vars(searched.training)}}
+    paths = [searched.path(RUN_RECORD, system=SYSTEM)]
+    describe_systems(systems=systems, record_paths=paths, systems_path=str(table), job=searched.job("describe_systems"))
+    values = read_named_csv(str(table)).set_index("setting")["value"]
+    losses = [float(each) for each in values["training_loss"].split(", ")]
+    assert losses == pytest.approx(searched.trained()["training"]["losses"], rel=1e-3)
+    assert "batch 6" in values["train"]
+
+
+def test_a_trained_system_that_is_asked_for_one_query_at_a_time_answers_what_its_run_says(searched: TrainingResults) -> None:
+    answers = answered(searched.results, DATASET, [trained_system(searched)], searched.top_k)
+    expected = rows_of(searched.path(RUN, system=SYSTEM))
+    assert without_scores(answers) == without_scores(expected)
+    np.testing.assert_allclose(scores_of(answers), scores_of(expected), rtol=1e-5)
+
+
+def trained_system(made: TrainingResults) -> System:
+    settings = DenseSettings(SYSTEM, made.encoder.model, pooling="mean", similarity="cosine", train=made.training)
+    return System(SYSTEM, "dense", settings)
+
+
+def subject(made: TrainingResults) -> Subject:
+    system = trained_system(made)
+    config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
+    return Subject(
+        results=made.results,
+        system=system,
+        here=system,
+        dataset=DATASET,
+        drop_self_matches=True,
+        made={"precision": "float32"},
+        top_k=made.top_k,
+        chunks=made.chunks,
+        config=config,
+    )
+
+
+def findings(about: Subject) -> dict[str, Finding]:
+    return {check.name: check.run() for check in planned(spot_checks, follows)(about, 6, np.random.default_rng(2))}
+
+
+def test_a_sample_is_made_again_with_the_trained_weights(searched: TrainingResults) -> None:
+    found = findings(subject(searched))
+    first_words = [name.partition(" ")[0] for name in found]
+    assert first_words == ["queries", "documents", "queries", "batches", "batches", "as", "queries"]
+    assert all(finding.passed for finding in found.values())
+    assert "6 documents" in found["queries written again are the stored ones"].found
+
+
+def test_no_class_runs_because_results_name_it(searched: TrainingResults) -> None:
+    about = subject(searched)
+    hostile = replace(about.system.settings, encoder="no.such:Class", arguments={"a": 1}, query_model="a/b")
+    assert all(finding.passed for finding in findings(replace(about, system=replace(about.system, settings=hostile))).values())

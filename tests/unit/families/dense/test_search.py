@@ -1,0 +1,316 @@
+"""A chunk is searched in the vectors that were recorded, and its candidates say in which.
+
+Where a dataset gives each query its candidates, only these are ranked, and measured as others measure re-ranking.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.evaluation import RerankingEvaluator
+from sklearn.metrics import average_precision_score
+
+from beir_writer import write_corpus_record
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.records import Job, read_json, write_json, write_record
+from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.families.dense import search
+from beirflow.families.dense.compression import find_ranges
+from beirflow.ranking.candidates import read_candidates
+from beirflow.ranking.merge import merge_chunks
+from beirflow.run.hardware import Hardware
+from by_name import call
+from lexical_results import damage, prepare
+
+
+@pytest.fixture
+def chunk(tmp_path: Path) -> dict[str, Any]:
+    """Arguments to search the second of two chunks; d4, which is also a query, stands in it, d1 does not."""
+    ids, query_ids = [f"d{i}" for i in range(8)], ["d1", "d4", "q"]
+    pq.write_table(pa.table({"query_id": query_ids}), tmp_path / "queries.parquet")
+    pq.write_table(pa.table({"doc_id": ids}), tmp_path / "documents.parquet", row_group_size=3)
+    write_corpus_record(tmp_path)
+    write_json(tmp_path / "model.json", {})
+    for name, vectors in (("queries", np.ones((3, 4))), ("chunk", np.ones((3, 4)) * [[1], [3], [2]])):
+        store(tmp_path / f"{name}.npy", vectors)
+    names = {"model": "model.json", "output": "candidates.npz", "query_vectors": "queries.npy", "chunk_vectors": "chunk.npy"}
+    paths = names | {"queries": "queries.parquet", "documents": "documents.parquet"}
+    files = {f"{name}_path": str(tmp_path / file) for name, file in paths.items()}
+    on = {"device": "cpu", "threads": 1, "job": Job(tmp_path, "search_chunk/toy", "c0de")}
+    return files | on | {"system": "toy", "chunk": 1, "similarity": "dot", "top_k": 2, "drop_self_matches": True}
+
+
+SOURCES = {"queries.npy": "queries.parquet", "chunk.npy": "documents.parquet"}
+
+
+def store(path: Path, vectors: np.ndarray) -> None:
+    np.save(path, vectors.astype(np.float32))
+    facts = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
+    record(path, SOURCES[path.name], job=f"encode/{path.stem}", sizes={"index": path.stat().st_size}, **facts)
+
+
+def record(path: Path, source: str, job: str = "test", **facts: Any) -> None:
+    """Record vectors as made from the model and a table in their folder."""
+    inputs = {path.with_name(name): file_digest(path.with_name(name)) for name in ("model.json", source)}
+    facts |= {"outputs": {path: file_digest(path)}, "system": "toy", "rows": len(np.load(path))}
+    write_record(path.with_suffix(".json"), Job(path.parent, job), inputs=inputs, **facts)
+
+
+def refused(arguments: dict[str, Any]) -> str:
+    """The message of a refused search, which writes nothing."""
+    with pytest.raises(DataError) as caught:
+        call(search.search_chunk, **arguments)
+    assert not Path(arguments["output_path"]).exists()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("drop", "dropped", "of_d4"), [(True, 1, [(2, 8.0), (0, 4.0)]), (False, 0, [(1, 12.0), (2, 8.0)])])
+def test_self_matches_are_dropped_before_the_cut_and_counted(
+    chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
+) -> None:
+    call(search.search_chunk, **chunk | {"drop_self_matches": drop})
+    found, _ = read_candidates(chunk["output_path"])
+    hits = list(zip(found.query.tolist(), found.row.tolist(), found.score.tolist(), strict=True))
+    assert found.self_matches == dropped
+    others = [(1, 12.0), (2, 8.0)]
+    assert hits == [(q, *hit) for q, of_query in enumerate([others, of_d4, others]) for hit in of_query]
+
+
+def test_nothing_looks_for_a_gpu_before_the_search_has_one(chunk: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA would choose the first, and see all of them, whichever is free."""
+    events: list[str] = []
+
+    @contextmanager
+    def lease(*_: object) -> Iterator[None]:
+        events.append("lease")
+        yield
+
+    monkeypatch.setattr(Hardware, "gpu", lease)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(events.append("look")))
+    call(search.search_chunk, **chunk | {"device": "auto"})
+    assert events[:2] == ["lease", "look"]
+
+
+def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:
+    call(search.search_chunk, **chunk)
+    _, found = read_candidates(chunk["output_path"])
+    assert (found.system, found.chunk, found.top_k, found.made) == ("toy", 1, 2, {})
+    assert (found.job, found.code) == ("search_chunk/toy", "c0de")
+    assert 0 < found.seconds < 60
+    read = ["model.json", "queries.parquet", "documents.parquet", "queries.npy", "queries.json", "chunk.npy", "chunk.json"]
+    assert found.inputs == {name: file_digest(tmp_path / name) for name in read}
+    shared = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
+    assert found.sources == {
+        f"{name}.json": {**shared, "bytes": {"index": (tmp_path / f"{name}.npy").stat().st_size}, "job": f"encode/{name}"}
+        for name in ("queries", "chunk")
+    }
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "system": {"system": "other"},
+    "model": {"inputs": {"model.json": "0" * 64}},
+    "corpus": {"inputs": {"documents.parquet": "0" * 64}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_vectors_that_were_made_from_something_else_are_refused_by_name(
+    chunk: dict[str, Any], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "chunk.json"
+    held = read_json(path)
+    write_json(path, held | change | {"inputs": held["inputs"] | change.get("inputs", {})})
+    message = refused(chunk)
+    assert message.startswith(f"{path}: it was made from the ")
+    assert message.endswith(f"rm {path}")
+
+
+def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
+    held = read_json(tmp_path / "chunk.json")
+    write_json(tmp_path / "chunk.json", held | {"made": {**held["made"], "precision": "bfloat16"}})
+    message = refused(chunk)
+    assert message.startswith(f"{tmp_path / 'chunk.npy'} has precision bfloat16, but {tmp_path / 'queries.npy'} has float32; ")
+    assert message.endswith(f"set one precision in the configuration, or remove one and encode again: rm {tmp_path}/*")
+
+
+def a_variant(chunk: dict[str, Any], **how: Any) -> dict[str, Any]:
+    """Arguments to search the same vectors as a variant, with the ranges of the chunk."""
+    folder = Path(chunk["output_path"]).parent
+    ranges = {**chunk, "chunk_vectors_paths": [chunk["chunk_vectors_path"]], "output_path": str(folder / "ranges-all.npy")}
+    names = ("system", "documents_path", "model_path", "chunk_vectors_paths", "output_path", "similarity", "job")
+    find_ranges(**{name: ranges[name] for name in names}, dimensions=None)
+    return chunk | {"system": "small", "variant_of": "toy", "vectors": "int8", "ranges_path": ranges["output_path"]} | how
+
+
+def test_a_variant_searches_the_vectors_of_another_system_compressed(chunk: dict[str, Any], tmp_path: Path) -> None:
+    """Of each dimension 1 is the least value, -128, and 3 the largest, 127; 2 lies in step 127 of 0 to 255."""
+    call(search.search_chunk, **a_variant(chunk))
+    hits, found = read_candidates(chunk["output_path"])
+    assert (found.system, found.made) == ("small", {"vectors": "int8", "dimensions": "4"})
+    assert set(found.inputs) > {"ranges-all.npy", "ranges-all.json", "chunk.npy", "chunk.json", "queries.npy", "model.json"}
+    sizes = {name: source["bytes"] for name, source in found.sources.items()}
+    assert sizes["chunk.json"] == {"index": 3 * 4}
+    assert sizes["queries.json"] == {"queries": 3 * 4}
+    assert sizes["ranges-all.json"] == {"index": (tmp_path / "ranges-all.npy").stat().st_size}
+    of_q = hits.query == 2
+    assert list(zip(hits.row[of_q].tolist(), hits.score[of_q].tolist(), strict=True)) == [(0, 4.0 * 128 * 128), (2, 4.0 * 128)]
+
+
+def test_ranges_of_other_vectors_or_for_another_similarity_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
+    arguments = a_variant(chunk)
+    assert "it was made from the similarity dot, but cosine is used here" in refused(arguments | {"similarity": "cosine"})
+    assert "it was made from the system toy, but other is used here" in refused(arguments | {"variant_of": "other"})
+    store(tmp_path / "chunk.npy", np.ones((3, 4)) * [[1], [4], [2]])
+    assert refused(arguments).startswith(f"{tmp_path / 'ranges-all.json'}: it was made from the chunk.npy ")
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_damaged_ranges_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
+    arguments = a_variant(chunk)
+    damage(tmp_path / "ranges-all.npy")
+    with pytest.raises(DataError, match=r"ranges-all\.npy: .*rm .*ranges-all\.npy"):
+        call(search.search_chunk, **arguments)
+
+
+@pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
+@pytest.mark.parametrize("change", [damage, cut_in_half, lambda path: store(path, np.ones((2, 4)))])
+def test_damaged_vectors_are_refused_with_the_command_that_helps(
+    chunk: dict[str, Any], tmp_path: Path, change: Any, name: str
+) -> None:
+    change(tmp_path / name)
+    message = refused(chunk)
+    assert message.startswith(f"{tmp_path / name}: ")
+    assert message.endswith(f"rm {tmp_path / name}")
+
+
+DIM, CHUNKS = 8, 3
+
+
+def samples() -> list[dict[str, Any]]:
+    """Samples of several lengths; documents of one are candidates of others too."""
+    random = np.random.default_rng(7)
+    return [
+        {
+            "query": f"query {i}",
+            "positive": [f"text {n}" for n in random.choice(60, random.integers(1, 5), replace=False)],
+            "negative": [f"text {n}" for n in 60 + random.choice(60, random.integers(1, 30), replace=False)],
+        }
+        for i in range(25)
+    ]
+
+
+def vector(text: str) -> np.ndarray:
+    """The same for the same text, float32 of shape (DIM,)."""
+    seed = int.from_bytes(text.encode(), "little") % (1 << 63)
+    return np.random.default_rng(seed).normal(size=DIM).astype(np.float32)
+
+
+class Encoder:
+    """A model as sentence-transformers' evaluators use one."""
+
+    similarity_fn_name = "cosine"
+
+    def encode(self, sentences: list[str], **_: Any) -> torch.Tensor:
+        return torch.from_numpy(np.stack([vector(text) for text in sentences]))
+
+    encode_query = encode_document = encode
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """The samples prepared in chunks, with their vectors."""
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples()))
+    results = tmp_path / "results"
+    prepare(tmp_path / "s.jsonl", **tables_of(results), job=Job(results, "test", "c0de"), chunks=CHUNKS, form={"kind": "samples"})
+    write_json(results / "model.json", {})
+    documents = pq.ParquetFile(results / "documents.parquet")
+    tables = {f"chunk-{i}": documents.read_row_group(i) for i in range(CHUNKS)}
+    for name, table in {**tables, "of-queries": pq.read_table(results / "queries.parquet")}.items():
+        np.save(results / f"{name}.npy", np.stack([vector(text) for text in table["text"].to_pylist()]))
+        source = "queries.parquet" if name == "of-queries" else "documents.parquet"
+        record(results / f"{name}.npy", source, made={"precision": "float32"})
+    return results
+
+
+def tables_of(results: Path) -> dict[str, str]:
+    return {f"{name}_path": str(results / f"{name}.parquet") for name in ("documents", "queries")}
+
+
+def search_all(results: Path, top_k: int = 100) -> None:
+    shared = {"system": "toy", "model_path": str(results / "model.json"), "similarity": "cosine", "device": "cpu"}
+    for chunk in range(CHUNKS):
+        call(
+            search.search_chunk,
+            **shared | tables_of(results),
+            chunk=chunk,
+            query_vectors_path=str(results / "of-queries.npy"),
+            chunk_vectors_path=str(results / f"chunk-{chunk}.npy"),
+            output_path=str(results / f"candidates-{chunk}.npz"),
+            top_k=top_k,
+            drop_self_matches=True,
+            job=Job(results, "search", "c0de"),
+        )
+
+
+def evaluate(results: Path) -> dict[str, float]:
+    """The means of the merged run."""
+    run = {"system": "toy", "dataset": "s", "run_path": str(results / "run.parquet"), "job": Job(results, "merge", "c0de")}
+    paths = [str(results / f"candidates-{chunk}.npz") for chunk in range(CHUNKS)]
+    record_path, qrels_path = str(results / "run.json"), str(results / "qrels.parquet")
+    call(merge_chunks, **run | tables_of(results), candidate_paths=paths, top_k=100, record_path=record_path)
+    made = {"per_query_path": str(results / "per_query.parquet"), "means_path": str(results / "means.json")}
+    call(evaluate_run, **run | made, qrels_path=qrels_path, cutoffs=[10, 100])
+    return dict(read_json(results / "means.json")["measures"])
+
+
+def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results: Path) -> None:
+    search_all(results)
+    means = evaluate(results)
+    theirs = RerankingEvaluator(samples(), at_k=10, write_csv=False).compute_metrics(Encoder())
+    assert means["MRR@10"] == pytest.approx(theirs["mrr"], abs=1e-9)
+    assert means["MAP@100"] == pytest.approx(theirs["map"], abs=1e-9)
+    assert means["NDCG@10"] == pytest.approx(theirs["ndcg"], abs=1e-9)
+    precisions = []
+    for sample in samples():
+        texts = [*sample["positive"], *sample["negative"]]
+        query, documents = vector(sample["query"]), np.stack([vector(text) for text in texts])
+        scores = documents @ query / np.linalg.norm(documents, axis=1)
+        precisions.append(average_precision_score([1] * len(sample["positive"]) + [0] * len(sample["negative"]), scores))
+    assert means["MAP@100"] == pytest.approx(np.mean(precisions), abs=1e-9)
+
+
+def test_a_run_has_the_candidates_of_each_query_and_names_the_judgements(results: Path) -> None:
+    search_all(results)
+    evaluate(results)
+    run = pq.read_table(results / "run.parquet").to_pandas().groupby("query_id")["doc_id"].agg(set)
+    qrels = pq.read_table(results / "qrels.parquet").to_pandas().groupby("query_id")["doc_id"].agg(set)
+    assert run.to_dict() == qrels.to_dict()
+    assert read_json(results / "run.json")["inputs"]["qrels.parquet"] == file_digest(results / "qrels.parquet")
+
+
+def test_no_candidate_is_cut_without_a_word(results: Path) -> None:
+    most = max(len(sample["positive"]) + len(sample["negative"]) for sample in samples())
+    with pytest.raises(DataError, match=f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more"):
+        search_all(results, top_k=most - 1)
+
+
+def test_vectors_that_are_no_numbers_are_refused(results: Path) -> None:
+    path = results / "chunk-1.npy"
+    vectors = np.load(path)
+    vectors[0, 0] = np.nan
+    np.save(path, vectors)
+    held = read_json(path.with_suffix(".json"))
+    write_json(path.with_suffix(".json"), held | {"outputs": {"chunk-1.npy": file_digest(path)}})
+    with pytest.raises(DataError, match="documents' vectors hold infinity or not-a-number"):
+        search_all(results)

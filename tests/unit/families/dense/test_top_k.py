@@ -1,0 +1,360 @@
+"""Search of one chunk is exact, ties at the cut included, and depends on the vectors alone."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from beirflow.core.errors import DataError
+from beirflow.families.dense import chunk_blocks, fast_pass
+from beirflow.families.dense import top_k as search
+from beirflow.ranking import ranking, shortlist
+from beirflow.ranking.ranking import Cut, byte_order
+from listening import heard, short_of_memory
+from pairs import pairs
+
+CPU = torch.device("cpu")
+Hits = list[tuple[int, int, float]]
+
+
+@pytest.fixture(autouse=True)
+def _few_threads() -> None:
+    torch.set_num_threads(2)
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Set the sizes of blocks, in their order: queries, again, documents, at once, pairs; and the room beyond k."""
+
+    def resize(*sizes: int, spare: int | None = None) -> None:
+        if sizes:
+            monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(*sizes))
+        if spare is not None:
+            monkeypatch.setattr(fast_pass, "SPARE", spare)
+
+    return resize
+
+
+@pytest.fixture(autouse=True, params=["float32", "bfloat16"])
+def dtype(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "bfloat16":  # even where it takes more time, on any processor
+        monkeypatch.setattr(fast_pass, "_room_in_bfloat16", lambda chunk, _, k: min(len(chunk.documents), k + fast_pass.SPARE))
+    else:
+        monkeypatch.setattr(fast_pass, "choose_precision", lambda *_: torch.float32)
+    return str(request.param)
+
+
+def random_vectors(kind: str, count: int, dim: int = 8, seed: int = 0) -> np.ndarray:
+    """float32 vectors; small whole numbers have many equal scores, and no rounding in any order of summation."""
+    rng = np.random.default_rng((seed, count, dim))
+    if kind == "normal":
+        return rng.standard_normal((count, dim)).astype(np.float32)
+    if kind == "whole":
+        return rng.integers(-2, 3, (count, dim)).astype(np.float32)
+    if kind == "duplicates":
+        return rng.standard_normal((5, dim)).astype(np.float32)[rng.integers(0, 5, count)]
+    return np.ones((count, dim), np.float32)
+
+
+def ids_for(count: int, seed: int = 0) -> list[str]:
+    return [f"d{number}" for number in np.random.default_rng(seed).permutation(count)]
+
+
+def exact(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
+    queries, documents = vectors
+    cut = Cut(k, byte_order(pa.array(ids, pa.string())), options.pop("excluded", np.full(len(queries), -1)))
+    found = search.exact_top_k(queries, documents, cut, **{"similarity": "dot", "device": CPU} | options)
+    assert [column.dtype for column in found] == [np.int32, np.int32, np.float32]
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
+def brute_force(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
+    """Every score in float64, rounded to float32, sorted as the rule reads."""
+    queries, documents = (array.astype(np.float64) for array in vectors)
+    if options.get("similarity") == "cosine":
+        queries, documents = (unit_length(array) for array in (queries, documents))
+    scores = (queries @ documents.T).astype(np.float32).tolist()
+    excluded = np.c_[options.get("excluded", np.full(len(queries), -1))].tolist()
+    names = [name.encode() for name in ids]
+    hits: Hits = []
+    for query, own in enumerate(excluded):
+        rows = sorted(set(range(len(names))) - set(own), key=lambda row: (scores[query][row], names[row]), reverse=True)
+        hits += [(query, row, scores[query][row]) for row in rows[:k]]
+    return hits
+
+
+def unit_length(vectors: np.ndarray) -> np.ndarray:
+    norms = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0).astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("spare", "k", "kind"), pairs([0, 3, 128], [1, 10, 50, 199, 200, 1000], ["normal", "whole", "duplicates", "equal"])
+)
+def test_the_top_k_is_that_of_brute_force(blocks: Callable[..., None], kind: str, k: int, spare: int) -> None:
+    blocks(spare=spare)
+    vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 200)
+    assert exact(vectors, ids_for(200), k) == brute_force(vectors, ids_for(200), k)
+
+
+@pytest.mark.parametrize(("count", "queries", "similarity"), pairs([0, 1, 2], [0, 1, 3], ["dot", "cosine"]))
+def test_small_chunks_are_searched_too(count: int, queries: int, similarity: str) -> None:
+    vectors = random_vectors("whole", queries, seed=2), random_vectors("whole", count)
+    found = exact(vectors, ids_for(count), 2, similarity=similarity)
+    assert found == brute_force(vectors, ids_for(count), 2, similarity=similarity)
+    assert len(found) == queries * count
+
+
+def test_the_cosine_ignores_lengths_however_small_and_is_zero_for_zero_vectors() -> None:
+    documents = random_vectors("normal", 60)
+    documents[40:50] = documents[:10] * 4
+    documents[50:] = 0
+    queries = np.concatenate([random_vectors("normal", 4, seed=1), np.zeros((1, 8), np.float32)])
+    found = exact((queries, documents), ids_for(60), 60, similarity="cosine")
+    assert found == brute_force((queries, documents), ids_for(60), 60, similarity="cosine")
+    score = {(query, row): value for query, row, value in found}
+    assert all(score[query, row] == score[query, row + 40] != 0 for query in range(4) for row in range(10))
+    assert {value for (query, row), value in score.items() if query == 4 or row >= 50} == {0.0}
+    tiny = np.array([[1e-32, 0], [0.5, 0.5]], np.float32)
+    found = exact((np.array([[1, 0]], np.float32), tiny), ["a", "b"], 2, similarity="cosine")
+    assert found == [(0, 0, 1.0), (0, 1, float(np.float32(0.5**0.5)))]
+
+
+@pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
+def test_an_excluded_row_leaves_its_place_to_the_next(blocks: Callable[..., None], kind: str) -> None:
+    blocks(4, 3, 30, 20, 7, spare=2)
+    documents, ids = random_vectors(kind, 100), ids_for(100)
+    query = random_vectors("normal", 1, seed=1)
+    ranking = [row for _, row, _ in brute_force((query, documents), ids, 100)]
+    excluded = np.array([-1, ranking[0], ranking[4], ranking[5], ranking[99], 0, 29, 30, 99])
+    vectors = np.repeat(query, len(excluded), axis=0), documents
+    found = exact(vectors, ids, 5, excluded=excluded)
+    assert found == brute_force(vectors, ids, 5, excluded=excluded)
+    assert not {(number, own) for number, own in enumerate(excluded)} & {(number, row) for number, row, _ in found}
+    many = np.stack([np.roll(ranking, -start)[:60] for start in (0, 3, 20)])
+    some = vectors[0][:3], documents
+    assert exact(some, ids, 45, excluded=many) == brute_force(some, ids, 45, excluded=many)
+    assert exact((np.ones((1, 4), np.float32),) * 2, ["d"], 3, excluded=np.array([0])) == []
+
+
+@pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
+def test_results_depend_on_no_block_and_no_thread(blocks: Callable[..., None], kind: str) -> None:
+    vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 80, 33)), ids_for(80)
+    expected = exact(vectors, ids, 10)
+    for documents, queries, threads in [(1, 512, 1), (7, 3, 2), (79, 1, 1), (80, 20, 2), (81, 19, 1)]:
+        blocks(queries, 3, documents, 1 + documents // 2, 1 + documents % 5, spare=16)
+        torch.set_num_threads(threads)
+        assert exact(vectors, ids, 10) == expected
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: type[Exception]
+) -> None:
+    blocks(16, 16, 128, 128, 7)
+    vectors, ids = (random_vectors("normal", 20, seed=1), random_vectors("normal", 500)), ids_for(500)
+    expected, most = exact(vectors, ids, 10), 300
+
+    def is_too_much(chunk: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> bool:
+        return len(chunk.queries[queries]) * len(block) > most
+
+    short_of_memory(monkeypatch, chunk_blocks.Chunk, "scores", is_too_much, error)
+    assert exact(vectors, ids, 10) == expected
+    assert "out of memory in a search; continuing with blocks of 1/4 of their size" in caplog.messages
+    most = 0
+    with pytest.raises(error, match="allocate memory"):
+        exact(vectors, ids, 10)
+
+
+def test_excluded_rows_stay_excluded_where_memory_runs_out_behind_the_first_block(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks(16, 16, 128, 128, 7)
+    vectors, ids = (random_vectors("normal", 3, seed=1), random_vectors("normal", 500)), ids_for(500)
+    excluded, compute, failed = np.random.default_rng(0).integers(0, 500, (3, 100)), chunk_blocks.Chunk.scores, list[int]()
+
+    def failing_once(self: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> torch.Tensor:
+        scores = compute(self, queries, start, block)
+        if start and not failed:
+            failed.append(start)
+            raise torch.OutOfMemoryError
+        return scores
+
+    monkeypatch.setattr(chunk_blocks.Chunk, "scores", failing_once)
+    assert exact(vectors, ids, 450, excluded=excluded) == brute_force(vectors, ids, 450, excluded=excluded)
+    assert failed
+
+
+@pytest.mark.parametrize("dim", [1, 3, 17, 384, 768])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_equal_vectors_have_equal_scores_wherever_they_stand(dim: int, similarity: str) -> None:
+    documents = random_vectors("normal", 300, dim)
+    copies = [0, 1, 150, 298, 299]
+    documents[copies] = documents[0]
+    query = random_vectors("normal", 1, dim, seed=1)
+    score = {row: value for _, row, value in exact((query, documents), ids_for(300), 300, similarity=similarity)}
+    [(_, _, alone)] = exact((query, documents[:1]), ["d"], 1, similarity=similarity)
+    assert {score[row] for row in copies} == {alone}
+
+
+@pytest.mark.parametrize("spare", [0, 4, 128])
+def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(blocks: Callable[..., None], spare: int) -> None:
+    blocks(spare=spare)
+    rng = np.random.default_rng(5)
+    halves = rng.integers(2**18, 2**20, (400, 32)).astype(np.float32)
+    documents = np.concatenate([halves, -halves, rng.integers(-40, 40, (400, 1)) / 64], axis=1).astype(np.float32)
+    documents = documents[:, rng.permutation(65)]
+    query = np.full((1, 65), 1 + 2.0**-12, np.float32)  # its products with the documents do not fit into float32
+    sums = [math.fsum(float(a) * float(b) for a, b in zip(row, query[0], strict=True)) for row in documents]
+    ids = ids_for(400)
+    expected = sorted(range(400), key=lambda row: (np.float32(sums[row]), ids[row].encode()), reverse=True)
+    naive = documents @ query[0]
+    assert sorted(range(400), key=lambda row: (naive[row], ids[row].encode()), reverse=True)[:10] != expected[:10]
+    assert exact((query, documents), ids, 10) == [(0, row, float(np.float32(sums[row]))) for row in expected[:10]]
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("whose", "row"), [("queries", 2), ("documents", 45)])
+def test_vectors_that_are_not_finite_are_an_error_that_says_so(
+    blocks: Callable[..., None], similarity: str, value: float, whose: str, row: int
+) -> None:
+    blocks(4, 3, 30, 20, 7)
+    vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
+    vectors[whose][row, 3] = value
+    with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
+        exact((vectors["queries"], vectors["documents"]), ids_for(70), 3, similarity=similarity)
+
+
+@pytest.mark.parametrize(("queries", "documents"), [([[2, 5]], [[3e38, 0], [3e38, 1]]), ([[1, 1]], [[1e20, 0]])])
+def test_dot_products_that_overflow_are_an_error(queries: list[list[float]], documents: list[list[float]]) -> None:
+    vectors = np.array(queries, np.float32), np.array(documents, np.float32)
+    with pytest.raises(DataError, match="overflow float32"):
+        exact(vectors, ids_for(len(documents)), 2)
+
+
+@pytest.mark.parametrize(
+    ("scales", "near", "spare"),
+    pairs([(1e18, 1e-30), (1e-22, 1e-22), (1e-30, 1e18), (1e-19, 1e-19), (1, 1e-44)], [False, True], [0, 128]),
+)
+def test_numbers_at_the_lower_end_of_float32_lose_no_document(
+    blocks: Callable[..., None], scales: tuple[float, float], near: bool, spare: int
+) -> None:
+    """Squares or products below the smallest number of float32 count as 0 in the fast pass."""
+    blocks(spare=spare)
+    queries, documents = random_vectors("normal", 5, 32, seed=1), random_vectors("normal", 400, 32)
+    if near:
+        documents = documents[:1] * (1 + random_vectors("whole", 400, 32) * np.float32(2.0**-22))
+    vectors = queries * np.float32(scales[0]), documents * np.float32(scales[1])
+    assert exact(vectors, ids_for(400), 10) == brute_force(vectors, ids_for(400), 10)
+
+
+class Read:
+    """Documents that note how many are read at once."""
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self.vectors, self.shape, self.most = vectors, vectors.shape, 0
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        self.most = max(self.most, len(self.vectors[rows]))
+        return self.vectors[rows]
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
+    monkeypatch.setattr(chunk_blocks, "BLOCK_BYTES", 30 * 8 * chunk_blocks.DOCUMENT_BYTES)
+    monkeypatch.setattr(chunk_blocks, "PAIRS_BYTES", 12 * 8 * chunk_blocks.PAIR_BYTES)
+    for dim, documents, most in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
+        vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)
+        read = Read(vectors[1])
+        found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
+        assert read.most == documents
+        assert chunk_blocks.BLOCKS["cpu"].of_dim(dim).pairs == most
+        assert found == brute_force(vectors, ids_for(60), 5, similarity=similarity)
+
+
+@pytest.mark.parametrize("device", chunk_blocks.BLOCKS)
+def test_a_block_takes_no_more_memory_whatever_the_dimensions(device: str) -> None:
+    most = chunk_blocks.BLOCKS[device]
+    for dim in (1, 384, 1024, 4096, 1 << 20):
+        blocks = most.of_dim(dim)
+        assert 2 * blocks.documents * dim * 24 <= 1 << 30
+        assert blocks.pairs * dim * 16 <= 1 << 28
+        assert 1 <= blocks.documents <= most.documents
+        assert 1 <= blocks.pairs <= most.pairs
+    assert most.of_dim(384).documents >= 8192
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 100 + 5), (1000, 1000 + 10 * 5), (1 << 22, 64 * 100 + 64 * 5)])
+def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, limit: int, most: int
+) -> None:
+    blocks(64, 5, 100, 100, 512, spare=2)
+    monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
+    monkeypatch.setattr(shortlist, "MERGED_QUERIES", 1)
+    merged = heard(monkeypatch, ranking, "merge_hits", lambda parts, *_: sum(len(part[0]) for part in parts))
+    vectors = random_vectors("equal", 64), random_vectors("equal", 400)
+    assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)
+    assert (max(merged[:-64]), merged[-64:]) == (most, [5] * 64)
+
+
+@pytest.fixture
+def shortlists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """Of every shortlist the number of queries, and whether with a guess."""
+    return heard(monkeypatch, fast_pass, "_search", lambda chunk, keep, least: (len(chunk.queries), least is not None))
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
+def test_a_guess_from_a_sample_changes_nothing(
+    blocks: Callable[..., None], shortlists: list[tuple[int, bool]], kind: str, dtype: str
+) -> None:
+    blocks(spare=30)
+    vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 2000)
+    assert exact(vectors, ids_for(2000), 50) == brute_force(vectors, ids_for(2000), 50)
+    assert shortlists[0] == (7, True)
+    assert (len(shortlists) == 2) == (dtype == "bfloat16" and kind in ("duplicates", "equal"))  # crowded
+
+
+def test_where_the_sample_has_all_the_best_the_guess_is_too_high_and_made_up_for(
+    blocks: Callable[..., None], shortlists: list[tuple[int, bool]], dtype: str
+) -> None:
+    blocks(spare=30)
+    queries, documents = np.eye(3, 8, dtype=np.float32), random_vectors("normal", 2000)
+    width = 8  # of the sample's 16 slices, which begin at these places
+    for start in np.linspace(0, 2000 - width, 16).astype(int)[:5]:
+        documents[start : start + width] += 2 * queries[1]
+    vectors, excluded = (queries, documents), np.array([-1, 5, 1999])
+    assert exact(vectors, ids_for(2000), 50, excluded=excluded) == brute_force(vectors, ids_for(2000), 50, excluded=excluded)
+    assert shortlists == [(3, True), *([(1, True)] if dtype == "bfloat16" else []), (1, False)]
+
+
+def test_an_exception_in_a_thread_is_raised_and_torch_has_as_many_threads_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_pass.Shortlist, "offer", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        exact((random_vectors("normal", 3), random_vectors("normal", 20)), ids_for(20), 2)
+    assert torch.get_num_threads() == 2
+
+
+def test_vectors_of_different_dimensions_are_an_error() -> None:
+    with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
+        exact((np.ones((1, 2), np.float32), np.ones((4, 3), np.float32)), ids_for(4), 2)
+
+
+def test_a_sample_is_no_larger_than_two_blocks(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]
+) -> None:
+    blocks(4, 3, 32, 32, 64, spare=30)
+    products: list[tuple[int, ...]] = []
+    largest = fast_pass.kth_largest
+    monkeypatch.setattr(fast_pass, "kth_largest", lambda scores, k: products.append(tuple(scores.shape)) or largest(scores, k))
+    vectors = random_vectors("normal", 4, seed=1), random_vectors("normal", 2000)
+    assert exact(vectors, ids_for(2000), 10) == brute_force(vectors, ids_for(2000), 10)
+    assert {documents for _, documents in products} == {64}
+    assert shortlists[0] == (4, True)

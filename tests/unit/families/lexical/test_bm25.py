@@ -1,0 +1,36 @@
+"""Lengths and scores as Lucene's classes compute them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lucene_reference
+from beirflow.families.lexical.bm25 import LENGTHS, FieldStatistics, inverse_norms, length_codes, weights
+
+GOLDEN = json.loads((Path(__file__).parents[3] / "data/lucene_golden.json").read_text(encoding="utf-8"))
+
+
+def test_codes_stand_for_lucenes_lengths() -> None:
+    assert LENGTHS.tolist() == GOLDEN["byte4_to_int"]
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_lengths_are_rounded_down_to_four_bits(length: int) -> None:
+    assert LENGTHS[length_codes(np.array([length]))[0]] == lucene_reference.decoded_length(length)
+
+
+def test_a_repeated_term_doubles_its_weight_before_anything_is_rounded() -> None:
+    one, two = weights(np.array([3, 3]), np.array([1, 2]), 10)
+    assert one == np.float32(np.log(1 + 7.5 / 3.5))
+    assert two == np.float32(2) * one
+
+
+def test_with_k1_of_0_counts_do_not_matter() -> None:
+    assert np.isinf(inverse_norms(FieldStatistics(10, 100), 0.0, 0.4)).all()
+
+
+def test_with_b_of_0_lengths_do_not_matter() -> None:
+    assert len(set(inverse_norms(FieldStatistics(10, 100), 0.9, 0.0).tolist())) == 1

@@ -1,0 +1,307 @@
+"""The steps of a lexical system, one by one: the run is Lucene's, whatever the chunks, and says what it was made from."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import lucene_reference
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.layout import (
+    CANDIDATES,
+    DOCUMENTS,
+    POSTINGS,
+    POSTINGS_RECORD,
+    QUERIES,
+    RUN,
+    RUN_RECORD,
+    STATISTICS,
+    STATISTICS_RECORD,
+)
+from beirflow.core.records import read_json, write_json
+from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.ranking.ranking import Ties
+from lexical_results import LexicalResults, Row, damage, rows_of
+from lucene_reference import Document
+from run_results import ranked
+
+GOLDEN = json.loads((Path(__file__).parents[3] / "data/lucene_golden.json").read_text(encoding="utf-8"))["mini"]
+GOLDEN_CORPUS: list[Document] = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
+GOLDEN_QUERIES: dict[str, str] = {query["_id"]: query["text"] for query in GOLDEN["queries"]}
+
+FLAT, MULTIFIELD = LexicalSettings("bm25"), LexicalSettings("bm25-multifield", fields=("title", "text"))
+SYSTEMS = [FLAT, MULTIFIELD, LexicalSettings("titles", fields=("title",)), LexicalSettings("mine", 1.2, 0.75, ("text",))]
+
+
+def random_corpus(seed: int = 1, documents: int = 40) -> list[Document]:
+    """Documents with many equal texts, so that ties are everywhere, some without title, text or both; ids of other scripts."""
+    random = Random(seed)
+    vocabulary = ["cats", "running", "U.S.", "caf\u00e9", "the", "\u6771\u4eac", *(f"w{i}" for i in range(12))]
+    texts = ["", " ", *(" ".join(random.choices(vocabulary, k=random.randrange(1, 30))) for _ in range(10))]
+    titles = ["", "", "the", "cat", "w1 w2", "caf\u00e9s of \u6771"]
+    ids = [random.choice(["d", "D", "\u00e9", "\U00010000"]) + str(i) for i in range(documents)]
+    return [(doc_id, random.choice(titles), random.choice(texts)) for doc_id in ids]
+
+
+CORPUS = random_corpus()
+QUERIES_OF_CORPUS = {
+    "q1": "running cat w1",
+    "q2": "w1 w1 w2 \u6771\u4eac",
+    "q10": "the of",
+    "Q": "caf\u00e9 unseen",
+    CORPUS[5][0]: CORPUS[5][2] + " w3",
+    CORPUS[9][0]: "w3 w4 w5 cats",
+}
+
+
+@pytest.fixture(scope="module")
+def small_once(tmp_path_factory: pytest.TempPathFactory) -> LexicalResults:
+    """Three chunks, indexed; nothing is searched yet."""
+    return LexicalResults(tmp_path_factory.mktemp("small"), CORPUS, QUERIES_OF_CORPUS, size=17, top_k=8).index_all()
+
+
+@pytest.fixture
+def small(small_once: LexicalResults, tmp_path: Path) -> LexicalResults:
+    """The same, to be changed."""
+    return small_once.copied(tmp_path)
+
+
+def plainly(
+    corpus: list[Document], queries: dict[str, str], system: LexicalSettings, k: int = 1000, *, drop: bool = True
+) -> list[Row]:
+    """The rows of the run that the slow search gives, which breaks ties as the system does at the cut; ranked as runs are."""
+    fields = lucene_reference.build(corpus, tuple(system.fields), system.k1, system.b)
+    found = {
+        query_id: dict(lucene_reference.search(fields, text, k, query_id if drop else None, system.ties))
+        for query_id, text in queries.items()
+    }
+    return ranked(found)
+
+
+def postings_of(made: LexicalResults) -> list[str]:
+    """Postings of every chunk, and their records."""
+    return [made.path(pattern, chunk=chunk) for chunk in range(made.chunks) for pattern in (POSTINGS, POSTINGS_RECORD)]
+
+
+def files_in(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(step: Callable[[], object], folder: Path, *said: str) -> None:
+    """A step is refused with all that is said, and leaves no file that was not there before."""
+    before = files_in(folder)
+    with pytest.raises(DataError) as caught:
+        step()
+    for part in said:
+        assert re.search(part, str(caught.value)), f"{part} is not in: {caught.value}"
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(("name", "system"), [("flat", FLAT), ("multifield", MULTIFIELD)])
+def test_the_run_is_lucenes_in_every_bit_and_ranked_as_runs_are(
+    tmp_path: Path, name: str, system: LexicalSettings, size: int
+) -> None:
+    made = LexicalResults(tmp_path, GOLDEN_CORPUS, GOLDEN_QUERIES, size=size).index_all()
+    hits = {query: GOLDEN[name]["run"].get(query, []) for query in GOLDEN_QUERIES}
+    expected = ranked({query: {doc_id: float(np.float32(score)) for doc_id, score in found} for query, found in hits.items()})
+    assert rows_of(made.run(system, drop=False)) == expected
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+@pytest.mark.parametrize("ties", ["ascending", "descending"])
+def test_the_run_is_that_of_a_plain_search(small: LexicalResults, system: LexicalSettings, ties: Ties) -> None:
+    system = LexicalSettings(**{**vars(system), "ties": ties})
+    found = rows_of(small.run(system))
+    assert found == plainly(CORPUS, QUERIES_OF_CORPUS, system, small.top_k)
+    assert len({score for *_, score, _ in found}) < len(found)
+    assert small.record(RUN_RECORD, system=system.name)["ties"] == ties
+
+
+@pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
+def test_chunks_order_and_threads_change_no_byte_of_the_run(tmp_path: Path, system: LexicalSettings) -> None:
+    runs = set()
+    for threads, made in enumerate(LexicalResults.shuffled(tmp_path, CORPUS[:14], QUERIES_OF_CORPUS), 1):
+        runs.add(made.index_all(threads=threads).run(system, threads=threads).read_bytes())
+    assert len(runs) == 1
+
+
+def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
+    records = [small.record(POSTINGS_RECORD, chunk=chunk) for chunk in range(small.chunks)]
+    for chunk, record in enumerate(records):
+        path, documents = small.path(POSTINGS, chunk=chunk), small.path(DOCUMENTS)
+        assert (record["inputs"], record["outputs"]) == (small.digests(documents), small.digests(path))
+        assert record["path"] == next(iter(record["outputs"])).replace(".arrow", ".json")
+        assert record["made"]["analyzer"] == record["analyzer"] == "lucene-english"
+        assert {"python", "numpy", "pyarrow", "device"} <= set(record["made"])
+        assert record["bytes"] == {"index": Path(path).stat().st_size}
+        assert (record["job"], record["code"]) == ("index_chunk/small", "code of index_chunk")
+        assert list(record["seconds"]) == ["index"]
+        assert 0 < record["seconds"]["index"] < 60
+    assert sum(record["rows"] for record in records) == len(CORPUS)
+
+
+def test_statistics_say_what_they_were_made_from_and_count_empty_texts(small: LexicalResults) -> None:
+    record = small.record(STATISTICS_RECORD)
+    assert record["inputs"] == small.digests(small.path(DOCUMENTS), *postings_of(small))
+    table = small.path(STATISTICS)
+    assert record["outputs"] == {"postings/lucene-english/small/statistics.parquet": file_digest(table)}
+    assert record["bytes"] == {"index": Path(table).stat().st_size}
+    assert record["seconds"]["index"] > 0
+    blank = [not text.strip() for *_, text in CORPUS]
+    neither = [not (title + text).strip() for _, title, text in CORPUS]
+    assert record["counts"] == {"documents_without_contents": sum(neither), "documents_without_text": sum(blank)}
+    assert 0 < sum(neither) < sum(blank)
+    plain = lucene_reference.build(CORPUS, ("title", "text"))
+    assert record["statistics"]["documents"] == len(CORPUS)
+    for name, field in zip(("title", "text"), plain, strict=True):
+        assert record["statistics"]["fields"][name] == {"documents": field.documents, "terms": field.terms}
+
+
+def test_the_run_says_what_it_was_made_from(small: LexicalResults) -> None:
+    run = small.run(MULTIFIELD)
+    record = small.record(RUN_RECORD, system=MULTIFIELD.name)
+    files = [small.path(pattern) for pattern in (DOCUMENTS, QUERIES, STATISTICS, STATISTICS_RECORD)]
+    assert record["inputs"] == small.digests(*files, *postings_of(small))
+    assert record["outputs"] == {"runs/bm25-multifield/small.parquet": file_digest(run)}
+    assert (record["system"], record["dataset"], record["top_k"]) == ("bm25-multifield", "small", 8)
+    assert record["made"]["analyzer"] == "lucene-english"
+    assert record["made"]["search_code"] == "code of search_index"
+    made = [small.record(POSTINGS_RECORD, chunk=chunk) for chunk in range(small.chunks)] + [small.record(STATISTICS_RECORD)]
+    assert record["bytes"] == {"index": sum(each["bytes"]["index"] for each in made)}
+    assert record["seconds"]["index"] == pytest.approx(sum(each["seconds"]["index"] for each in made))
+    assert set(record["seconds"]) == {"index", "search", "merge"}
+    own = [row for row in plainly(CORPUS, QUERIES_OF_CORPUS, MULTIFIELD, drop=False) if row[0] == row[1]]
+    assert record["counts"] == {**made[-1]["counts"], "self_matches_dropped": len(own)}
+    assert record["jobs"] == ["index_chunk/small", "search_index/small", "sum_statistics/small"]
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_self_matches_are_dropped_before_the_cut_where_the_dataset_says_so(tmp_path: Path, drop: bool) -> None:
+    corpus = [("a", "", "one one"), ("b", "", "one two"), ("c", "", "one two"), ("d", "", "three")]
+    queries, judgements = {"a": "one", "d": "one", "c": "one"}, {query: {"b": 1} for query in "adc"}
+    made = LexicalResults(tmp_path, corpus, queries, size=2, judgements=judgements, top_k=2).index_all()
+    found = {(query, doc_id) for query, doc_id, *_ in rows_of(made.run(FLAT, drop=drop))}
+    both = {("d", "a"), ("d", "b")}
+    assert found == both | ({("a", "b"), ("a", "c"), ("c", "a"), ("c", "b")} if drop else {(q, d) for q in "ac" for d in "ab"})
+    # What has no term of the query is no self match; what would not be among the k best is one.
+    assert made.record(RUN_RECORD, system="bm25")["counts"]["self_matches_dropped"] == (2 if drop else 0)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_the_cut_keeps_lucenes_first_of_ties_unless_the_system_says_otherwise_and_ranks_descend(
+    tmp_path: Path, size: int
+) -> None:
+    corpus = [(doc_id, "", "one two") for doc_id in ("b", "a", "\u00e9", "d", "Z", "\U00010000", "\uffee")]
+    judgements = {"q": {"d": 1}}
+    made = LexicalResults(tmp_path, corpus, {"q": "one"}, size=size, judgements=judgements, top_k=4).index_all()
+    in_bytes = ["Z", "a", "b", "d", "\u00e9", "\uffee", "\U00010000"]
+    for system, kept, first in ((FLAT, in_bytes[:4], 1.0), (LexicalSettings("trec", ties="descending"), in_bytes[3:], 0.0)):
+        assert [doc_id for _, doc_id, *_ in rows_of(made.run(system))] == kept[::-1]
+        assert made.evaluate(system.name)["measures"]["P@1"] == first
+
+
+def test_a_query_of_stop_words_or_of_unknown_words_has_no_hits_and_counts_0(tmp_path: Path) -> None:
+    corpus = [("a", "", "one"), ("b", "", "two three")]
+    queries = {"found": "one", "stop": "the of and", "unknown": "four", "signs": "?!"}
+    made = LexicalResults(tmp_path, corpus, queries, size=1, judgements={query: {"a": 1} for query in queries}).index_all()
+    assert [row[:2] for row in rows_of(made.run(FLAT))] == [("found", "a")]
+    found = made.evaluate("bm25")
+    assert found["measures"]["NDCG@10"] == found["measures"]["Recall@10"] == 1 / 4
+    assert (found["counts"]["queries"], found["counts"]["queries_without_results"], found["counts"]["retrieved"]) == (4, 3, 1)
+    made = LexicalResults(tmp_path / "none", corpus, {"stop": "the", "unknown": "four"}, size=1).index_all()
+    assert rows_of(made.run(FLAT)) == []
+    found = made.evaluate("bm25")
+    assert (set(found["measures"].values()), found["counts"]["queries_without_results"]) == ({0.0}, 2)
+
+
+@pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
+@pytest.mark.parametrize("texts", [["", "", ""], ["the", "of", " "], ["--", "\u3000", "."]])
+def test_a_corpus_without_a_term_is_an_error_that_says_so(tmp_path: Path, texts: list[str], system: LexicalSettings) -> None:
+    made = LexicalResults(tmp_path, [(str(i), "", text) for i, text in enumerate(texts)], {"q": "one"}, size=2).index_all()
+    said = f"system {system.name}: none of the 3 documents has a term in {' and '.join(system.fields)}"
+    refused(lambda: made.search(system), tmp_path, said, "nothing can be found", "does the corpus have texts")
+    assert not Path(made.path(CANDIDATES, system=system.name, chunk=0)).exists()
+
+
+def test_titles_alone_serve_contents_and_texts_alone_two_fields(tmp_path: Path) -> None:
+    made = LexicalResults(tmp_path, [("a", "one", ""), ("b", "two", " ")], {"q": "one"}).index_all()
+    assert [row[:2] for row in rows_of(made.run(FLAT))] == [("q", "a")]
+    refused(lambda: made.search(MULTIFIELD), tmp_path, "none of the 2 documents has a term in title and text")
+    made = LexicalResults(tmp_path / "texts", [("a", "", "one two"), ("b", "", "two")], {"q": "one two"}).index_all()
+    assert rows_of(made.run(MULTIFIELD)) == rows_of(made.run(FLAT))
+    titles = LexicalSettings("titles", fields=("title",))
+    refused(lambda: made.search(titles), tmp_path, "system titles: none of the 2 documents has a term in title")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "chunk"), [(POSTINGS, 1), (POSTINGS_RECORD, 1), (STATISTICS, None), (STATISTICS_RECORD, None), (QUERIES, None)]
+)
+def test_nothing_damaged_is_summed_or_searched(small: LexicalResults, pattern: str, chunk: int | None) -> None:
+    damaged = small.path(pattern, chunk=chunk)
+    damage(damaged)
+    said = re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}"
+    refused(lambda: small.search(FLAT, 1), small.results, *said)
+    if chunk:
+        refused(small.sum, small.results, *said)
+
+
+def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:
+    damage(small.path(DOCUMENTS))
+    before = Path(small.path(POSTINGS, chunk=0)).read_bytes()
+    refused(lambda: [small.index(chunk) for chunk in range(small.chunks)], small.results, "documents.parquet: .* be read")
+    assert Path(small.path(POSTINGS, chunk=0)).read_bytes() == before
+
+
+def test_postings_and_statistics_of_another_analyzer_are_refused(small: LexicalResults) -> None:
+    small.index(1, postings_of=Index("lucene-hindi"))
+    named = re.escape(small.path(POSTINGS_RECORD, chunk=1))
+    said = (named, "made from the analyzer lucene-hindi, but lucene-english is used here")
+    refused(small.sum, small.results, *said)
+    refused(lambda: small.search(FLAT, 1), small.results, *said)
+    for chunk in range(small.chunks):
+        small.index(chunk, postings_of=Index("lucene-hindi"))
+    small.sum(postings_of=Index("lucene-hindi"))
+    small.index(0)
+    refused(lambda: small.search(FLAT, 0), small.results, re.escape(small.path(STATISTICS_RECORD)), "analyzer lucene-hindi")
+
+
+def test_an_analyzer_is_written_into_the_postings_themselves(small: LexicalResults) -> None:
+    small.index(0, postings_of=Index("lucene-hindi"))
+    path = Path(small.path(POSTINGS_RECORD, chunk=0))
+    write_json(path, read_json(path) | {"analyzer": "lucene-english"})
+    refused(small.sum, small.results, re.escape(small.path(POSTINGS, chunk=0)), "lucene-hindi", "expected .*lucene-english")
+
+
+def test_postings_and_statistics_of_another_corpus_are_refused(small: LexicalResults, tmp_path: Path) -> None:
+    other = LexicalResults(tmp_path / "other", random_corpus(seed=2), QUERIES_OF_CORPUS, size=17).index_all()
+    for pattern in (POSTINGS, POSTINGS_RECORD):
+        shutil.copy(other.path(pattern, chunk=1), small.path(pattern, chunk=1))
+    said = (re.escape(small.path(POSTINGS_RECORD, chunk=1)), "made from the corpora/small/documents.parquet [0-9a-f]{64}, but")
+    refused(small.sum, tmp_path, *said)
+    refused(lambda: small.search(FLAT, 1), tmp_path, *said)
+    small.index(1)
+    for pattern in (STATISTICS, STATISTICS_RECORD):
+        shutil.copy(other.path(pattern), small.path(pattern))
+    said = (re.escape(small.path(STATISTICS_RECORD)), "made from the corpora/small/documents.parquet [0-9a-f]{64}, but")
+    refused(lambda: small.search(FLAT, 0), tmp_path, *said)
+
+
+def test_candidates_that_were_found_in_other_postings_are_not_merged(small: LexicalResults) -> None:
+    for chunk in range(small.chunks):
+        small.search(FLAT, chunk)
+    small.index(1)  # the same postings, but another record, as after a run of another version
+    small.sum()
+    small.search(FLAT, 2)
+    said = "found candidates from postings/lucene-english/small/(chunk-1|statistics).json with the sha256"
+    refused(lambda: small.merge("bm25"), small.results, f"chunk-0.npz: {said}")
+    shutil.rmtree(small.results / "postings")  # without them the chunks still have to agree
+    refused(lambda: small.merge("bm25"), small.results, f"chunk-2.npz: {said}")
+    assert not Path(small.path(RUN, system="bm25")).exists()

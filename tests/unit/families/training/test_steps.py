@@ -1,0 +1,90 @@
+"""Steps are those of the programs that this training is usually made with, and an encoder learns by them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer, get_linear_schedule_with_warmup
+
+from beirflow.families.training.checkpoint import Checkpoint
+from beirflow.families.training.settings import Training
+from beirflow.families.training.steps import LARGEST_GRADIENT, WEIGHT_DECAY, optimizer_of, rate, train
+from beirflow.families.training.trainee import COSINE_SCALE, Trainee
+from beirflow.models.settings import EncoderSettings
+from workflow_runs import words
+
+TEXTS = [words(i, 12) for i in range(32)]
+QUERIES = [" ".join(text.split()[:4]) for text in TEXTS]
+BATCHES = [np.arange(32)[start::4] for start in (0, 1, 2, 3)]
+
+
+def trained(
+    base: Path, folder: Path, training: Training, batches: list[np.ndarray], dropout: float
+) -> tuple[Trainee, Checkpoint]:
+    settings = EncoderSettings("base", str(base), pooling="mean")
+    trainee = Trainee(settings, base, "cosine", device="cpu", precision="float32", max_length=64)
+    for module in trainee.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = dropout
+    texts, checkpoint = (trainee.tokens(QUERIES, "queries"), trainee.tokens(TEXTS, "documents")), Checkpoint(folder / "x.pt", {})
+    train(trainee, texts, np.arange(32), batches, training, checkpoint, "training")
+    return trainee, checkpoint
+
+
+def test_weights_are_those_of_plain_torch_and_transformers(tiny_bert: Path, tmp_path: Path) -> None:
+    training = Training("x", learning_rate=1e-3, warmup=0.5)
+    trainee, checkpoint = trained(tiny_bert, tmp_path, training, BATCHES, dropout=0.0)
+    plain, tokenizer = AutoModel.from_pretrained(tiny_bert).eval(), AutoTokenizer.from_pretrained(tiny_bert)
+    kept = ("bias", "LayerNorm.weight")
+    parts: list[list[torch.nn.Parameter]] = [[], []]
+    for name, weight in plain.named_parameters():
+        parts[name.endswith(kept)].append(weight)
+    groups = [{"params": parts[0], "weight_decay": 0.01}, {"params": parts[1], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=1e-3)
+    schedule = get_linear_schedule_with_warmup(optimizer, 2, 4)
+    losses = []
+    for batch in BATCHES:
+        vectors = []
+        for texts in (QUERIES, TEXTS):
+            encoded = tokenizer([texts[i] for i in batch], padding=True, return_tensors="pt")
+            hidden, mask = plain(**encoded).last_hidden_state, encoded["attention_mask"][..., None]
+            vectors.append(torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1))
+        loss = torch.nn.functional.cross_entropy(vectors[0] @ vectors[1].T * COSINE_SCALE, torch.arange(8))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(plain.parameters(), LARGEST_GRADIENT)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    assert checkpoint.losses == pytest.approx(losses, rel=1e-4)
+    expected = dict(plain.named_parameters())
+    began = dict(AutoModel.from_pretrained(tiny_bert).named_parameters())
+    for name, weight in trainee.model.named_parameters():
+        if not name.endswith("key.bias"):  # on which no score depends: its gradient is nothing but rounding
+            torch.testing.assert_close(weight, expected[name], rtol=0, atol=2e-5)
+    assert max(float((expected[name] - began[name]).detach().abs().max()) for name in began) > 1e-3
+
+
+def test_an_encoder_learns_which_document_a_query_was_written_for(tiny_bert: Path, tmp_path: Path) -> None:
+    _, checkpoint = trained(tiny_bert, tmp_path, Training("x", learning_rate=1e-3), BATCHES * 8, dropout=0.0)
+    assert np.mean(checkpoint.losses[-4:]) < 0.5 * np.mean(checkpoint.losses[:4])
+
+
+def test_the_rate_rises_and_falls_as_that_of_transformers() -> None:
+    for steps, warmup in ((40, 0.1), (7, 0.5), (3, 0.0), (5, 1.0)):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+        schedule = get_linear_schedule_with_warmup(optimizer, int(steps * warmup), steps)
+        expected = []
+        for _ in range(steps):
+            expected.append(schedule.get_last_lr()[0])
+            optimizer.step()
+            schedule.step()
+        assert [rate(step, steps, warmup) for step in range(steps)] == expected
+
+
+def test_biases_and_normalisations_do_not_decay() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2))
+    decay, other = optimizer_of(model).param_groups
+    assert [each.shape for each in decay["params"]] == [(2, 3)]
+    assert (decay["weight_decay"], other["weight_decay"], len(other["params"])) == (WEIGHT_DECAY, 0.0, 3)

@@ -1,0 +1,165 @@
+"""A job: what reaches the file of its log, what reaches the terminal, and what its records say of it."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from beirflow.core.addresses import keep_secret
+from beirflow.core.errors import BeirflowError, DataError
+from beirflow.core.records import Job, read_json
+from beirflow.run import job as module
+from beirflow.run.job import job, surroundings
+
+PACKAGE_PATH = str(Path(module.__file__).parents[2])
+logger = logging.getLogger("beirflow.some_module")
+
+
+@pytest.fixture(autouse=True)
+def _undo_capture_of_warnings() -> Iterator[None]:
+    yield
+    logging.captureWarnings(False)
+
+
+def run(code: str, log: Path) -> subprocess.CompletedProcess[str]:
+    program = (
+        f"import logging, warnings\nfrom beirflow.run.job import surroundings\nwith surroundings({str(log)!r}):\n    {code}\n"
+    )
+    environment = os.environ | {"PYTHONPATH": PACKAGE_PATH}
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_news_go_to_the_file_and_what_matters_to_the_terminal_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "logs" / "rule" / "job.log"
+    path.parent.mkdir(parents=True)
+    for earlier in (path, path.with_suffix(".error.json")):
+        earlier.write_text("of an earlier attempt")
+    with surroundings(str(path)):
+        logger.debug("a detail")
+        logger.info("as usual: café")
+        logger.warning("look here")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line.split(" ", 2)[2] for line in lines] == ["INFO as usual: café", "WARNING look here"]
+    assert capsys.readouterr().err == "WARNING: look here\n"
+    assert [each.name for each in path.parent.iterdir()] == ["job.log"]
+
+
+def test_an_unexpected_error_has_its_traceback_without_secrets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "job.log"
+    keep_secret("s3cr et")
+    with pytest.raises(SystemExit) as exit_, surroundings(str(path)):
+        {}["s3cr et of http://bob:pa55@host/, s3cr%20et"]
+    assert exit_.value.code == 1
+    for text in (path.read_text(), capsys.readouterr().err):
+        assert f"please report it with this log, {path}" in text
+        assert "Traceback" in text
+        assert text.endswith("KeyError: '… of http://host/, …'\n")
+        assert not {"s3cr", "pa55"} & set(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_block(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that nohup started ignores it
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as exit_, surroundings(str(tmp_path / "job.log")):
+        signal.raise_signal(number)
+    assert exit_.value.code == 130
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "job.log").read_text().endswith(" INFO stopped by a signal before it was done\n")
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.parametrize("error", [None, DataError, ValueError, KeyboardInterrupt])
+def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: type[BaseException] | None) -> None:
+    path = tmp_path / "job.log"
+    before, shows = list(logging.getLogger("beirflow").handlers), warnings.showwarning
+    try:
+        with surroundings(str(path)):
+            assert warnings.showwarning is not shows
+            if error:
+                raise error("stop")
+    except (SystemExit, KeyboardInterrupt):
+        pass
+    written = path.read_text()
+    logger.warning("too late")
+    logging.getLogger("py.warnings").warning("too late")
+    assert path.read_text() == written
+    assert logging.getLogger("beirflow").handlers == before
+    assert warnings.showwarning is shows
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "says", "logged"),
+    [
+        ("from beirflow.core.errors import DataError; raise DataError('bad line')", 1, "ERROR: bad line\n", "ERROR bad line"),
+        ("exit(3)", 3, "", ""),
+        ("warnings.warn('soon gone', FutureWarning)", 0, "", "FutureWarning: soon gone"),
+    ],
+)
+def test_a_script_prints_no_traceback_for_a_known_reason_and_logs_warnings_of_libraries(
+    tmp_path: Path, code: str, status: int, says: str, logged: str
+) -> None:
+    done = run(code, tmp_path / "job.log")
+    assert (done.returncode, done.stderr) == (status, says)
+    assert logged in (tmp_path / "job.log").read_text()
+
+
+def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
+    return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
+
+
+@pytest.mark.parametrize("error", [BeirflowError, DataError])
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_error_for_people_is_its_message_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception], whole: bool
+) -> None:
+    log = tmp_path / "logs/audit.log"
+    with pytest.raises(SystemExit) as exit_, job(snakemake(log)) if whole else surroundings(str(log)):
+        raise error("corpus.jsonl:3: 100 % wrong")
+    assert exit_.value.code == 1
+    assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
+    assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
+    assert read_json(tmp_path / "logs/audit.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
+
+
+def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_nothing(tmp_path: Path) -> None:
+    for name, output in (("evaluate_run", ["x"]), ("audit", [])):
+        of_rule = snakemake(tmp_path / f"results/logs/{name}.log")
+        of_rule.output = output
+        with job(of_rule):
+            pass
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "results/energy").rglob("*"))
+    assert found == ["results/energy/evaluate_run.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wildcards", "results"),
+    [
+        ("summarize", (), "."),
+        ("prepare_corpus/scifact", ("scifact",), "deep/er/logs"),
+        ("merge_chunks/bm25/stack-tex.v1", ("bm25", "stack-tex.v1"), "results"),
+        ("search_chunk/bm25/scifact/chunk-0", ("bm25", "scifact", "0"), "results"),
+    ],
+)
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_job_knows_its_results_its_name_and_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, wildcards: tuple[str, ...], results: str, absolute: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / results if absolute else Path(results)
+    log = folder / f"logs/{name}.log"
+    for code in ({"code": "c0de"}, {}):
+        with job(snakemake(log, *wildcards, **code)) as this:
+            logger.info("begun")
+            assert this == Job(folder, name, code.get("code", ""))
+            assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
+        assert log.read_text().endswith(" INFO begun\n")

@@ -1,1 +1,0 @@
-"""beirflow: exact, resumable, checkable evaluation of retrieval systems on BEIR."""
