@@ -155,7 +155,7 @@ def test_a_folder_whose_numbers_cannot_be_read_is_refused_and_the_others_are_sho
 @pytest.mark.parametrize(
     ("folders", "problem"),
     [
-        ([], "folders is empty"),
+        ([], "no folder is named"),
         (["/a/results", "/b/results"], "results is the name of two folders"),
         (["/a/nothing"], "no folder has a result that can be shown\nnothing: refused; "),
     ],

@@ -54,7 +54,7 @@ def test_a_repair_that_is_pasted_moves_what_it_names_and_does_nothing_else(forge
 
 
 def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
-    config = {"datasets": ["a b", "c"], "device": "cpu", "manifest_sha256": "0" * 64}
+    config = {"datasets": ["a b", "c"], "device": "cpu", "command": {"audit": {"manifest_sha256": "0" * 64}}}
     call = Call("/code/Snakefile", str(tmp_path), ["my conf.yaml", "/etc/more.yaml"], config)
     words = shlex.split(Repairs("results/demo", call, "now").make_again(["runs/x/y.json"], ["runs/x/y.json", "summary.csv"]))
     assert words[:3] == ["mkdir", "-p", f"{tmp_path}/results/demo-aside-now/runs/x/"]
@@ -68,7 +68,7 @@ def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
 
 def test_a_repair_of_results_elsewhere_says_where_they_are(tmp_path: Path) -> None:
     """Otherwise no rule makes the file that it names."""
-    call = Call(directory=str(tmp_path), config={"results": "of mine", "audit_sample": 3})
+    call = Call(directory=str(tmp_path), config={"results": "of mine", "command": {"audit": {"sample": "3"}}})
     assert shlex.split(call.snakemake(["of mine/summary.csv"]))[-4:] == [
         "--config",
         "results=of mine",
@@ -234,4 +234,4 @@ def test_where_systems_are_not_configured_the_verdict_says_what_was_not_compared
     shown = "\n".join(rest[rest.index("NOT compared:") :])
     assert "the source of more is not here (and 3 more)" in shown
     assert "it is not known here where the model of second is (and 1 more)" in shown
-    assert "audit_sample is 0" in shown
+    assert "the sample is 0" in shown

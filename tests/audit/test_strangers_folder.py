@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_results_of_others_are_only_read_and_the_verdict_is_in_the_folder_of_the
     copied: Workflow, forger: Forger, tmp_path: Path
 ) -> None:
     audited = copied.folder / "results"
-    mine = Workflow(tmp_path / "my folder", {"audit_folder": str(audited)})
+    mine = Workflow(tmp_path / "my folder", {"command": {"audit": {"folder": str(audited)}}})
     mine.folder.mkdir()
     before = state(copied.folder)
     assert f"The audit of {audited} passed" in mine.run("audit", cores=1)
@@ -104,7 +105,7 @@ def test_results_of_others_are_only_read_and_the_verdict_is_in_the_folder_of_the
 
 
 def test_the_audited_folder_is_no_working_folder(copied: Workflow) -> None:
-    inside = Workflow(copied.result("runs"), {"audit_folder": ".."})
+    inside = Workflow(copied.result("runs"), {"command": {"audit": {"folder": ".."}}})
     assert "is in the audited folder" in inside.run("audit", cores=1, ok=False)
     assert not copied.result("runs/audits").exists()
 
@@ -128,10 +129,10 @@ def test_a_working_folder_with_links_of_others_is_refused(copied: Workflow, tmp_
     (copied.folder / name).rename(tmp_path / "elsewhere") if name.startswith(".") else (tmp_path / "elsewhere").mkdir()
     (copied.folder / name).symlink_to(tmp_path / "elsewhere")
     if name == "audits":
-        copied.config["audit_folder"] = "results"
+        copied.config["command"] = {"audit": {"folder": "results"}}
     output = copied.run("audit", cores=1, ok=False)
     assert f"{copied.folder / name} is a link to {tmp_path / 'elsewhere'}" in output
-    assert f"snakemake --cores 1 --config audit_folder={copied.folder / 'results'} -- audit" in output
+    assert f"beirflow audit {shlex.quote(str(copied.folder / 'results'))}" in output
     assert not copied.result("audit.json").exists()
     assert name != "audits" or not list((tmp_path / "elsewhere").iterdir())
 

@@ -52,7 +52,7 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     assert workflow.planned(SUMMARY) == again
     crossed["depth"] = 5
     assert workflow.planned(SUMMARY) == again | {"score_pairs": 1}
-    workflow.config |= {"audit_sample": 100}
+    workflow.config["command"] = {"audit": {"sample": 100}}
     assert f"Assumed, since the files of a model do not say it:\n  - {ASSUMED}\n" in workflow.run(SUMMARY, "results/cost.csv")
     assert {row["assumed"] for row in csv.DictReader(workflow.result("summary.csv").open())} == {ASSUMED}
     counts = workflow.read("pairs/crossed/small/block-0.json")["counts"]

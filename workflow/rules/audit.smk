@@ -9,9 +9,9 @@ REQUIRED INPUTS
 OUTPUTS
   not declared for audit and compare, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair;
-                                                of results of others (audit_folder) in audits/<name>/, with the log
-  <results>/comparison.json, comparison.html    differences from the results in compare_with
-  <results>/leaderboard/index.html, .csv          the leaderboard of the folders in `folders`, each audited (leaderboard)
+                                                of results of others in audits/<name>/, with the log
+  <results>/comparison.json, comparison.html    differences from another folder of results
+  <results>/leaderboard/index.html, .csv          the leaderboard of many folders, each audited (leaderboard)
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
   page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
   open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
@@ -23,7 +23,7 @@ STEPS
   - follow the digests from manifest.json to every file; find what is missing or left over
   - compare the available sources and models with their records
   - recompute metrics and summary by another path
-  - encode and search a sample again (audit_sample)
+  - encode and search a sample again
   - compare with published scores
   - compare two folders of results: how they were made, their scores, their rankings
   - fail if a system is worse than a baseline (gate)
@@ -37,7 +37,8 @@ from beirflow.audit.place import audit_place
 os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
 
-audit_at = audit_place(this_run.path(layout.RESULTS), config["audit_folder"])
+audit_options = experiment.options("audit")
+audit_at = audit_place(this_run.path(layout.RESULTS), audit_options.get("folder"))
 
 
 rule audit:
@@ -52,14 +53,13 @@ rule audit:
         code=code_version("audit"),
         audited=audit_at.audited,
         results=audit_at.written,
-        sample=config["audit_sample"],
+        sample=audit_options.get("sample", 0),
         published={
-            "manifest_sha256": config["manifest_sha256"],
-            "manifest_signature": config["manifest_signature"],
-            "allowed_signers": config["allowed_signers"],
+            name: audit_options.get(name)
+            for name in ("manifest_sha256", "manifest_signature", "allowed_signers")
         },
         call=this_run.call,
-        fact=config["fact"],
+        fact=audit_options.get("fact"),
     message:
         "audit the results"
     script:
@@ -75,7 +75,7 @@ rule compare:
     params:
         entrance="beirflow.audit.exchange.compare:compare",
         code=code_version("compare"),
-        other=config["compare_with"],
+        other=experiment.options("compare").get("other"),
     message:
         "compare the results with others"
     script:
@@ -92,9 +92,9 @@ rule leaderboard:
         entrance="beirflow.audit.exchange.joint_leaderboard:collect_folders",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("leaderboard"),
-        folders=config["folders"],
+        folders=experiment.options("leaderboard").get("folders", []),
         main_measure=experiment.main_measure,
-        sample=config["audit_sample"],
+        sample=audit_options.get("sample", 0),
     message:
         "verify the folders and write their leaderboard"
     script:

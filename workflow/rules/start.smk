@@ -115,7 +115,8 @@ onstart:
         check_planned(experiment, planned)
         if "audit" in planned:
             own = this_run.path(layout.RESULTS)
-            check_audit_place(own, config["audit_folder"], moved=this_run.is_moved)
+            others = experiment.options("audit").get("folder")
+            check_audit_place(own, others, moved=this_run.is_moved)
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

@@ -78,7 +78,7 @@ def audit(
     if not (Path(audited) / MANIFEST).is_file():
         problem = f"{audited}: there is no {MANIFEST}, so no finished results to audit"
         if audited != folder:
-            raise DataError(f"{problem}; audit_folder is the folder of a manifest, such as {Path(audited, 'results')}")
+            raise DataError(f"{problem}; name the folder of a manifest, such as {Path(audited, 'results')}")
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     manifest, sections, facts = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ def check_audit_place(results: str, others: str | None, *, moved: bool) -> None:
     """
     place = audit_place(results, others)
     here, audited = Path.cwd(), Path(place.audited).resolve()
-    todo = f"from a folder of your own: snakemake --cores 1 --config audit_folder={audited} -- audit"
+    todo = f"from a folder of your own: beirflow audit {shlex.quote(str(audited))}"
     if here.is_relative_to(audited):
         raise ConfigError(f"the working folder, {here}, is in the audited folder, {audited}, which is only read; audit {todo}")
     if not moved:

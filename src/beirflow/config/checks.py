@@ -122,9 +122,10 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_judge(experiment, problems)
     _check_references(experiment, problems)
     _check_gate(experiment, problems)
-    if config["of"] not in (None, *(results := experiment.published_results)):
+    result, results = experiment.options("explain").get("result"), experiment.published_results
+    if result not in (None, *results):
         with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
-        problems.add("of", config["of"], f"allowed are null and {with_scores}{nearest(config['of'], results)}")
+        problems.add("command.explain.result", result, f"allowed are null and {with_scores}{nearest(result, results)}")
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]

@@ -31,7 +31,7 @@ class Experiment(Systems):
     def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> "Experiment":
         """Return the experiment that a manifest states, without places of datasets; ``documents`` are counted by corpus."""
         stated, rows = manifest["configuration"], {**manifest.get(TUNED_ON, {}), **manifest["datasets"]}
-        config = {**defaults("config"), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}}
+        config = {**defaults("config"), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}, "command": None}
         made = {
             row: tuple(
                 Dataset(**{**corpus, "form": form_of(corpus["form"]), "documents": documents.get(corpus["name"]), "path": None})
@@ -173,9 +173,13 @@ class Experiment(Systems):
 
     @property
     def explanations(self) -> list[str]:
-        """Return the page of the result that ``of`` names, or all of these."""
-        pages = self.published_results
-        return [pages[self.config["of"]]] if self.config["of"] else list(pages.values())
+        """Return the page of the result that the command names, or all of these."""
+        pages, result = self.published_results, self.options("explain").get("result")
+        return [pages[result]] if result else list(pages.values())
+
+    def options(self, command: str) -> Mapping[str, Any]:
+        """Return the options of a command that the configuration has."""
+        return (self.config["command"] or {}).get(command, {})
 
     def settings_on(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """Return the settings of a system as they are for one corpus, without unused ones."""

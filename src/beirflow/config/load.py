@@ -12,6 +12,7 @@ from beirflow.config.config_files import CONFIGURATION, check_config_files, key_
 from beirflow.config.dependencies import tuning_rows
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of
+from beirflow.config.moved_keys import without_moved_keys
 from beirflow.config.source_checks import check_copies
 from beirflow.config.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
 from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
@@ -41,7 +42,7 @@ def load_experiment(
     """
     check_config_files(config_files)
     catalogue, of_bases = load_catalogue(), Problems()
-    config = _spelled_out(with_types(config, "config"), catalogue, of_bases)
+    config = _spelled_out(without_moved_keys(with_types(config, "config"), of_bases), catalogue, of_bases)
     problems = problems_with(config, "config")
     problems.extend(of_bases)
     config = without_wrong_keys(config, defaults("config"), problems)

@@ -58,8 +58,7 @@ def trial_config(experiment: Experiment, systems: list[str], dataset: str, resul
         "extra_judgements": {},
         "gate": {},
         "baseline": None,
-        "compare_with": None,
-        "of": None,
+        "command": None,
     }
     datasets = {"datasets": [TRIAL], "custom": {"systems": own, "datasets": {TRIAL: {"path": dataset}}}}
     config = {key: value for key, value in experiment.config.items() if key != "pathvars"}

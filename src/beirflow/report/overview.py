@@ -60,7 +60,7 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
     For a setting or an option after ``--``, the advice is to move it before.
     """
     if target.startswith("--") or "=" in target:
-        return "; after -- there are only targets: write options before it, snakemake --config of=… -- explain, or leave -- out"
+        return "; after -- there are only targets: write options before it, snakemake --config … -- summary, or leave -- out"
     folder, known = f"{PurePath(results)}/", _known(experiment)
     fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
     if not target.startswith(folder):

@@ -748,6 +748,6 @@ def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_oth
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")
 
 
-@pytest.mark.parametrize("config", [{"manifest_sha256": "abc"}, {"gate": {"manifest_sha256": "abc"}}])
+@pytest.mark.parametrize("config", [{"command": {"audit": {"manifest_sha256": "abc"}}}, {"gate": {"manifest_sha256": "abc"}}])
 def test_a_digest_of_another_form_is_refused_with_its_form(config: dict[str, Any]) -> None:
     only_problem(config, "manifest_sha256: found 'abc'; expected 64 hexadecimal digits")

@@ -25,15 +25,8 @@ QUERIES_THAT_FOLLOW = 100
 def check_samples(chain: Chain, sample: int, seed: int) -> list[Check]:
     """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0."""
     if not sample:
-        todo = "snakemake --cores 2 audit --config audit_sample=100"
-        return [
-            Check(
-                WHAT,
-                NOT_CHECKED,
-                "audit_sample is 0; what models made of texts, and how many they cut, is as stated",
-                repair=todo,
-            )
-        ]
+        found = "the sample is 0; what models made of texts, and how many they cut, is as stated"
+        return [Check(WHAT, NOT_CHECKED, found, repair="beirflow audit --sample 100")]
     return _check_all(chain, sample, seed, uses_model=True)
 
 

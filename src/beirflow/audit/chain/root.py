@@ -108,7 +108,7 @@ def check_published_digest(chain: Chain, published: Published) -> list[Check]:
         checks.append(_check_signature(file, published))
     if not checks:
         found = f"nothing from elsewhere says that {digest} is the sha256 of {MANIFEST}: whoever rewrote every file passes so far"
-        todo = "give the published digest with --config manifest_sha256=…, or a signature with manifest_signature=…"
+        todo = "give the published digest with --manifest-sha256, or a signature with --signature"
         checks.append(Check("the manifest is the one that was published", NOT_CHECKED, found, "", (MANIFEST,), (), todo))
     return checks
 
@@ -118,7 +118,7 @@ def _check_signature(file: Path, published: Published) -> Check:
     name, signature, signers = "the manifest is signed", str(published.manifest_signature), published.allowed_signers
     if signers is None:
         problem = f"allowed_signers is null, so that {signature} could be a signature by anyone"
-        expected = "the file of the keys that you trust, with --config allowed_signers=…"
+        expected = "the file of the keys that you trust, with --allowed-signers"
         return Check(name, FAILED, problem, expected, (MANIFEST,), (EVERYTHING,))
     try:
         asked = _ssh_keygen(file, "find-principals", "-s", signature, "-f", signers)

@@ -1,5 +1,6 @@
 """Compare two folders of results: how they were made, and their numbers."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,7 @@ def compare(*, folder: str, other: str | None) -> str:
     not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
-        todo = "name another folder of results: snakemake --cores 1 --config compare_with=/other/results -- compare"
-        raise DataError(f"compare_with is null; {todo}")
+        raise DataError(f"no other folder of results is named; name one: beirflow compare {shlex.quote(folder)} /other/results")
     sides = [Path(folder), Path(other)]
     for side in sides:
         _refuse_odd(side)

@@ -25,7 +25,7 @@ README = """# {name}
 
 To check every number without running anything of this folder, with a beirflow and a working folder of your own:
 
-    snakemake --cores 1 --config audit_folder=/path/of/this/folder -- audit
+    beirflow audit /path/of/this/folder
 
 To make them again with the code in this folder, which then runs, below a new folder `again`, with Python 3.11 or newer:
 

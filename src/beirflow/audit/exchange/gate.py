@@ -183,7 +183,7 @@ def _trusted(gate: GateSettings) -> str:
     origin = "is the published one" if known else "was taken as it is: give manifest_sha256 or manifest_signature"
     return (
         f"The baseline's manifest {origin}. Its measures have the digests that lead there from the manifest; whether they follow"
-        " from its runs was not computed again, which `audit` does with audit_folder."
+        " from its runs was not computed again, which `beirflow audit` does."
     )
 
 

@@ -95,9 +95,9 @@ def collect_folders(
     """
     named = [ResultsFolder.of(entry) for entry in folders]
     if not named:
-        raise DataError("folders is empty; name folders of results: folders: [/results/of-a, /results/of-b]")
+        raise DataError("no folder is named; name folders of results: beirflow leaderboard /results/of-a /results/of-b")
     if twice := {each.name for each in named if [other.name for other in named].count(each.name) > 1}:
-        raise DataError(f"folders: {', '.join(sorted(twice))} is the name of two folders; give each a name: {{path: …, name: …}}")
+        raise DataError(f"{', '.join(sorted(twice))} is the name of two folders; give each a name: {{path: …, name: …}}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     verified = [_verify(each, experiment, sample, seed) for each in named]
     tables = [part for each in verified if (part := _rows(each, verified, main_measure)) is not None]

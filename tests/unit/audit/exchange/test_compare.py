@@ -132,7 +132,7 @@ def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, P
 
 
 def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"null; .*: snakemake --cores 1 --config compare_with=/other/results -- compare$"):
+    with pytest.raises(DataError, match=r"is named; name one: beirflow compare \S+ /other/results$"):
         compare(folder=str(two[0]), other=None)
     with pytest.raises(DataError, match="expected a folder of results with a summary"):
         compare(folder=str(two[0]), other=str(tmp_path / "nowhere"))
