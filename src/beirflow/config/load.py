@@ -40,9 +40,11 @@ def load_experiment(
     Raise ConfigError for an unknown key or name, a value that is not allowed, or an impossible combination; the message lists
     every problem with the key's path, what was found, what is allowed and the nearest name.
     """
+    config_files = list(config_files)
     check_config_files(config_files)
     catalogue, of_bases = load_catalogue(), Problems()
-    config = _spelled_out(without_moved_keys(with_types(config, "config"), of_bases), catalogue, of_bases)
+    config = without_moved_keys(with_types(config, "config"), config_files, of_bases)
+    config = _spelled_out(config, catalogue, of_bases)
     problems = problems_with(config, "config")
     problems.extend(of_bases)
     config = without_wrong_keys(config, defaults("config"), problems)

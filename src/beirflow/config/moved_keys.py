@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -23,31 +23,35 @@ MOVED = {
 """By key: the command, the name below ``command`` in a configuration, and the option; without one, an argument."""
 
 
-def without_moved_keys(config: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Return a configuration without these keys, and note each, with the command that has the values of all of them."""
+def without_moved_keys(config: Mapping[str, Any], files: Sequence[str], problems: Problems) -> dict[str, Any]:
+    """Return a configuration without these keys, and note each, with the command that has the values of all of them.
+
+    ``files`` are the files that the configuration was read from.
+    """
     given = {key: config[key] for key in MOVED if config.get(key)}  # without defaults
     if isinstance(folders := given.get("folders"), str):
         given["folders"] = folders.split(",")
     for key in (each for each in MOVED if each in config):
-        instead = _instead(key, given, config.get("results", "results"))
-        problems.add(key, config[key], f"it is an option of a command now{instead}")
+        instead = _instead(key, given, files, config.get("results", "results"))
+        problems.add(key, config[key], f"remove this key: it is an option of a command now, {instead}")
     return {key: value for key, value in config.items() if key not in MOVED}
 
 
-def _instead(moved: str, given: Mapping[str, Any], results: str) -> str:
+def _instead(moved: str, given: Mapping[str, Any], files: Sequence[str], results: str) -> str:
     """Return what to do instead of a key: the command with its options, on its own line and on that of Snakemake."""
-    command, _, option = MOVED[moved]
-    words, options = [results] if command == "compare" else [], dict[str, Any]()
-    for key, value in given.items():
-        of, name, flag = MOVED[key]
-        if of == command:
-            options[name] = value
-            words += [*([flag] if flag else []), *(value if isinstance(value, list) else [value])]
+    command, *_, option = MOVED[moved]
+    own = {key: value for key, value in given.items() if MOVED[key][0] == command}
+    options = {MOVED[key][1]: value for key, value in own.items()}
     if not options:
-        return f", beirflow {command}{f' {option}' if option else ''}; remove it"
+        return f"beirflow {command} {option}".strip()
+    words: list[Any] = [results] if command == "compare" else []
+    if command == "audit" and "folder" not in options:
+        words = [*files[:1]] or [results]
+    further = [word for file in files if file not in words and command != "compare" for word in ("--configfile", file)]
+    for key, value in own.items():
+        words += [*filter(None, [MOVED[key][2]]), *(value if isinstance(value, list) else [value])]
     # No option has the name, digest or signature of a folder.
-    bare = all(not isinstance(word, Mapping) for word in words)
-    own = f": beirflow {command} {shlex.join(map(str, words))}" if bare else ""
+    line = "" if any(isinstance(word, Mapping) for word in words) else f" {shlex.join(map(str, [*words, *further]))}"
     plain = json.loads(json.dumps({command: options}, default=str))  # PyYAML does not write Snakemake's ordered mappings
-    line = yaml.safe_dump(plain, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False).strip()
-    return f"{own} (with plain snakemake: --config {shlex.quote(f'command={line}')})"
+    snakemakes = yaml.safe_dump(plain, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False)
+    return f"beirflow {command}{line} (with plain snakemake: --config {shlex.quote(f'command={snakemakes.strip()}')})"

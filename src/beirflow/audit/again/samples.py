@@ -26,7 +26,8 @@ def check_samples(chain: Chain, sample: int, seed: int) -> list[Check]:
     """Make a sample of every system on every corpus again, and return the checks of each family; none if ``sample`` is 0."""
     if not sample:
         found = "the sample is 0; what models made of texts, and how many they cut, is as stated"
-        return [Check(WHAT, NOT_CHECKED, found, repair="beirflow audit --sample 100")]
+        todo = "snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit"
+        return [Check(WHAT, NOT_CHECKED, found, repair=todo)]
     return _check_all(chain, sample, seed, uses_model=True)
 
 
