@@ -69,7 +69,7 @@ def test_no_code_beside_the_results_runs_where_jobs_are_forked(copied: Workflow,
 
 def test_no_code_beside_the_results_runs_where_python_is_started_for_each_job(copied: Workflow, tmp_path: Path) -> None:
     copied.program = (sys.executable, "-c", WITHOUT_FORKS)
-    copied.environment = {"PYTHONPATH": f":{REPOSITORY / 'workflow'}"}
+    copied.environment = {"PYTHONPATH": f":{REPOSITORY / 'src'}"}
     assert "The audit of results passed" in copied.run("audit", cores=1)
     assert marks(tmp_path) == ""
 
