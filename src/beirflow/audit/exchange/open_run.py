@@ -14,8 +14,8 @@ from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.layout import OPEN_RUN
-from beirflow.families.imported.run_rows import HEADER_END, HEADER_START
 from beirflow.ranking.run_file import queries_without_line, write_trec
+from beirflow.ranking.run_rows import HEADER_END, HEADER_START
 
 START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
 MEASURES = ["NDCG@10", "Recall@100"]  # those that the BEIR paper reports

@@ -15,9 +15,16 @@ from beirflow.core.verified import unchanged
 from beirflow.data.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.data.own_candidates import candidates_in
 from beirflow.data.sources.forms import CANDIDATES
-from beirflow.families.imported.run_rows import Rows, concatenated, read_rows
 from beirflow.ranking.ranking import rank_hits
 from beirflow.ranking.run_file import NewRun, run_writer
+from beirflow.ranking.run_rows import (
+    Rows,
+    check_repetition,
+    of_judged_queries,
+    queries_ranked_otherwise,
+    read_rows,
+    ties_by_rounding,
+)
 from beirflow.ranking.searched import excluded_rows, read_every_id
 
 logger = logging.getLogger(__name__)
@@ -37,19 +44,19 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         if source_path == corpus.queries_path:
             rows, unjudged = _candidates(asked, doc_ids, source_path), 0
         else:
-            rows, unjudged = _of_judged_queries(Path(source_path), query_ids)
+            rows, unjudged = of_judged_queries(source_path, read_rows(Path(source_path)), query_ids)
     query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
-    _check_repetition(source_path, rows, query, row)
+    check_repetition(source_path, rows, query, row)
     excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
     asking, place = np.nonzero(excluded >= 0)
     kept = ~np.isin(query.astype(np.int64) * len(doc_ids) + row, asking * len(doc_ids) + excluded[asking, place])
-    otherwise = _queries_ranked_otherwise(rows, query)
+    otherwise = queries_ranked_otherwise(rows, query)
     if otherwise:
         logger.warning(
             "%s: the ranks of %d queries contradict their scores; scores decide, as for trec_eval", source_path, otherwise
         )
-    if ties := _ties_by_rounding(rows, query):
+    if ties := ties_by_rounding(rows, query):
         problem = "scores that differ in the file are equal as float32, so that ids rank their documents"
         logger.warning("%s: %d %s, as for trec_eval 9; trec_eval 10 compares them as doubles", source_path, ties, problem)
     hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
@@ -82,25 +89,6 @@ def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> Rows:
     return Rows(here + 1, query_ids, ids, -place[here].astype(np.float32), None)
 
 
-def _of_judged_queries(path: Path, query_ids: pa.Array) -> tuple[Rows, int]:
-    """Return the rows of the judged queries, and how many others there are."""
-    parts, others = [], 0
-    for rows in read_rows(path):
-        judged = pc.is_in(rows.query_ids, value_set=query_ids)
-        others += len(judged) - judged.true_count
-        chosen = np.flatnonzero(judged.to_numpy(zero_copy_only=False))
-        queries, documents = (column.take(pa.array(chosen)) for column in (rows.query_ids, rows.doc_ids))
-        ranks = None if rows.ranks is None else rows.ranks[chosen]
-        exact = None if rows.exact is None else rows.exact[chosen]
-        parts.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks, exact))
-    if not any(len(part.lines) for part in parts) and not others:
-        raise DataError(f"{path}: the run is empty, it has no row; was it written to its end?")
-    if not any(len(part.lines) for part in parts):
-        problem = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
-        raise DataError(f"{path}: {problem}; does the run belong to another dataset or split?")
-    return concatenated(parts), others
-
-
 def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.Array) -> np.ndarray:
     """Return the row of each document in the corpus, int64."""
     numbers = pc.index_in(rows.doc_ids, value_set=doc_ids)
@@ -110,37 +98,3 @@ def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.A
         todo = "does the run belong to another dataset, or to all of one of which this is a sample?"
         raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; {todo}")
     return numbers.to_numpy().astype(np.int64)
-
-
-def _check_repetition(source_path: str, rows: Rows, query: np.ndarray, row: np.ndarray) -> None:
-    """Raise DataError if a document comes twice for a query."""
-    pairs = query.astype(np.int64) << 32 | row
-    order = np.argsort(pairs, kind="stable")
-    twice = np.flatnonzero(pairs[order[1:]] == pairs[order[:-1]])
-    if len(twice):
-        place = twice[np.argmin(rows.lines[order[twice + 1]])]
-        first, second = order[place], order[place + 1]
-        problem = (
-            f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
-        )
-        raise DataError(f"{source_path}:{rows.lines[second]}: found {problem}, as in line {rows.lines[first]}; keep one of them")
-
-
-def _queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
-    """Count the queries of which the file gives a document with a higher score a later rank."""
-    if rows.ranks is None:
-        return 0
-    order = np.lexsort((rows.ranks, query))
-    query, rank, score = query[order], rows.ranks[order], rows.scores[order]
-    rises = (query[1:] == query[:-1]) & (rank[1:] > rank[:-1]) & (score[1:] > score[:-1])
-    return len(np.unique(query[1:][rises]))
-
-
-def _ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
-    """Count the neighbouring scores of a query, in their order, that are equal as float32 and differ in the file."""
-    if rows.exact is None:
-        return 0
-    order = np.lexsort((rows.exact, query))
-    asked, exact, rounded = query[order], rows.exact[order], rows.scores[order]
-    tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
-    return int(tied.sum())

@@ -1,6 +1,6 @@
 """Check on a sample that the run follows from the imported file: queries are read and ranked again, one line at a time.
 
-Without the code of ``run_rows.py`` and ``import_run.py``.
+Without the code of ``import_run.py`` and ``ranking/run_rows.py``.
 """
 
 import gzip

@@ -25,8 +25,8 @@ from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD, SUMMARY
 from beirflow.core.records import read_json
-from beirflow.families.imported.run_rows import HEADER_END
 from beirflow.ranking.run_file import write_predictions, write_trec
+from beirflow.ranking.run_rows import HEADER_END
 from made_once import results_made_once
 from results_maker import Made, make_results, run_rules, with_systems
 from results_of_families import families_config

@@ -12,7 +12,7 @@ import pytest
 from beirflow.audit.exchange.open_run import header_of
 from beirflow.core.errors import DataError
 from beirflow.data.sources import source
-from beirflow.families.imported.run_rows import concatenated, read_rows
+from beirflow.ranking.run_rows import concatenated, read_rows
 
 RIGHT = b"q1 Q0 d1 1 2.5 tag\nq1\tQ0\td2\t2\t-1e-3\ttag\n\nq2 0 d\xc3\xa9\xc2\xa0x 0 .5 other\n"
 ROWS = [(1, "q1", "d1", 2.5, 1), (2, "q1", "d2", float(np.float32(-1e-3)), 2), (4, "q2", "dé\xa0x", 0.5, 0)]

@@ -1,16 +1,17 @@
-"""The rows of an imported run: TREC form, plain or gzipped, or Parquet. Hostile until checked.
+"""The rows of a run from elsewhere: TREC form, plain or gzipped, or Parquet. Hostile until checked.
 
 The first bytes of the file decide its form, not its name. A line that begins with ``#`` and is no row is a comment, as for
 trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_eval 9.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.core.errors import DataError
@@ -96,7 +97,7 @@ def _parsed(path: Path, first: int, block: bytes) -> Rows:
     query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
     scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
     ranks = np.array([int(columns[3]) for _, columns in numbered], np.int64)
-    return Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
+    return Rows(lines, query_ids, doc_ids, *as_float32(path, lines, scores, ranks))
 
 
 def is_comment(columns: Sequence[bytes]) -> bool:
@@ -120,7 +121,7 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
                 query_ids, doc_ids = (_in_utf8(path, lines, batch[name].cast(pa.string())) for name in ("query_id", "doc_id"))
                 scores = batch["score"].cast(pa.float64()).to_numpy()
                 ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
-                yield Rows(lines, query_ids, doc_ids, *_float32(path, lines, scores, ranks))
+                yield Rows(lines, query_ids, doc_ids, *as_float32(path, lines, scores, ranks))
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None):
             raise
@@ -163,7 +164,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
 
 
-def _float32(
+def as_float32(
     path: Path, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return scores as float32, ranks, and scores as they are if some of them are rounded."""
@@ -185,3 +186,59 @@ def concatenated(parts: list[Rows]) -> Rows:
     if any(each is not None for each in exact):
         all_exact = np.concatenate([rounded if each is None else each for rounded, each in zip(scores, exact, strict=True)])
     return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks, all_exact)
+
+
+def of_judged_queries(source: str, parts: Iterable[Rows], query_ids: pa.Array) -> tuple[Rows, int]:
+    """Return the rows of the judged queries, and the number of the others.
+
+    ``source`` is the name of the run in messages. Raises DataError if the run is empty, or has no row of a judged query.
+    """
+    kept, others = [], 0
+    for rows in parts:
+        judged = pc.is_in(rows.query_ids, value_set=query_ids)
+        others += len(judged) - judged.true_count
+        chosen = np.flatnonzero(judged.to_numpy(zero_copy_only=False))
+        queries, documents = (column.take(pa.array(chosen)) for column in (rows.query_ids, rows.doc_ids))
+        ranks = None if rows.ranks is None else rows.ranks[chosen]
+        exact = None if rows.exact is None else rows.exact[chosen]
+        kept.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks, exact))
+    if not any(len(part.lines) for part in kept) and not others:
+        raise DataError(f"{source}: the run is empty, it has no row; was it written to its end?")
+    if not any(len(part.lines) for part in kept):
+        problem = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
+        raise DataError(f"{source}: {problem}; does the run belong to another dataset or split?")
+    return concatenated(kept), others
+
+
+def check_repetition(source: str, rows: Rows, query: np.ndarray, document: np.ndarray) -> None:
+    """Raise DataError if a document comes twice for a query; both are numbers, integers of shape (rows,)."""
+    pairs = query.astype(np.int64) << 32 | document
+    order = np.argsort(pairs, kind="stable")
+    twice = np.flatnonzero(pairs[order[1:]] == pairs[order[:-1]])
+    if len(twice):
+        place = twice[np.argmin(rows.lines[order[twice + 1]])]
+        first, second = order[place], order[place + 1]
+        problem = (
+            f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
+        )
+        raise DataError(f"{source}:{rows.lines[second]}: found {problem}, as in line {rows.lines[first]}; keep one of them")
+
+
+def queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
+    """Count the queries of which the file gives a document with a higher score a later rank."""
+    if rows.ranks is None:
+        return 0
+    order = np.lexsort((rows.ranks, query))
+    query, rank, score = query[order], rows.ranks[order], rows.scores[order]
+    rises = (query[1:] == query[:-1]) & (rank[1:] > rank[:-1]) & (score[1:] > score[:-1])
+    return len(np.unique(query[1:][rises]))
+
+
+def ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
+    """Count the neighbouring scores of a query, in their order, that are equal as float32 and differ in the file."""
+    if rows.exact is None:
+        return 0
+    order = np.lexsort((rows.exact, query))
+    asked, exact, rounded = query[order], rows.exact[order], rows.scores[order]
+    tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
+    return int(tied.sum())
