@@ -1,6 +1,6 @@
 """The judged queries of a split and their judgements, read and checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     comes twice, has no text, or would be taken for a list of texts; if only some queries have candidates; or if a document that
     changes or supports a nugget is not judged.
     """
-    judgements = _judgements(source, split)
+    judgements = without_repetition(source.where(qrels_of(split)), read_judgements(source, split))
     judged = {judgement.query_id for judgement in judgements}
     texts, stated = _texts(source, judged)
     where = source.where(qrels_of(split))
@@ -50,10 +50,14 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
         columns[CANDIDATES] = pa.array(lists, pa.list_(pa.string()))
     if any(INSTRUCTION in of_query for of_query in stated.values()):
         columns[INSTRUCTION] = pa.array([stated[query_id].get(INSTRUCTION) for query_id in ids], pa.large_string())
-    judgements.sort(key=lambda judgement: (judgement.query_id.encode(), judgement.doc_id.encode()))
-    query_ids, doc_ids, scores = zip(*judgements, strict=True)
-    qrels = pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
-    return pa.table(columns), _with_topics(qrels, stated, source)
+    return pa.table(columns), _with_topics(qrels_table(judgements), stated, source)
+
+
+def qrels_table(judgements: Iterable[Judgement]) -> pa.Table:
+    """Return at least one judgement as ``query_id``, ``doc_id`` and ``score``, int32, in byte order of query and document."""
+    ordered = sorted(judgements, key=lambda judgement: (judgement.query_id.encode(), judgement.doc_id.encode()))
+    query_ids, doc_ids, scores = zip(*ordered, strict=True)
+    return pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
 
 
 def _with_topics(qrels: pa.Table, stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> pa.Table:
@@ -94,11 +98,13 @@ def _topics(stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> d
     return {query_id: topic for topic, queries in topics.items() for query_id in queries}
 
 
-def _judgements(source: DatasetSource, split: str) -> list[Judgement]:
-    """Return the judgements without repetition."""
-    where = source.where(qrels_of(split))
+def without_repetition(where: str, judgements: Iterable[tuple[int, Judgement]]) -> list[Judgement]:
+    """Return the judgements, each with its line, without repetition; ``where`` is the name of their file in messages.
+
+    Raises DataError if there are none, or one comes twice with different scores, or has a higher score than measures take.
+    """
     seen: dict[tuple[str, str], tuple[int, int]] = {}
-    for line, (query_id, doc_id, score) in read_judgements(source, split):
+    for line, (query_id, doc_id, score) in judgements:
         if abs(score) > HIGHEST_SCORE:
             raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
         first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))

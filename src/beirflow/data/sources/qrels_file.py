@@ -1,0 +1,69 @@
+"""A file of judgements without its dataset: BEIR's TSV, or TREC's qrels, plain or gzipped."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from beirflow.core.errors import DataError
+from beirflow.data.sources.beir_files import judgement_line
+from beirflow.data.sources.json_lines import lines_in, snippet
+from beirflow.data.sources.source import Block, DatasetSource, blocks_of, read_blocks, stream_of_lines
+
+GZIP = b"\x1f\x8b"  # first bytes of a compressed file
+
+COLUMNS = 4
+GRADE = re.compile(rb"[+-]?[0-9]{1,18}")
+
+
+class QrelsFile(DatasetSource):
+    """A source that has nothing but judgements, for ``read_judgements`` with any split.
+
+    The first line that is no comment decides the form: ``query 0 document grade`` between white space is TREC's.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        with self.path.open("rb") as stream:
+            self._packed = stream.read(len(GZIP)) == GZIP
+
+    def where(self, name: str) -> str:
+        """Return the path of the file."""
+        return str(self.path)
+
+    def blocks(self, name: str) -> Iterator[Block]:
+        """Yield the file in blocks of BEIR's lines, with their numbers in the file."""
+        first = next((line for _, line in self._lines() if not line.lstrip().startswith(b"#")), b"")
+        if _is_trec(first):
+            yield from blocks_of((number, self._beir_line(number, line)) for number, line in self._lines())
+        else:
+            yield from self._blocks()
+
+    def _blocks(self) -> Iterator[Block]:
+        with stream_of_lines(self.path, str(self.path), packed=self._packed) as stream:
+            yield from read_blocks(stream, str(self.path))
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        for numbers, block in self._blocks():
+            yield from lines_in(numbers, block)
+
+    def _beir_line(self, number: int, line: bytes) -> bytes:
+        """Return a line of TREC's form in BEIR's; a comment as it is."""
+        columns = line.split()
+        if line.lstrip().startswith(b"#") and len(columns) != COLUMNS:
+            return line
+        if len(columns) != COLUMNS:
+            expected = "expected query, 0, document and grade between white space, as in the lines before"
+            raise DataError(f"{self.path}:{number}: {expected}, found {snippet(line)}")
+        if not GRADE.fullmatch(columns[3]):
+            raise DataError(f"{self.path}:{number}: the grade must be an integer, found {snippet(columns[3])}")
+        try:
+            query_id, doc_id = columns[0].decode("utf-8"), columns[2].decode("utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{self.path}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from None
+        return judgement_line(query_id, doc_id, int(columns[3]))
+
+
+def _is_trec(line: bytes) -> bool:
+    """Test whether a line is of TREC's form: four columns, the last an integer, and not three between tabs."""
+    columns = line.split()
+    return len(columns) == COLUMNS and line.count(b"\t") != 2 and GRADE.fullmatch(columns[3]) is not None

@@ -1,0 +1,326 @@
+"""Evaluation of a run and judgements from anywhere: mappings, frames or files, by the rules of every run of beirflow.
+
+The command is in :mod:`beirflow.cli.evaluate`; ``docs/library.md`` has examples.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.core.errors import ConfigError, DataError
+from beirflow.core.outside_json import parse_json
+from beirflow.data.catalogue.schema import nearest
+from beirflow.data.corpus_files import RELEVANT_FROM, relevant_from
+from beirflow.data.judged_queries import qrels_table, without_repetition
+from beirflow.data.sources.beir_files import Judgement, read_judgements
+from beirflow.data.sources.json_lines import short
+from beirflow.data.sources.qrels_file import QrelsFile
+from beirflow.data.sources.source import BYTE_ORDER_MARK, stream_of_lines
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.scores import retrieved_limit
+from beirflow.evaluation.summary import SHOWN
+from beirflow.ranking.run_file import RUN
+from beirflow.ranking.run_rows import (
+    GZIP,
+    PARQUET,
+    Rows,
+    as_float32,
+    check_repetition,
+    of_judged_queries,
+    queries_ranked_otherwise,
+    read_rows,
+    ties_by_rounding,
+)
+
+Given: TypeAlias = Mapping[Any, Mapping[Any, Any]] | pd.DataFrame | str | PathLike[str] | Iterable[Any]
+"""A run or judgements, in any of the forms of :func:`evaluate`."""
+
+RUN_NAMES = (("query", "document", "score"), ("query_id", "doc_id", "score"), ("qid", "docno", "score"))
+QRELS_NAMES = (
+    ("query", "document", "grade"),
+    ("query_id", "doc_id", "relevance"),
+    ("query_id", "doc_id", "score"),
+    ("query-id", "corpus-id", "score"),
+    ("qid", "docno", "label"),
+)
+"""Names of columns: ours, those of ir_measures and ir_datasets, of our files, of BEIR, and of PyTerrier."""
+
+MEASURE = re.compile(r"[^@\s]+@[1-9][0-9]{0,5}")
+MOST_PLACES = 100_000  # the largest cutoff of a measure, as of ``top_k``
+
+FIRST_BYTES = 1024  # in which JSON begins
+
+LARGEST = float(np.finfo(np.float32).max)
+
+OF_MTEB = "mteb_model_meta"
+"""Key of MTEB's predictions beside their subsets; these have splits, and each split a run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Values of measures: of every judged query, and their means.
+
+    Attributes:
+        per_query: A row a judged query, in byte order of the ids, which are the index ``query``; a float64 column a measure.
+        mean: The mean of each measure over all judged queries, float64, by its name.
+        notes: Sentences about what a reader of the numbers should know, such as queries without results; often empty.
+    """
+
+    per_query: pd.DataFrame
+    mean: pd.Series
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Means over {len(self.per_query)} queries", self.mean.to_string(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{note.replace('&', '&amp;').replace('<', '&lt;')}</p>" for note in self.notes)
+        table: str = self.mean.to_frame(f"mean over {len(self.per_query)} queries").to_html()
+        return table + notes
+
+
+def evaluate(
+    run: Given, qrels: Given, measures: Sequence[str] | str | None = None, *, relevant_from: int | None = None
+) -> Evaluation:
+    """Evaluate a run by judgements, as beirflow evaluates its own runs.
+
+    Documents rank by score, compared as float32, and equal scores by the document id, both descending, the ids in byte order: as
+    trec_eval 9 ranks. Means are over all judged queries; a query without results counts 0. NDCG, MAP, Recall and P are those of
+    trec_eval. Rows of queries without judgements do not count. Nothing is dropped: a document with the id of its query counts,
+    which beirflow and BEIR drop where queries are documents of the corpus; ``notes`` says how many there are.
+
+    Args:
+        run: ``{query: {document: score}}``; a frame, or an iterable of rows, with the columns or attributes ``query``,
+            ``document`` and ``score`` (or ``query_id``, ``doc_id``, ``score`` as ir_measures has them, or PyTerrier's ``qid``,
+            ``docno``, ``score``); or the path of a TREC run, of JSON of the first form, such as MTEB's predictions, or of a
+            Parquet file such as ``results/runs/bm25/scifact.parquet``; text files may be gzipped. Ids are strings or integers.
+        qrels: ``{query: {document: grade}}``; a frame or rows with ``query``, ``document`` and ``grade`` (or ``query_id``,
+            ``doc_id`` and ``relevance`` or ``score``; ``query-id``, ``corpus-id``, ``score``; ``qid``, ``docno``, ``label``); or
+            the path of TREC's qrels, of BEIR's TSV, or of a ``qrels.parquet`` of results. Grades are integers.
+        measures: Names with a cutoff, such as ``"NDCG@10"``: NDCG, MAP, Recall, P, MRR, R_cap, Hole, Accuracy, F1 and NDCG_exp at
+            any k up to 100,000; by default those of ``summary.csv``.
+        relevant_from: The least grade of a relevant document, for measures that do not weigh grades, as trec_eval's ``-l``. By
+            default that of a ``qrels.parquet`` that says one, else 1.
+
+    Returns:
+        The values of every judged query, and their means.
+
+    Raises:
+        DataError: A file or a value is no run or no judgement, with file and line; a score is not finite; a document comes twice
+            for a query; there are no judgements, or no query is in both.
+        ConfigError: A measure is unknown.
+
+    Example:
+        >>> import beirflow
+        >>> run = {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d3": 0.7}}
+        >>> beirflow.evaluate(run, {"q1": {"d2": 1}, "q2": {"d3": 1}}, ["MRR@10", "P@1"]).mean.to_dict()
+        {'MRR@10': 0.75, 'P@1': 0.5}
+    """
+    judged = _with_threshold(_read_qrels(qrels), relevant_from)
+    names = list(dict.fromkeys([measures] if isinstance(measures, str) else SHOWN if measures is None else measures))
+    query_ids = pc.unique(judged["query_id"])
+    source, parts = _read_run(run)
+    rows, others = of_judged_queries(source, parts, query_ids)
+    query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
+    check_repetition(source, rows, query, rows.doc_ids.dictionary_encode().indices.to_numpy())
+    table = pa.table({"query_id": rows.query_ids, "doc_id": rows.doc_ids, "score": rows.scores})
+    values = measure(table, judged, _cutoffs(names))
+    for name in names:
+        if name not in values.columns:
+            known = [column for column in values.columns if column.endswith(f"@{name.partition('@')[2]}")]
+            raise ConfigError(f"{name!r} is no measure of these judgements; there are {', '.join(known)}{nearest(name, known)}")
+    per_query = values.set_index(values["query_id"].rename("query"))[names]
+    means = pd.Series({name: float(values[name].mean()) for name in names}, dtype=np.float64)
+    return Evaluation(per_query, means, tuple(_notes(rows, query, judged, others, names)))
+
+
+def _cutoffs(names: Sequence[str]) -> list[int]:
+    """Return the cutoffs of measures, each once; ConfigError for what is no name with a cutoff."""
+    if not names:
+        raise ConfigError("measures: found none, expected at least one, such as NDCG@10")
+    for name in names:
+        if not isinstance(name, str) or not MEASURE.fullmatch(name) or int(name.partition("@")[2]) > MOST_PLACES:
+            expected = f"expected a name and a cutoff from 1 to {MOST_PLACES:,}, such as 'NDCG@10'"
+            raise ConfigError(f"measures: found {short(name)}, {expected}")
+    return list(dict.fromkeys(int(name.partition("@")[2]) for name in names))
+
+
+def _notes(rows: Rows, query: np.ndarray, judged: pa.Table, others: int, names: Sequence[str]) -> Iterable[str]:
+    """Yield sentences about what the numbers do not show; ``query`` is the number of the query of each row."""
+    queries = len(pc.unique(judged["query_id"]))
+    lengths = np.bincount(query, minlength=queries)
+    if pc.max(judged["score"]).as_py() < relevant_from(judged):
+        yield f"None of the {judged.num_rows} judged documents is relevant, so that most measures are 0."
+    elif not pc.any(pc.is_in(rows.doc_ids, value_set=pc.unique(judged["doc_id"]))).as_py():
+        first = judged["doc_id"][0].as_py()
+        yield f"No result is a judged document: do both have the same ids? {rows.doc_ids[0].as_py()!r}, and {first!r} is judged."
+    if without := int((lengths == 0).sum()):
+        yield f"{without} of {queries} judged queries have no result and count 0."
+    if others:
+        yield f"{others} rows of the run are of queries without judgements and do not count."
+    limit = retrieved_limit(lengths[lengths > 0].tolist())
+    if beyond := [name for name in names if int(name.partition("@")[2]) > limit > 0]:
+        yield f"The results of most queries end at rank {limit}, before the cutoff of {', '.join(beyond)}."
+    if itself := int(pc.sum(pc.equal(rows.query_ids, rows.doc_ids)).as_py() or 0):
+        yield f"{itself} results have the id of their query; they count. Remove them if they are the query itself."
+    if otherwise := queries_ranked_otherwise(rows, query):
+        yield f"The ranks of {otherwise} queries contradict their scores; the scores decide, as for trec_eval."
+    if ties := ties_by_rounding(rows, query):
+        yield f"{ties} scores that differ are equal as float32, so that ids rank their documents, as for trec_eval 9."
+
+
+def _read_run(run: Given) -> tuple[str, Iterable[Rows]]:
+    """Return the name of a run in messages, and its rows."""
+    if not isinstance(run, str | PathLike):
+        return "run", [_rows_of("run", *_columns("run", run, RUN_NAMES))]
+    path = _file(run, "a run")
+    with path.open("rb") as stream:
+        start = stream.read(len(PARQUET))
+    if start != PARQUET:
+        with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as text:
+            if text.read(FIRST_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
+                return str(path), [_rows_of(str(path), *_columns(str(path), _predictions(path, start), RUN_NAMES))]
+    return str(path), read_rows(path)
+
+
+def _predictions(path: Path, start: bytes) -> Mapping[Any, Any]:
+    """Return the run in a file of JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
+    with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as stream:
+        content = stream.read(-1).removeprefix(BYTE_ORDER_MARK)
+    try:
+        run = parse_json(content)
+    except ValueError as error:
+        raise DataError(f"{path}: a run in JSON was expected, found no JSON ({error}); was it written to its end?") from None
+    run.pop(OF_MTEB, None)
+    names: list[str] = []
+    while _depth(run) > 2:
+        if len(run) > 1:
+            problem = f"several runs, {', '.join(map(str, list(run)[:5]))}{' in ' + names[-1] if names else ''}"
+            raise DataError(f"{path}: found {problem}; give one of them as a mapping, {{query: {{document: score}}}}")
+        name, run = next(iter(run.items()))
+        names.append(name)
+    return run
+
+
+def _depth(value: Any) -> int:
+    """Return the number of mappings inside each other, along their first entries that are not empty."""
+    if not isinstance(value, Mapping):
+        return 0
+    return 1 + _depth(next((each for each in value.values() if each != {}), None))
+
+
+def _read_qrels(qrels: Given) -> pa.Table:
+    """Return judgements as the columns of ``qrels.parquet``."""
+    if not isinstance(qrels, str | PathLike):
+        return qrels_table(_judgements("qrels", *_columns("qrels", qrels, QRELS_NAMES)))
+    path = _file(qrels, "judgements")
+    with path.open("rb") as stream:
+        if stream.read(len(PARQUET)) != PARQUET:
+            return qrels_table(without_repetition(str(path), read_judgements(QrelsFile(path), "test")))
+    try:
+        table = pq.read_table(path)
+        columns = _columns(str(path), table.to_pandas(), QRELS_NAMES)
+    except pa.ArrowException as error:
+        raise DataError(f"{path}: the file begins like Parquet but cannot be read ({error}); write it again") from error
+    plain = qrels_table(_judgements(str(path), *columns))
+    # That of results may have further columns, which some measures need, and the grade from which documents are relevant.
+    is_ours = table.num_rows == plain.num_rows and table.select(table.column_names[:3]).equals(plain)
+    return table if is_ours else plain.replace_schema_metadata(table.schema.metadata)
+
+
+def _with_threshold(qrels: pa.Table, least: int | None) -> pa.Table:
+    """Return judgements that say from which grade documents are relevant."""
+    if least is not None and (isinstance(least, bool) or not isinstance(least, Integral) or least < 1):
+        raise ConfigError(f"relevant_from: found {short(least)}, expected an integer of at least 1")
+    return qrels.replace_schema_metadata({RELEVANT_FROM: str(relevant_from(qrels) if least is None else least)})
+
+
+def _file(path: str | PathLike[str], content: str) -> Path:
+    """Return the path of a file; DataError if there is none."""
+    if not (file := Path(path).expanduser()).is_file():
+        found = "a folder" if file.is_dir() else "no such file"
+        raise DataError(f"{file}: expected a file with {content}, found {found}")
+    return file
+
+
+def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return queries, documents and values of a run or judgements in memory, as they are."""
+    known = " or ".join(map(", ".join, names))
+    expected = f"expected a mapping {{query: {{document: {names[0][2]}}}}}, or a frame with the columns {known}"
+    if isinstance(given, Mapping):
+        for query, documents in given.items():
+            if not isinstance(documents, Mapping):
+                raise DataError(f"{source}: {expected}; found {short(documents)} for the query {query!r}")
+        rows = [(query, document, value) for query, documents in given.items() for document, value in documents.items()]
+        query, document, value = zip(*rows, strict=True) if rows else ((), (), ())
+        return list(query), list(document), list(value)
+    if isinstance(given, pd.DataFrame):
+        chosen = next((each for each in names if {*each} <= {*given.columns}), None)
+        if chosen is None or not given.columns.is_unique:
+            raise DataError(f"{source}: {expected}; found the columns {short(', '.join(map(str, given.columns)))}")
+        query, document, value = (given[name].tolist() for name in chosen)
+        return query, document, value
+    if not isinstance(given, Iterable):
+        raise DataError(f"{source}: {expected}; found {short(given)}")
+    entries = list(given)
+    chosen = next((each for each in names if all(hasattr(entry, name) for entry in entries[:1] for name in each)), None)
+    if chosen is None:
+        raise DataError(f"{source}: {expected}; found {type(given).__name__} of {short(entries[0])}")
+    query, document, value = ([getattr(entry, name, None) for entry in entries] for name in chosen)
+    return query, document, value
+
+
+def _ids(source: str, values: Sequence[Any], kind: str) -> list[str]:
+    """Return ids as strings; DataError for one that is neither a string nor an integer, or is empty or no Unicode."""
+    wrong = [each for each in set(map(type, values)) if issubclass(each, bool) or not issubclass(each, str | Integral)]
+    bad = [value for value in values if type(value) in wrong] if wrong else []
+    for value in bad or [value for value in set(values) if value == "" or not _is_unicode(str(value))]:
+        raise DataError(f"{source}: the id of a {kind} must be a text that is not empty, or an integer; found {short(value)}")
+    return list(map(str, values))
+
+
+def _is_unicode(text: str) -> bool:
+    """Test whether a text can be written as UTF-8: half of a surrogate pair cannot."""
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _rows_of(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> Rows:
+    """Return the rows of a run in memory, checked."""
+    query_ids, doc_ids = _ids(source, queries, "query"), _ids(source, documents, "document")
+    if not all(map(_is_float32, scores)):
+        query, document, score = next(row for row in zip(query_ids, doc_ids, scores, strict=True) if not _is_float32(row[2]))
+        problem = f"must be a finite number of float32, found {short(score)}"
+        raise DataError(f"{source}: the score of the document {document!r} for the query {query!r} {problem}")
+    numbers, kind = np.arange(1, len(query_ids) + 1), RUN.field("query_id").type
+    rounded = as_float32(source, numbers, np.array(scores, np.float64), None)
+    return Rows(numbers, pa.array(query_ids, kind), pa.array(doc_ids, kind), *rounded)
+
+
+def _is_float32(score: Any) -> bool:
+    """Test whether a value is a number that float32 can hold, rounded."""
+    return isinstance(score, float | int | Real) and not isinstance(score, bool) and abs(score) <= LARGEST
+
+
+def _judgements(source: str, queries: Sequence[Any], documents: Sequence[Any], grades: Sequence[Any]) -> list[Judgement]:
+    """Return judgements in memory, checked."""
+    query_ids, doc_ids = _ids(source, queries, "query"), _ids(source, documents, "document")
+    pairs = list(zip(query_ids, doc_ids, strict=True))
+    for (query, document), grade in zip(pairs, grades, strict=True):
+        if isinstance(grade, bool) or not isinstance(grade, Real) or grade != grade // 1:
+            problem = f"must be an integer, found {short(grade)}"
+            raise DataError(f"{source}: the grade of the document {document!r} for the query {query!r} {problem}")
+    rows = (Judgement(*pair, int(grade)) for pair, grade in zip(pairs, grades, strict=True))
+    return without_repetition(source, enumerate(rows, 1))
