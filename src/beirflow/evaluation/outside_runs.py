@@ -36,6 +36,7 @@ from beirflow.ranking.run_rows import (
     Rows,
     as_float32,
     check_repetition,
+    ids_as_texts,
     of_judged_queries,
     queries_ranked_otherwise,
     read_rows,
@@ -280,26 +281,9 @@ def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> 
     return query, document, value
 
 
-def _ids(source: str, values: Sequence[Any], kind: str) -> list[str]:
-    """Return ids as strings; DataError for one that is neither a string nor an integer, or is empty or no Unicode."""
-    wrong = [each for each in set(map(type, values)) if issubclass(each, bool) or not issubclass(each, str | Integral)]
-    bad = [value for value in values if type(value) in wrong] if wrong else []
-    for value in bad or [value for value in set(values) if value == "" or not _is_unicode(str(value))]:
-        raise DataError(f"{source}: the id of a {kind} must be a text that is not empty, or an integer; found {short(value)}")
-    return list(map(str, values))
-
-
-def _is_unicode(text: str) -> bool:
-    """Test whether a text can be written as UTF-8: half of a surrogate pair cannot."""
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
 def _rows_of(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> Rows:
     """Return the rows of a run in memory, checked."""
-    query_ids, doc_ids = _ids(source, queries, "query"), _ids(source, documents, "document")
+    query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
     if not all(map(_is_float32, scores)):
         query, document, score = next(row for row in zip(query_ids, doc_ids, scores, strict=True) if not _is_float32(row[2]))
         problem = f"must be a finite number of float32, found {short(score)}"
@@ -316,7 +300,7 @@ def _is_float32(score: Any) -> bool:
 
 def _judgements(source: str, queries: Sequence[Any], documents: Sequence[Any], grades: Sequence[Any]) -> list[Judgement]:
     """Return judgements in memory, checked."""
-    query_ids, doc_ids = _ids(source, queries, "query"), _ids(source, documents, "document")
+    query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
     pairs = list(zip(query_ids, doc_ids, strict=True))
     for (query, document), grade in zip(pairs, grades, strict=True):
         if isinstance(grade, bool) or not isinstance(grade, Real) or grade != grade // 1:

@@ -65,7 +65,7 @@ def collect_scores(*, means_paths: Sequence[str], per_query_paths: Sequence[str]
     schema = SCORES.with_metadata({"beirflow": json.dumps(record)})
     with atomic_path(scores_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for means_path, per_query_path in paths:
-            table = _long(*read_per_query(means_path, per_query_path)).replace_schema_metadata(schema.metadata)
+            table = long_form(*read_per_query(means_path, per_query_path)).replace_schema_metadata(schema.metadata)
             # One row group, so that a reader can skip to a system and corpus.
             writer.write_table(table, row_group_size=max(1, table.num_rows))
 
@@ -84,7 +84,8 @@ def read_per_query(means_path: str, per_query_path: str, columns: Sequence[str] 
     return means, pq.read_table(per_query_path, columns=list(columns)).drop_null()
 
 
-def _long(means: dict[str, Any], table: pa.Table) -> pa.Table:
+def long_form(means: dict[str, Any], table: pa.Table) -> pa.Table:
+    """Return what :func:`read_per_query` read as the columns of ``SCORES``, without queries that a measure has no value at."""
     names = [name for name in table.column_names if name != "query_id"]
     query, measure = np.arange(table.num_rows, dtype=np.int32), np.arange(len(names), dtype=np.int32)
     indices_of = [

@@ -6,8 +6,9 @@ trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -242,3 +243,20 @@ def ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
     asked, exact, rounded = query[order], rows.exact[order], rows.scores[order]
     tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
     return int(tied.sum())
+
+
+def ids_as_texts(source: str, values: Sequence[Any], kind: str) -> list[str]:
+    """Return ids as strings; DataError for one that is neither a string nor an integer, or is empty or no Unicode."""
+    wrong = [each for each in set(map(type, values)) if issubclass(each, bool) or not issubclass(each, str | Integral)]
+    bad = [value for value in values if type(value) in wrong] if wrong else []
+    for value in bad or [value for value in set(values) if value == "" or not _is_unicode(str(value))]:
+        raise DataError(f"{source}: the id of a {kind} must be a text that is not empty, or an integer; found {short(value)}")
+    return list(map(str, values))
+
+
+def _is_unicode(text: str) -> bool:
+    """Test whether a text can be written as UTF-8: half of a surrogate pair cannot."""
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False

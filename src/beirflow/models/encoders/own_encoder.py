@@ -50,11 +50,12 @@ class OwnEncoder:
     tokens: None = None
     truncated: None = None
 
-    def __init__(self, system: EncoderSettings, kind: Kind) -> None:
+    def __init__(self, system: EncoderSettings, kind: Kind, made: Any = None) -> None:
+        """Take the class of a system, or an object of it that was ``made`` elsewhere."""
         self.system, self._kind = system, kind
         self._dim: int | None = None
         with model_errors_of(f"system {system.name}"):
-            self._method = _method(load_class(system), str(system.encoder), kind)
+            self._method = _method(load_class(system) if made is None else made, str(system.encoder), kind)
             self._options = _options(self._method, kind, system.task or "")
 
     @property
@@ -101,7 +102,7 @@ class OwnEncoder:
         # A class may sort the list in place, and then give the vectors of other texts.
         before = list(given) if isinstance(given, list) else []
         try:
-            vectors = _as_array(self._method(given, **self._options))
+            vectors = as_vectors(self._method(given, **self._options))
         except (Exception, SystemExit) as error:  # of code that is not ours
             logger.info("the error of %s", self.system.encoder, exc_info=error)
             reason = str(error) if isinstance(error, ModelError) else described_error(error)
@@ -165,8 +166,11 @@ def _options(method: Callable[..., Any], kind: Kind, task: str) -> dict[str, Any
     return arguments
 
 
-def _as_array(output: Any) -> np.ndarray:
-    """Return the output of a class as float32 in memory of its own: a class may use the same tensor again."""
+def as_vectors(output: Any) -> np.ndarray:
+    """Return the output of a class as float32 in memory of its own: a class may use the same tensor again.
+
+    Raises TypeError for what are no numbers, or may be quantised ones.
+    """
     if isinstance(output, list | tuple):
         output = [_without_torch(row) for row in output]
     array = np.asarray(_without_torch(output))
