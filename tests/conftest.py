@@ -166,3 +166,21 @@ def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> "
     return results_made_once(
         tmp_path_factory, "results", lambda folder: make_results(folder / "results", audit_config(folder / "data", tiny_bert))
     )
+
+
+@pytest.fixture(scope="session")
+def demo_results(tmp_path_factory: pytest.TempPathFactory) -> "Made":
+    """Results of two lexical systems on a dataset of the demo, with the tables that compare systems; not to be changed."""
+    from beirflow.config.load import load_experiment
+    from beirflow.core import layout
+    from results_maker import Made, run_rules
+
+    def make(folder: Path) -> "Made":
+        kitchen = {"path": str(Path(__file__).parent / "data/demo/kitchen")}
+        systems, own = ["bm25", "bm25-multifield"], {"datasets": {"kitchen": kitchen}}
+        config = {"systems": systems, "datasets": ["kitchen"], "top_k": 60, "cutoffs": [1, 10, 60], "custom": own}
+        paths = [layout.SUMMARY, layout.SIGNIFICANCE, layout.COST, layout.SCORES]
+        run_rules(folder / "results", load_experiment(config), paths)
+        return Made(folder / "results", config)
+
+    return results_made_once(tmp_path_factory, "demo", make)
