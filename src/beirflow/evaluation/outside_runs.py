@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,8 @@ from beirflow.ranking.run_rows import (
 
 Given: TypeAlias = Mapping[Any, Mapping[Any, Any]] | pd.DataFrame | str | PathLike[str] | Iterable[Any]
 """A run or judgements, in any of the forms of :func:`evaluate`."""
+
+Columns: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 
 RUN_NAMES = (("query", "document", "score"), ("query_id", "doc_id", "score"), ("qid", "docno", "score"))
 QRELS_NAMES = (
@@ -254,7 +256,7 @@ def _file(path: str | PathLike[str], content: str) -> Path:
     return file
 
 
-def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> tuple[list[Any], list[Any], list[Any]]:
+def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> Columns:
     """Return queries, documents and values of a run or judgements in memory, as they are."""
     known = " or ".join(map(", ".join, names))
     expected = f"expected a mapping {{query: {{document: {names[0][2]}}}}}, or a frame with the columns {known}"
@@ -263,39 +265,47 @@ def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> 
             if not isinstance(documents, Mapping):
                 raise DataError(f"{source}: {expected}; found {short(documents)} for the query {query!r}")
         rows = [(query, document, value) for query, documents in given.items() for document, value in documents.items()]
-        query, document, value = zip(*rows, strict=True) if rows else ((), (), ())
-        return list(query), list(document), list(value)
+        return cast(Columns, tuple(zip(*rows, strict=True))) if rows else ((), (), ())
     if isinstance(given, pd.DataFrame):
         chosen = next((each for each in names if {*each} <= {*given.columns}), None)
         if chosen is None or not given.columns.is_unique:
             raise DataError(f"{source}: {expected}; found the columns {short(', '.join(map(str, given.columns)))}")
-        query, document, value = (given[name].tolist() for name in chosen)
-        return query, document, value
+        return cast(Columns, tuple(given[name].tolist() for name in chosen))
     if not isinstance(given, Iterable):
         raise DataError(f"{source}: {expected}; found {short(given)}")
     entries = list(given)
-    chosen = next((each for each in names if all(hasattr(entry, name) for entry in entries[:1] for name in each)), None)
+    chosen = next((each for each in names if all(hasattr(entry, name) for entry in entries for name in each)), None)
     if chosen is None:
         raise DataError(f"{source}: {expected}; found {type(given).__name__} of {short(entries[0])}")
-    query, document, value = ([getattr(entry, name, None) for entry in entries] for name in chosen)
-    return query, document, value
+    return cast(Columns, tuple([getattr(entry, name) for entry in entries] for name in chosen))
 
 
 def _rows_of(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> Rows:
     """Return the rows of a run in memory, checked."""
     query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
-    if not all(map(_is_float32, scores)):
+    exact = _as_float64(scores)
+    if exact is None or not (np.abs(exact) <= LARGEST).all():
         query, document, score = next(row for row in zip(query_ids, doc_ids, scores, strict=True) if not _is_float32(row[2]))
         problem = f"must be a finite number of float32, found {short(score)}"
         raise DataError(f"{source}: the score of the document {document!r} for the query {query!r} {problem}")
     numbers, kind = np.arange(1, len(query_ids) + 1), RUN.field("query_id").type
-    rounded = as_float32(source, numbers, np.array(scores, np.float64), None)
+    rounded = as_float32(source, numbers, exact, None)
     return Rows(numbers, pa.array(query_ids, kind), pa.array(doc_ids, kind), *rounded)
+
+
+def _as_float64(scores: Sequence[Any]) -> np.ndarray | None:
+    """Return scores as an array of shape (n,); None if one is no number, or too large for float64."""
+    if not all(issubclass(kind, Real) and kind is not bool for kind in set(map(type, scores))):
+        return None
+    try:
+        return np.array(scores, np.float64)
+    except OverflowError:  # of a large integer
+        return None
 
 
 def _is_float32(score: Any) -> bool:
     """Test whether a value is a number that float32 can hold, rounded."""
-    return isinstance(score, float | int | Real) and not isinstance(score, bool) and abs(score) <= LARGEST
+    return isinstance(score, Real) and not isinstance(score, bool) and bool(abs(cast(float, score)) <= LARGEST)
 
 
 def _judgements(source: str, queries: Sequence[Any], documents: Sequence[Any], grades: Sequence[Any]) -> list[Judgement]:

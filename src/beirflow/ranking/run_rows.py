@@ -5,7 +5,7 @@ trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,7 +166,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def as_float32(
-    path: Path, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
+    path: Path | str, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return scores as float32, ranks, and scores as they are if some of them are rounded."""
     with np.errstate(over="ignore"):
@@ -247,16 +247,17 @@ def ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
 
 def ids_as_texts(source: str, values: Sequence[Any], kind: str) -> list[str]:
     """Return ids as strings; DataError for one that is neither a string nor an integer, or is empty or no Unicode."""
-    wrong = [each for each in set(map(type, values)) if issubclass(each, bool) or not issubclass(each, str | Integral)]
-    bad = [value for value in values if type(value) in wrong] if wrong else []
-    for value in bad or [value for value in set(values) if value == "" or not _is_unicode(str(value))]:
+    kinds = {each for each in set(map(type, values)) if issubclass(each, bool) or not issubclass(each, str | Integral)}
+    bad = [value for value in values if type(value) in kinds] if kinds else []
+    for value in bad or _unusable(set(map(str, values))):
         raise DataError(f"{source}: the id of a {kind} must be a text that is not empty, or an integer; found {short(value)}")
     return list(map(str, values))
 
 
-def _is_unicode(text: str) -> bool:
-    """Test whether a text can be written as UTF-8: half of a surrogate pair cannot."""
+def _unusable(texts: Collection[str]) -> list[str]:
+    """Return the texts that are empty, or have half of a surrogate pair, which UTF-8 cannot write."""
     try:
-        return bool(text.encode())
+        "".join(texts).encode()
     except UnicodeEncodeError:
-        return False
+        return [text for text in texts if any("\ud800" <= character <= "\udfff" for character in text)]
+    return [text for text in texts if not text]

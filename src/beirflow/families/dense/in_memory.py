@@ -98,7 +98,7 @@ def search(
         raise
     where = exact_device(device)
     compute_exactly()  # before the first text is encoded, so that all vectors are computed alike
-    asked, documents = (_texts(given, kind, encoder, batch) for given, kind in ((queries, "queries"), (corpus, "documents")))
+    asked, documents = _texts(queries, "queries", encoder), _texts(corpus, "documents", encoder)
     query_ids, doc_ids = pa.array(asked.ids, pa.string()), pa.array(documents.ids, pa.string())
     with silence():
         query_vectors = np.concatenate([asked.vectors(*rows) for rows in _slices(len(asked.ids), batch)])
@@ -127,7 +127,7 @@ def _check_arguments(*, device: str, **numbers: int) -> None:
         raise ConfigError(f"device: found {short(device)}, expected {', '.join(DEVICES)}")
 
 
-def _texts(given: Any, kind: Kind, encoder: Any, batch: int) -> _Texts:
+def _texts(given: Any, kind: Kind, encoder: Any) -> _Texts:
     """Return queries or documents that are encoded when they are needed, or their vectors."""
     source = "corpus" if kind == "documents" else kind
     if isinstance(given, Mapping):
@@ -195,12 +195,11 @@ def _encoding(values: list[Any], kind: Kind, encoder: Any) -> Callable[[int, int
 
 def _as_text(value: Any, kind: Kind) -> str:
     """Return a text as an encoder of :class:`OwnEncoder` takes it: of a document title and text, still apart."""
-    if isinstance(value, str) and TITLE_END not in value:
-        return document_text("", value, TITLE_END) if kind == "documents" else value
-    is_document = isinstance(value, Mapping) and kind == "documents"
-    parts = [value.get("title") or "", value.get("text")] if is_document else [None]
-    if all(isinstance(part, str) and TITLE_END not in part for part in parts):
-        return document_text(*parts, TITLE_END)
+    title, text = "", value
+    if isinstance(value, Mapping) and kind == "documents":
+        title, text = value.get("title") or "", value.get("text")
+    if isinstance(title, str) and isinstance(text, str) and TITLE_END not in title + text:
+        return document_text(title, text, TITLE_END) if kind == "documents" else text
     expected = "a text, or a mapping with 'title' and 'text'" if kind == "documents" else "a text"
     raise DataError(f"{kind}: expected {expected}, found {short(value)}")
 

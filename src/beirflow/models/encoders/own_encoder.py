@@ -44,14 +44,14 @@ class OwnEncoder:
     ``convert_to_tensor``, ``prompt_type`` or ``task_name`` gets it. It returns an array, a tensor on any device, or a list of
     rows.
 
-    Tokens and truncated texts are unknown. Raises ModelError for a class that cannot be loaded, or has no method of these.
+    An object that was ``made`` elsewhere takes the place of one of the class. Tokens and truncated texts are unknown. Raises
+    ModelError for a class that cannot be loaded, or has no method of these.
     """
 
     tokens: None = None
     truncated: None = None
 
     def __init__(self, system: EncoderSettings, kind: Kind, made: Any = None) -> None:
-        """Take the class of a system, or an object of it that was ``made`` elsewhere."""
         self.system, self._kind = system, kind
         self._dim: int | None = None
         with model_errors_of(f"system {system.name}"):

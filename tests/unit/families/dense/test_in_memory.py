@@ -20,7 +20,7 @@ from beirflow.core.errors import BeirflowError, ConfigError, DataError, ModelErr
 from beirflow.core.records import read_json
 from beirflow.families.dense import in_memory
 from results_maker import run_rules
-from workflow_runs import config_of
+from workflow_runs import config_of, words
 
 DIM = 12
 
@@ -130,6 +130,18 @@ def test_documents_are_joined_and_handed_over_in_batches_as_lists_of_texts() -> 
     )
     by_dot = beirflow.search(encoder, corpus, {"q": "anything"}, similarity="dot")
     assert dict(zip(by_dot["document"], by_dot["score"], strict=True)) == lengths
+
+
+def test_a_model_of_sentence_transformers_finds_what_its_own_search_finds(tiny_bert: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import semantic_search
+
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    texts, asked = ([words(seed + i, 3 + i % 5) for i in range(rows)] for seed, rows in ((0, 40), (100, 3)))
+    run = beirflow.search(model, dict(enumerate(texts)), dict(enumerate(asked)), 5, device="cpu")
+    theirs = semantic_search(model.encode_query(asked), model.encode_document(texts), top_k=5)
+    assert run["document"].astype(int).to_numpy().reshape(3, 5).tolist() == [[hit["corpus_id"] for hit in of] for of in theirs]
+    assert run["score"].to_numpy().reshape(3, 5) == pytest.approx(np.array([[hit["score"] for hit in of] for of in theirs]))
 
 
 def test_vectors_may_be_mapped_and_of_another_type_and_only_those_of_documents(tmp_path: Path) -> None:
