@@ -55,6 +55,14 @@ def test_the_examples_of_the_documentation_are_right(beside_results: Path) -> No
     assert not failures
 
 
+@pytest.mark.parametrize("name", ["evaluate", "search"])
+def test_the_example_of_a_function_is_right(name: str) -> None:
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(getattr(beirflow, name), name, globs={"beirflow": beirflow}):
+        assert runner.run(test).attempted
+    assert runner.failures == 0
+
+
 def test_the_package_alone_imports_nothing_heavy() -> None:
     heavy = "import sys, beirflow; print(sorted({name.partition('.')[0] for name in sys.modules}))"
     alone = {**os.environ, "PYTHONPATH": str(Path(beirflow.__file__).parents[1])}

@@ -10,7 +10,7 @@ HELP = "evaluate a run file by a file of judgements"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("run", metavar="RUN", help="TREC run, JSON {query: {document: score}}, or Parquet; text may be gzipped")
-    parser.add_argument("qrels", metavar="QRELS", help="TREC qrels, BEIR's TSV, or judgements of results in Parquet; text may be gzipped")
+    parser.add_argument("qrels", metavar="QRELS", help="TREC qrels, BEIR's TSV, or Parquet of results; text may be gzipped")
     parser.add_argument("--measures", nargs="+", metavar="NAME@K", help="e.g. NDCG@10 Recall@100; default: those of the summary")
     parser.add_argument("--relevant-from", type=int, metavar="GRADE", help="least grade of a relevant document (default: 1)")
     parser.add_argument("--per-query", action="store_true", help="also print the values of every query")

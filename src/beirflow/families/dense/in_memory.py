@@ -24,6 +24,7 @@ CHUNK_BYTES = 1 << 28
 """Bytes of the vectors of documents that are encoded before they are searched."""
 
 NAME: dict[Kind, str] = {"documents": "document", "queries": "query"}
+SOURCE: dict[Kind, str] = {"documents": "corpus", "queries": "queries"}  # the argument that they come in
 SIMILARITIES = ("dot", "cosine")
 DEVICES = ("auto", "cuda", "mps", "cpu")
 
@@ -129,7 +130,7 @@ def _check_arguments(*, device: str, **numbers: int) -> None:
 
 def _texts(given: Any, kind: Kind, encoder: Any) -> _Texts:
     """Return queries or documents that are encoded when they are needed, or their vectors."""
-    source = "corpus" if kind == "documents" else kind
+    source = SOURCE[kind]
     if isinstance(given, Mapping):
         ids, vectors = list(given), _encoding(list(given.values()), kind, encoder)
     elif isinstance(given, tuple | list) and len(given) == 2:
@@ -201,7 +202,7 @@ def _as_text(value: Any, kind: Kind) -> str:
     if isinstance(title, str) and isinstance(text, str) and TITLE_END not in title + text:
         return document_text(title, text, TITLE_END) if kind == "documents" else text
     expected = "a text, or a mapping with 'title' and 'text'" if kind == "documents" else "a text"
-    raise DataError(f"{kind}: expected {expected}, found {short(value)}")
+    raise DataError(f"{SOURCE[kind]}: expected {expected}, found {short(value)}")
 
 
 def _slices(stop: int, size: int, start: int = 0) -> Iterator[tuple[int, int]]:

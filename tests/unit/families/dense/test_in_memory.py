@@ -1,6 +1,5 @@
 """Search with an encoder in memory: the hits of brute force, of faiss and of the pipeline, and what is refused."""
 
-import doctest
 import json
 import sys
 from collections.abc import Sequence
@@ -186,9 +185,9 @@ BAD: list[tuple[tuple[Any, ...], dict[str, Any], type[BeirflowError], str]] = [
         (Letters(), {"a": 5}, {"q": "x"}),
         {},
         DataError,
-        "documents: expected a text, or a mapping with 'title' and 'text', found 5",
+        "corpus: expected a text, or a mapping with 'title' and 'text', found 5",
     ),
-    ((Letters(), {"a": {"title": "x"}}, {"q": "x"}), {}, DataError, "documents: expected a text, or a mapping"),
+    ((Letters(), {"a": {"title": "x"}}, {"q": "x"}), {}, DataError, "corpus: expected a text, or a mapping"),
     ((Letters(), {"a": "x"}, {"q": {"text": "x"}}), {}, DataError, "queries: expected a text, found {'text': 'x'}"),
     ((Letters(), ["a"], {"q": "x"}), {}, DataError, "corpus: expected a mapping of texts by id, or a pair"),
     ((Broken([np.inf]), {"a": "x"}, {"q": "y"}), {}, ModelError, "Broken gives infinity .* in the vector of the text 'y'"),
@@ -215,10 +214,3 @@ def test_without_torch_a_sentence_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModelError, match=r"torch, which is not installed: pip install 'beirflow\[models\]'"):
         beirflow.search(None, TWO, TWO)
-
-
-def test_the_example_of_the_documentation_is_right() -> None:
-    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    for test in finder.find(in_memory.search, "search", globs={"beirflow": beirflow}):
-        assert runner.run(test).attempted
-    assert runner.failures == 0
