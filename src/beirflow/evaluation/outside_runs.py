@@ -295,7 +295,7 @@ def _rows_of(source: str, queries: Sequence[Any], documents: Sequence[Any], scor
 
 def _as_float64(scores: Sequence[Any]) -> np.ndarray | None:
     """Return scores as an array of shape (n,); None if one is no number, or too large for float64."""
-    if not all(issubclass(kind, Real) and kind is not bool for kind in set(map(type, scores))):
+    if not all(issubclass(kind, Real) and not issubclass(kind, bool) for kind in set(map(type, scores))):
         return None
     try:
         return np.array(scores, np.float64)

@@ -72,11 +72,13 @@ def test_the_hits_are_those_of_brute_force_ties_included(
     random = np.random.default_rng(5)
     queries, documents = vectors_of(1, 9), random.choice(vectors_of(2, 60), 150)
     doc_ids = [f"{prefix}{i}" for prefix in "dDé" for i in range(50)]
-    run = beirflow.search(None, (doc_ids, documents), ([*range(9)], queries), 20, similarity=similarity, batch=16)
+    names = [*range(11, 2, -1)]
+    run = beirflow.search(None, (doc_ids, documents), (names, queries), 20, similarity=similarity, batch=16)
+    order = sorted(range(9), key=lambda place: str(names[place]).encode())
     expected = brute_force(queries, documents, doc_ids, 20, cosine=similarity == "cosine")
-    assert list(run["query"]) == [str(i) for i in range(9) for _ in range(20)]
+    assert list(run["query"]) == [str(names[place]) for place in order for _ in range(20)]
     assert list(run["rank"]) == [*range(1, 21)] * 9
-    assert run[["document", "score"]].to_numpy().reshape(9, 20, 2).tolist() == expected
+    assert run[["document", "score"]].to_numpy().reshape(9, 20, 2).tolist() == [expected[place] for place in order]
     assert (run["score"].dtype, run["rank"].dtype) == (np.float32, np.int32)
 
 
