@@ -31,7 +31,7 @@ from beirflow.run.interrupts import (
     repeat_swallowed_interrupts,
 )
 from beirflow.run.overall import Overall
-from beirflow.run.provenance import command_of, name_the_user, note_start
+from beirflow.run.provenance import name_the_user, note_start, typed_command
 from beirflow.run.results_lock import begin_run, check_run, living_run
 from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
 from beirflow.run.snakemake_internals.forked_jobs import (
@@ -85,7 +85,7 @@ if this_run.is_main:
     terminal = take_over_terminal(
         lambda replaced: Terminal(
             replaced,
-            command_of(sys.argv),
+            typed_command(sys.argv),
             nothing_to_do,
             lambda target: meant(target, logs.parent, experiment, this_run.rules),
             lambda: living_run(logs),

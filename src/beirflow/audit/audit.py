@@ -31,7 +31,7 @@ from beirflow.audit.facts.provenance import check_provenance
 from beirflow.audit.facts.published import check_published
 from beirflow.audit.facts.recorded import check_recorded
 from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
-from beirflow.core.errors import DataError
+from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
 from beirflow.core.records import write_json
 from beirflow.report.pages import write_page
@@ -70,7 +70,8 @@ def audit(
         What was found, for reading on a terminal.
 
     Raises:
-        DataError: A check failed, or no record states the fact; everything has been written then.
+        VerdictError: A check failed; everything has been written then.
+        DataError: There are no results, or no record states the fact.
     """
     call, audited = call or Call(), audited or folder
     if audited != folder:
@@ -114,7 +115,7 @@ def audit(
         except DataError as error:
             raise DataError(f"{words}\n{error}") from error
     if report["verdict"] == FAILED:
-        raise DataError(words)
+        raise VerdictError(words)
     return words
 
 

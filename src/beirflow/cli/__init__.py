@@ -1,1 +1,122 @@
-"""The command ``beirflow``."""
+"""The command ``beirflow``: each of its commands is a module here, imported when it is chosen.
+
+A module has ``HELP``, one line; ``add_arguments(parser)``, which ends the help with an example (``parser.epilog``); and
+``main(options)``, which returns the exit status. With ``PASSES_ON = True`` it gets ``options.rest``, the options that its parser
+does not know, and ``options.behind``, the words behind ``--``; without, both are errors.
+
+Exit status: 0, done; 1, a failed verdict, a failed run; 2, input that cannot be used, found before anything was written.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+COMMANDS = {
+    "init": "init",
+    "demo": "demo",
+    "try": "trial",
+    "estimate": "estimate",
+    "run": "run",
+    "report": "report",
+    "audit": "audit",
+    "compare": "compare",
+    "gate": "gate",
+    "explain": "explain",
+    "leaderboard": "leaderboard",
+    "evaluate": "evaluate",
+    "list": "listing",
+    "doctor": "doctor",
+}
+"""The commands, in the order of the help, and their modules."""
+
+FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130  # exit statuses
+
+USAGE = "usage: beirflow <command> …"
+EXAMPLE = "Example: beirflow run my.yaml\nHelp on a command: beirflow <command> --help. All commands: docs/command.md"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command of a command line, without the program; return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print_overview()
+        return 0
+    if arguments[0] == "--version":
+        from importlib.metadata import version
+
+        sys.stdout.write(f"beirflow {version('beirflow')}\n")
+        return 0
+    name, *words = arguments
+    if name not in COMMANDS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, COMMANDS, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        return complain(f"{name!r} is no command of beirflow{meant}; there are {', '.join(COMMANDS)}")
+    try:
+        return _run(name, words)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        return complain(str(end.code), FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    """Run a command on its words; return its exit status."""
+    module = command_module(name)
+    parser = argparse.ArgumentParser(
+        prog=f"beirflow {name}",
+        description=module.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # Snakemake has options that begin alike
+    )
+    module.add_arguments(parser)
+    if getattr(module, "PASSES_ON", False):
+        dashes = words.index("--") if "--" in words else len(words)
+        options, rest = parser.parse_known_args(words[:dashes])
+        options.rest, options.behind, options.typed = rest, list(words[dashes + 1 :]), [name, *words]
+    else:
+        options = parser.parse_args(words)
+
+    from beirflow.core.errors import BeirflowError, VerdictError  # after the parser: --help needs neither
+
+    try:
+        return int(module.main(options))
+    except VerdictError as verdict:
+        sys.stdout.write(f"{verdict}\n")
+        return FAILED
+    except BeirflowError as error:
+        return complain(str(error))
+
+
+def command_module(name: str) -> ModuleType:
+    """Return the module of a command."""
+    return importlib.import_module(f"{__name__}.{COMMANDS[name]}")
+
+
+def print_overview() -> None:
+    """Print all commands with a line on each."""
+    lines = [f"  {name:12} {command_module(name).HELP}" for name in COMMANDS]
+    sys.stdout.write("\n".join([USAGE, "", *lines, "", EXAMPLE, ""]))
+
+
+def complain(message: str, status: int = UNUSABLE) -> int:
+    """Print a message on standard error, and return the exit status."""
+    sys.stderr.write(f"{message}\n".replace("\n\n", "\n"))
+    return status
+
+
+def run_and_exit() -> None:
+    """Run the command of this process, and end it with the exit status."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    sys.exit(status)

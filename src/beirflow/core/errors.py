@@ -24,6 +24,10 @@ class DeviceError(BeirflowError):
     """A GPU is not there, fails, or has too little memory."""
 
 
+class VerdictError(DataError):
+    """Results fail a check that came to its end; the message is the verdict."""
+
+
 class LockError(BeirflowError):
     """Another run, or a job of another run, writes the same results."""
 

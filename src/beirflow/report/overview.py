@@ -54,6 +54,13 @@ def _named(names: Sequence[str], kind: str) -> str:
     return f"{len(names)} {kind}{'s' * (len(names) != 1)} ({', '.join(names[:SHOWN])}{more})"
 
 
+def is_made(target: str, results: str, experiment: Experiment) -> bool:
+    """Test whether a target is a file of the results, of known systems and datasets, that rules make."""
+    folder, known = f"{PurePath(results)}/", _known(experiment)
+    path = target.removeprefix(folder)
+    return target.startswith(folder) and any(_near(path, pattern, known) == path for pattern in PATTERNS)
+
+
 def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
     """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from beirflow.core.addresses import without_secrets
 from beirflow.core.disks import disk_problem
-from beirflow.core.errors import BeirflowError
+from beirflow.core.errors import BeirflowError, VerdictError
 from beirflow.core.layout import ENERGY, job_error
 from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import named_job
@@ -88,9 +88,19 @@ def _rare_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def _errors_in_words(log_path: str | Path) -> Iterator[None]:
-    """Log an exception as a person needs it, write it beside the log for the terminal of the run, and exit."""
+    """Log an exception as a person needs it, write it beside the log for the terminal of the run, and exit.
+
+    A verdict is printed as the text of a job that ended well.
+    """
+    facts: dict[str, Any] = {}
     try:
         yield
+    except VerdictError as error:
+        message, facts = str(error), {"verdict": True}
+        logger.info("%s", message)
+        with suppress(BrokenPipeError):
+            sys.stdout.write(f"{without_secrets(message)}\n")
+            sys.stdout.flush()
     except BeirflowError as error:
         message = str(error)
         logger.error("%s", message)
@@ -104,7 +114,7 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
     else:
         return
     with suppress(OSError, BeirflowError):
-        write_json(job_error(log_path), {"error": without_secrets(message)})
+        write_json(job_error(log_path), {"error": without_secrets(message), **facts})
     sys.exit(1)
 
 

@@ -26,6 +26,9 @@ SECRET = re.compile(r"(--storage-\S*(?:key|token|password|secret)[^\s=]*)(=?)(.*
 COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
 """Environment variables that tell a job which command started the run, and when."""
 
+TYPED = "BEIRFLOW_TYPED"
+"""Environment variable with the command that a user typed, where that is not Snakemake's."""
+
 PACKAGES = (
     *("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "snakemake"),
     *("numpy", "pandas", "pyarrow", "scipy", "pytrec-eval-terrier", "orjson"),
@@ -76,6 +79,11 @@ def command_of(arguments: Sequence[str]) -> str:
         shown.append("..." if hidden else f"{option[1]}=..." if option and option[2] else argument)
         hidden = option is not None and not option[2]
     return without_credentials(shlex.join(shown))
+
+
+def typed_command(arguments: Sequence[str]) -> str:
+    """Return the command that a user typed, for messages; ``arguments`` are those of this process, the program first."""
+    return os.environ.get(TYPED) or command_of(arguments)
 
 
 def note_start(arguments: Sequence[str]) -> None:

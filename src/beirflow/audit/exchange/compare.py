@@ -25,7 +25,7 @@ from beirflow.audit.exchange.reproducibility import (
 )
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout, patterns
-from beirflow.core.errors import DataError
+from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.records import RECORD_DIGEST, write_json
 from beirflow.ranking.run_file import problem_with_order, problem_with_run
 from beirflow.report.pages import write_page
@@ -43,8 +43,8 @@ OF_THE_JOB = ("path", "job", "code", "inputs", "outputs", "seconds", "bytes", RE
 def compare(*, folder: str, other: str | None) -> str:
     """Compare two folders of results, write ``comparison.json`` and ``comparison.html`` into the first, and return a short table.
 
-    Raises DataError if the results do not agree (:func:`disagreements`), after both files have been written; or if a folder is
-    not named, holds something else than plain files, or no results that can be read.
+    Raises VerdictError if the results do not agree (:func:`disagreements`), after both files have been written; DataError if a
+    folder is not named, holds something else than plain files, or no results that can be read.
     """
     if other is None:
         raise DataError(f"no other folder of results is named; name one: beirflow compare {shlex.quote(folder)} /other/results")
@@ -85,7 +85,7 @@ def compare(*, folder: str, other: str | None) -> str:
     write_json(sides[0] / layout.COMPARISON_RECORD, report)
     write_page("comparison.html.j2", sides[0] / layout.COMPARISON, report | {"title": "Comparison of two folders of results"})
     if report["disagreements"]:
-        raise DataError(for_terminal(report))
+        raise VerdictError(for_terminal(report))
     return for_terminal(report)
 
 

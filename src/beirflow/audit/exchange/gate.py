@@ -38,7 +38,7 @@ from beirflow.audit.exchange.gate_files import (
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import BeirflowError, DataError
+from beirflow.core.errors import BeirflowError, DataError, VerdictError
 from beirflow.core.records import read_json, write_json
 from beirflow.data.corpus_files import EXCLUDED_ROWS, read_table, relevant_from
 from beirflow.evaluation.paired_tests import (
@@ -143,8 +143,8 @@ class Side(NamedTuple):
 def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> str:
     """Compare the configured systems with the baseline, and write ``gate.json``, ``gate.xml`` (JUnit) and ``gate.md``.
 
-    Returns the table for a terminal. Raises DataError if the baseline cannot be read, or, once everything has been written, if a
-    system is worse or not comparable, or undecided where that fails.
+    Returns the table for a terminal. Raises DataError if the baseline cannot be read, and VerdictError, once everything has been
+    written, if a system is worse or not comparable, or undecided where that fails.
     """
     for name in (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT):
         (Path(folder) / name).unlink(missing_ok=True)  # a gate that ends in an error must not leave an earlier verdict
@@ -173,7 +173,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     write_comment(here.folder / layout.GATE_COMMENT, report, shown)
     words = for_terminal(report, folder)
     if report["verdict"] == "failed":
-        raise DataError(words)
+        raise VerdictError(words)
     return words
 
 

@@ -53,6 +53,12 @@ OF_FAILED_JOBS = ("RuleException", "CalledProcessError", "NonZeroExitCode", "Sub
 FAILED = "At least one job did not complete successfully"  # in the exception that ends a run
 LOCKED = "LockException"  # exception for a working folder in which another run writes the same files, or was killed
 
+KILLED = (
+    "a run of this working folder that was killed, or the power lost, left its lock, unless another run in this folder writes the"
+    " same files. If none does, remove the lock with"
+)
+"""What a lock of Snakemake says; the command that removes it follows."""
+
 SILENTLY = (
     "it ended without an error of its own. Unless something above explains it, memory most likely ran out: fewer --cores, a"
     " smaller token_budget or fewer chunk_documents need less"
@@ -115,6 +121,7 @@ class Terminal(logging.Handler):
         self.interrupted = self._ending = False
         self._messages: dict[int, str] = {}
         self._failed: dict[int, tuple[str, str, str]] = {}
+        self._judged = False  # whether a job ended with a verdict, which it has printed
         self._not_started = dict[str, None]()  # reasons; Snakemake names the exit status of a job, but not the job
         self._told = 0.0
         self._ended = threading.Event()
@@ -204,6 +211,9 @@ class Terminal(logging.Handler):
         error = next((text for path in log if (text := error_beside(path))), "")
         if self.overall:
             self.overall.fail(jobid)
+        if any(map(is_verdict_beside, log)):
+            self._judged = True
+            return True
         self._failed[jobid] = name, error, next(iter(log), "")
         if error:
             self._line(f"failed: {name}")
@@ -212,10 +222,14 @@ class Terminal(logging.Handler):
     def _handle_exception(self, exception: str, message: str) -> bool:
         """Put the exception that ends the run into our words; return False for another that no failed job explains."""
         if FAILED in message:
-            self._write(self._last_words())
+            if self._failed or self.interrupted or not self._judged:
+                self._write(self._last_words())
             return True
         if exception == LOCKED and (other := self.living()):  # Snakemake would advise to unlock the folder under that run
             self._write(other)
+            return True
+        if exception == LOCKED:
+            self._write(f"{Path.cwd()}: {KILLED}:\n    {unlocking(self.command)}")
             return True
         if dated := DATED.search(message):
             self._write(_of_the_future(*dated.groups()))
@@ -284,11 +298,25 @@ def _short(error: str) -> str:
     return f"{first} …" if more else first
 
 
+def unlocking(command: str) -> str:
+    """Return a command with ``--unlock``, before ``--``: behind that there are only targets."""
+    words = shlex.split(command)
+    words.insert(words.index("--") if "--" in words else len(words), "--unlock")
+    return shlex.join(words)
+
+
 def error_beside(log: str) -> str:
     """Return the error that a job wrote beside its log; empty if there is none."""
     with suppress(OSError, DataError):
         return str(read_json(job_error(log))["error"])
     return ""
+
+
+def is_verdict_beside(log: str) -> bool:
+    """Test whether that error is a verdict on results."""
+    with suppress(OSError, DataError):
+        return bool(read_json(job_error(log)).get("verdict"))
+    return False
 
 
 def take_over_terminal(terminal: Callable[[logging.StreamHandler[TextIO]], Terminal]) -> Terminal | None:

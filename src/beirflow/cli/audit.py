@@ -1,0 +1,46 @@
+"""``beirflow audit``: check a folder of results, or those of a configuration."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from beirflow.cli.workflow_call import add_call_arguments, call_workflow, configuration, existing_file, results_folder
+from beirflow.core.errors import ConfigError
+
+HELP = "check every number of a folder of results, by you or by others"
+PASSES_ON = True
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what the command takes."""
+    what = "a folder of results, which is only read (audits/ here gets the page), or a configuration, whose results are checked"
+    add_call_arguments(parser, "Example: beirflow audit /copy/results --sample 100", words="FOLDER", help_=what, many=False)
+    parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
+    parser.add_argument("--fact", metavar="KEY", help="also say what a key of records was compared with, e.g. seconds/index")
+    parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of manifest.json")
+    parser.add_argument("--signature", metavar="FILE", help="a detached OpenSSH signature of manifest.json")
+    parser.add_argument("--allowed-signers", metavar="FILE", help="the accepted signers, in the format of ssh-keygen")
+
+
+def main(options: Namespace) -> int:
+    """Run the audit; return 1 if it failed."""
+    (word,) = options.words
+    if options.behind:
+        raise ConfigError(f"{options.behind[0]}: expected nothing behind the folder")
+    if options.signature and not options.allowed_signers:
+        raise ConfigError("--signature: name the keys that you accept, too: --allowed-signers FILE; any key can sign")
+    wanted: dict[str, Any] = {
+        "sample": options.sample,
+        "fact": options.fact,
+        "manifest_sha256": options.manifest_sha256,
+        "manifest_signature": existing_file(options.signature, "--signature"),
+        "allowed_signers": existing_file(options.allowed_signers, "--allowed-signers"),
+    }
+    if Path(word).is_file():
+        config_files = [configuration([word])]
+    else:
+        config_files, wanted = [], {"folder": results_folder(word), **wanted}
+    given = {key: value for key, value in wanted.items() if value is not None}
+    return call_workflow(
+        options, config_files=config_files, targets=["audit"], given={"command": {"audit": given}} if given else None
+    )

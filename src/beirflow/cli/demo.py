@@ -1,0 +1,61 @@
+"""``beirflow demo``: BM25 on 24 documents that come with the package, in a new folder; no model and no network."""
+
+import os
+import shutil
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from beirflow import WORKFLOW
+from beirflow.cli.workflow_call import add_call_arguments, call_workflow
+from beirflow.core.errors import ConfigError
+
+HELP = "evaluate BM25 on 24 documents in a new folder: no model, no network, less than a minute"
+PASSES_ON = True
+
+FOLDER, CONFIG, DATASET = "beirflow-demo", "my.yaml", "dataset"
+
+CONFIGURATION = f"""\
+# The demo: BM25 on a dataset of 24 documents and 4 queries. In this folder: beirflow run {CONFIG}
+
+# `beirflow list systems` names the others; models are downloaded when they are first used.
+systems: [bm25]
+
+# `beirflow list datasets` names those of BEIR, such as scifact, which are downloaded too.
+datasets: [demo]
+
+# More than this corpus has, so that every document with a word of a query is ranked.
+top_k: 100
+
+cutoffs: [1, 3, 5, 10, 100]
+
+custom:
+  datasets:
+    # The form of BEIR: corpus.jsonl, queries.jsonl, qrels/test.tsv.
+    demo: {{path: {DATASET}}}
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("folder", nargs="?", default=FOLDER, metavar="FOLDER", help=f"a new folder; {FOLDER} by default")
+    add_call_arguments(parser, "Example: beirflow demo")
+
+
+def main(options: Namespace) -> int:
+    """Write dataset and configuration, then run the workflow; return its exit status."""
+    folder = Path(options.folder)
+    if options.behind:
+        raise ConfigError(f"{options.behind[0]}: expected one folder at most")
+    if folder.exists() and not (folder / CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder}: this is there already, and is no folder of the demo; name another: beirflow demo my-demo")
+    try:
+        if not (folder / CONFIG).is_file():
+            shutil.copytree(WORKFLOW / "trial", folder / DATASET, dirs_exist_ok=True)
+            (folder / CONFIG).write_text(CONFIGURATION, encoding="utf-8")
+        os.chdir(folder)
+        os.environ["PWD"] = str(Path.cwd())  # as a shell does
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: the demo cannot be written ({error.strerror}); name another folder: beirflow demo my-demo"
+        ) from error
+    return call_workflow(options, config_files=[CONFIG], targets=["summary"])

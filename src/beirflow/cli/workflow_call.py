@@ -1,0 +1,241 @@
+"""A call of the workflow: input is checked, then Snakemake runs in this process.
+
+Snakemake itself gets a command line, which is printed: profiles, locks, interrupts and exit status are those of a call by hand.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from beirflow import WORKFLOW
+from beirflow.core.errors import ConfigError
+
+FURTHER = "--configfile"
+
+OPTIONS = "options"
+"""Folder beside Snakemake's own notes with the files of options: a printed command, and commands of repairs, name these."""
+
+RULE = re.compile(r"^(?:use )?rule (\w+)(?::| from)", re.MULTILINE)
+
+CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
+"""Options of Snakemake that decide themselves how many jobs run at a time."""
+
+
+def snakefile() -> Path:
+    """Return the Snakefile of the workflow: that of the checkout that this package lies in, else the packaged one."""
+    checkout = Path(__file__).parents[3]
+    if (checkout / "workflow").is_dir() and (checkout / "Snakefile").is_file():
+        return checkout / "Snakefile"
+    return WORKFLOW / "Snakefile"
+
+
+def add_call_arguments(parser: ArgumentParser, example: str, *, words: str = "", help_: str = "", many: bool = True) -> None:
+    """Add what every call of the workflow takes: words, further configuration files, and Snakemake's cores."""
+    if words:
+        parser.add_argument("words", nargs="*" if many else 1, metavar=words, help=help_)
+    parser.add_argument(FURTHER, action="append", default=[], metavar="FILE", help="a further configuration; its keys win")
+    parser.add_argument("--cores", "-c", default=None, metavar="N", help="processor cores to use; all by default")
+    parser.epilog = f"Options of Snakemake (--dry-run, --unlock, --config key=value …) come last and are passed on.\n\n{example}"
+
+
+def configuration(words: Sequence[str]) -> str:
+    """Return the one configuration file among the words of a command. Raise ConfigError if there is none, or another word."""
+    if not words:
+        raise ConfigError("name a configuration, such as my.yaml; `beirflow init` writes one")
+    first, *others = words
+    if not Path(first).is_file():
+        what = "is a folder" if Path(first).is_dir() else "there is no such file"
+        raise ConfigError(f"{first}: {what}; expected a configuration, such as my.yaml; `beirflow init` writes one")
+    if others and is_configuration(others[0]):
+        raise second_configuration(others[0])
+    if others:
+        raise ConfigError(f"{others[0]}: expected nothing behind the configuration; its files: beirflow run {first} {others[0]}")
+    return first
+
+
+def is_configuration(word: str) -> bool:
+    """Test whether a word is the path of a YAML or JSON file."""
+    return PurePath(word).suffix in (".yaml", ".yml", ".json") and Path(word).is_file()
+
+
+def second_configuration(word: str) -> ConfigError:
+    """Return the error of a second configuration."""
+    return ConfigError(f"{word}: a second configuration, where one is expected; to add its keys to the first: {FURTHER} {word}")
+
+
+def results_folder(word: str) -> str:
+    """Return the absolute path of a folder of results. Raise ConfigError for anything else."""
+    from beirflow.core.layout import MANIFEST
+
+    folder = Path(os.path.abspath(Path(word).expanduser()))  # noqa: PTH100 (a link stays a link)
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "there is no such folder"
+        raise ConfigError(f"{word}: {what}; expected a folder of results, with {MANIFEST}")
+    if not (folder / MANIFEST).is_file():
+        inside = next((each for each in sorted(folder.glob("*/")) if (each / MANIFEST).is_file()), None)
+        meant = f"; did you mean {str(Path(word, inside.name))!r}?" if inside else ""
+        raise ConfigError(f"{word}: there is no {MANIFEST}, so no finished results{meant}")
+    return str(folder)
+
+
+def existing_file(word: str | None, option: str) -> str | None:
+    """Return the absolute path of a file that an option names, None for None. Raise ConfigError if there is none."""
+    if word is not None and not Path(word).is_file():
+        raise ConfigError(f"{option}: {word}: there is no such file")
+    return None if word is None else str(Path(word).absolute())
+
+
+def options_file(command: Mapping[str, Any]) -> Path:
+    """Write the options of a command as a configuration file that Snakemake reads last; return its path.
+
+    Its name follows from its content. It stays, as the log of the run does: a command that was printed names it.
+    """
+    content = json.dumps(command, indent=2, ensure_ascii=False)
+    path = Path(".snakemake/beirflow", OPTIONS, f"{hashlib.sha256(content.encode()).hexdigest()[:12]}.json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{Path.cwd()}: Snakemake writes here, and this is not possible ({error})") from error
+    return path
+
+
+def call_workflow(
+    options: Namespace, *, config_files: Iterable[str], targets: Sequence[str], given: Mapping[str, Any] | None = None
+) -> int:
+    """Check configuration and targets, then run Snakemake; return its exit status.
+
+    ``given`` are options of the command as a configuration, or None. Raise ConfigError for a configuration or a target that
+    cannot be used; nothing has been written then.
+    """
+    files = [*config_files, *options.configfile]
+    rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
+    snakemakes = _snakemakes(rest)
+    targets = [*targets, *snakemakes.targets]
+    if not snakemakes.snakefile:
+        _check(files, given or {}, snakemakes, targets)
+    arguments = ["--snakefile", str(snakefile())] if not snakemakes.snakefile and not _is_found(snakemakes) else []
+    if snakemakes.cores is None and not any(getattr(snakemakes, name) for name in CLUSTER):
+        arguments += ["--cores", "all"]
+    files += [str(options_file(given))] if given else []
+    arguments += ["--configfile", *files] if files else []
+    # The words among them are targets already.
+    arguments += [*_without(rest, snakemakes.targets), "--", *targets]
+    return _run_snakemake(arguments, options.typed)
+
+
+def _snakemakes(words: Sequence[str]) -> Namespace:
+    """Parse options of Snakemake as it does itself. Raise ConfigError for one that it does not have."""
+    from snakemake.cli import get_argument_parser
+
+    from beirflow.data.catalogue.schema import nearest
+
+    parser = get_argument_parser()
+    parser.print_usage = lambda *_: None  # a hundred lines
+    options, unknown = parser.parse_known_args(list(words))
+    if unknown:
+        names = [name for action in parser._actions for name in action.option_strings]
+        raise ConfigError(f"{unknown[0]}: neither this command nor Snakemake has this option{nearest(unknown[0], names)}")
+    return options
+
+
+def _without(words: Sequence[str], targets: Sequence[str]) -> list[str]:
+    left = list(words)
+    for target in targets:
+        left.remove(target)
+    return left
+
+
+def _is_found(snakemakes: Namespace) -> bool:
+    """Test whether Snakemake finds the Snakefile by itself in the working folder."""
+    return not snakemakes.directory and snakefile() in (Path("Snakefile").absolute(), Path("workflow/Snakefile").absolute())
+
+
+def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace, targets: Sequence[str]) -> None:
+    """Raise ConfigError for a configuration, or a target, that cannot be used."""
+    from snakemake.cli import parse_config
+    from snakemake.common.configfile import load_configfile
+    from snakemake.utils import update_config
+
+    from beirflow.config.config_files import check_command_line, check_config_files
+    from beirflow.config.load import load_experiment, search_for_classes
+
+    check_config_files(files)
+    try:
+        check_command_line([*_cores(snakemakes), *(["--config", *snakemakes.config] if snakemakes.config else [])])
+    except SystemExit as end:
+        raise ConfigError(str(end)) from None
+    own = parse_config(snakemakes.config)
+    config: dict[str, Any] = {}
+    for path in files:
+        update_config(config, load_configfile(path))
+    update_config(config, dict(given))
+    update_config(config, own)
+    search_for_classes([*(Path(path).absolute().parent for path in files), snakefile().parent])
+    if snakemakes.directory:  # in which paths of the configuration begin
+        files = [str(Path(path).absolute()) for path in files]
+    with contextlib.chdir(snakemakes.directory or "."):
+        experiment = load_experiment(config, files, {"snakemake", *targets}, list(own))
+        _check_targets(targets, experiment)
+
+
+def _cores(snakemakes: Namespace) -> list[str]:
+    return ["--cores", str(snakemakes.cores)] if snakemakes.cores is not None else []
+
+
+def _check_targets(targets: Sequence[str], experiment: Any) -> None:
+    """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
+    from beirflow.report.overview import is_made, meant
+
+    results, rules = str(experiment.config["results"]), rule_names()
+    for target in targets:
+        if target in rules or is_made(target, results, experiment):
+            continue
+        if is_configuration(target):
+            raise second_configuration(target)
+        others = "" if (near := meant(target, results, experiment, rules)) else "; docs/targets.md lists all files"
+        raise ConfigError(f"{target}: no rule makes this{near or others}")
+
+
+def rule_names() -> list[str]:
+    """Return the names of the workflow's rules."""
+    texts = [path.read_text(encoding="utf-8") for path in (snakefile(), *sorted((WORKFLOW / "rules").glob("*.smk")))]
+    return [name for text in texts for name in RULE.findall(text)]
+
+
+def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
+    """Print a command of Snakemake and run it in this process; ``typed`` are the user's words, for messages."""
+    import snakemake.cli
+
+    from beirflow.run.provenance import TYPED, command_of
+
+    sys.argv = ["snakemake", *arguments]  # at which profile and rules look
+    sys.stderr.write(f"{_in_shell(command_of(sys.argv))}\n")
+    sys.stderr.flush()
+    os.environ[TYPED] = _in_shell(command_of(["beirflow", *typed]))
+    try:
+        snakemake.cli.main()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _in_shell(command: str) -> str:
+    """Return a command whose program is found by a shell here: by its path, where another environment is active."""
+    name, _, words = command.partition(" ")
+    here = Path(sys.executable).with_name(name)
+    if shutil.which(name) == str(here):
+        return command
+    program = shlex.quote(str(here)) if here.is_file() else f"{shlex.quote(sys.executable)} -m {name}"
+    return f"{program} {words}"
