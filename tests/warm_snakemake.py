@@ -35,9 +35,9 @@ SECONDS = "BEIRFLOW_SECONDS_OF_TEST"
 
 
 def run_warm(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True, command: bool = False
 ) -> tuple[int, str]:
-    """Run Snakemake to its end, with all of this environment; gives its exit status, and what it printed."""
+    """Run Snakemake, or the command beirflow, to its end, with all of this environment; gives its exit status and its output."""
     with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output, _requests() as requests:
         run = ForkedJob(
             requests,
@@ -46,6 +46,7 @@ def run_warm(
             environment=dict(environment),
             output=output.name,
             warm_jobs=warm_jobs,
+            command=command,
         )
         try:
             status = run.wait()
@@ -86,9 +87,9 @@ def serve(requests: socket.socket, owner: int) -> NoReturn:
 
 
 def run_snakemake(
-    arguments: Sequence[str], folder: str, environment: Mapping[str, str], output: str, *, warm_jobs: bool
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str], output: str, *, warm_jobs: bool, command: bool
 ) -> NoReturn:
-    """Run Snakemake in this process, as a program that was just started."""
+    """Run Snakemake, or the command beirflow, in this process, as a program that was just started."""
     import snakemake
 
     written = os.open(output, os.O_WRONLY)
@@ -98,14 +99,14 @@ def run_snakemake(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    sys.argv = [f"{snakemake.__path__[0]}/__main__.py", *arguments]
-    if str(REPOSITORY / "Snakefile") not in arguments:
+    sys.argv = ["beirflow" if command else f"{snakemake.__path__[0]}/__main__.py", *arguments]
+    if not command and str(REPOSITORY / "Snakefile") not in arguments:
         forget_beirflow()
     if SECONDS in environment:
         atexit.register(lambda: Path(environment[SECONDS]).write_text(str(time.process_time())))
     if warm_jobs and "--dry-run" not in arguments:
         fork_the_server_of_jobs()
-    fork_server.run_to_the_end(sys.modules["snakemake.cli"].main)
+    fork_server.run_to_the_end(sys.modules["beirflow.cli"].run_and_exit if command else sys.modules["snakemake.cli"].main)
 
 
 def fork_the_server_of_jobs() -> None:

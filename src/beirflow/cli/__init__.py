@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 COMMANDS = {
     "init": "init",
@@ -66,10 +67,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are a sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a message and the command that shows the help."""
+        self.exit(UNUSABLE, f"{message}; all options: {self.prog} --help\n")
+
+
 def _run(name: str, words: Sequence[str]) -> int:
     """Run a command on its words; return its exit status."""
     module = command_module(name)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"beirflow {name}",
         description=module.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,

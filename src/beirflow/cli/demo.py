@@ -46,10 +46,11 @@ def main(options: Namespace) -> int:
     folder = Path(options.folder)
     if options.behind:
         raise ConfigError(f"{options.behind[0]}: expected one folder at most")
-    if folder.exists() and not (folder / CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    is_demo = (folder / CONFIG).is_file() and (folder / DATASET / "corpus.jsonl").is_file()
+    if not is_demo and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder}: this is there already, and is no folder of the demo; name another: beirflow demo my-demo")
     try:
-        if not (folder / CONFIG).is_file():
+        if not is_demo:
             shutil.copytree(WORKFLOW / "trial", folder / DATASET, dirs_exist_ok=True)
             (folder / CONFIG).write_text(CONFIGURATION, encoding="utf-8")
         os.chdir(folder)

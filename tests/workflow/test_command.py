@@ -1,0 +1,161 @@
+"""The command beirflow, which runs Snakemake for real."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from beirflow.core.records import read_json, write_json
+from faults_at_work import logged, wait_until
+from warm_snakemake import REPOSITORY, run_warm
+from workflow_runs import Workflow, small_dataset
+
+PACKAGE = {"PYTHONPATH": str(REPOSITORY / "src")}
+CRASH = re.compile(r"Traceback|Error in rule|exit status|returned non-zero|same command resumes|failed: ", re.IGNORECASE)
+
+
+def beirflow(folder: Path, *words: str) -> tuple[int, str]:
+    """Run a command in a folder; gives its exit status and what it printed."""
+    return run_warm(words, folder, {**os.environ, "PWD": str(folder)}, command=True)
+
+
+def configured(workflow: Workflow) -> Path:
+    """The folder of a workflow, with its configuration as my.yaml."""
+    (workflow.folder / "my.yaml").write_text(yaml.safe_dump(workflow.config))
+    return workflow.folder
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_makes_the_summary_and_the_rest_of_the_line_is_snakemakes(lexical: Workflow) -> None:
+    folder = configured(lexical)
+    status, output = beirflow(folder, "run", "my.yaml", "--dry-run")
+    assert status == 0, output
+    assert "Job stats:" in output
+    assert not lexical.result("summary.csv").exists()
+    status, output = beirflow(folder, "run", "my.yaml", "--cores", "2", "--config", "results=mine")
+    assert status == 0, output
+    assert (folder / "mine/summary.csv").is_file()
+    assert "tiny" in output
+    assert "snakemake" in output.splitlines()[0]
+    # The printed command is the same run.
+    lexical.config["results"] = "mine"
+    assert lexical.planned("mine/summary.csv") == {}
+
+
+def test_a_word_that_is_no_target_writes_nothing(lexical: Workflow) -> None:
+    folder = configured(lexical)
+    before = {*folder.rglob("*")}
+    assert beirflow(folder, "run", "my.yaml", "sumary") == (2, "sumary: no rule makes this; did you mean 'summary'?\n")
+    assert {*folder.rglob("*")} == before
+
+
+def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Workflow, tmp_path: Path) -> None:
+    results, mine = finished_lexical.result(""), tmp_path / "mine"
+    mine.mkdir()
+    before = files(results)
+    status, output = beirflow(mine, "audit", str(results), "--sample", "3", "--fact", "seconds/index")
+    assert status == 0, output
+    assert f"The audit of {results} passed" in output
+    assert "seconds/index in runs/" in output
+    assert files(results) == before
+    summary = results / "summary.csv"
+    summary.write_text(re.sub(r"0\.\d+", "0.999", summary.read_text(), count=1))
+    before = files(results)
+    status, output = beirflow(mine, "audit", str(results))
+    assert status == 1
+    assert f"\nThe audit of {results} failed: " in output
+    assert "summary.csv has the sha256" in output
+    assert not CRASH.search(output.replace(" failed: ", "")), output
+    assert output.rstrip().splitlines()[-1].startswith("Everything that was looked at: audits/")
+    assert files(results) == before
+    status, output = beirflow(mine, "audit", str(results), "--fact", "no such fact")  # no verdict, but an error
+    assert (status, "failed: audit the results" in output) == (1, True)
+
+
+def test_two_folders_that_do_not_agree_end_with_the_comparison(finished_lexical: Workflow, tmp_path: Path) -> None:
+    one, two = finished_lexical.result(""), tmp_path / "two"
+    shutil.copytree(one, two)
+    status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
+    assert status == 0, output
+    assert "The results agree to four decimals." in output
+    metrics = two / "metrics/tiny/small.json"
+    changed = read_json(metrics)
+    changed["NDCG@10"] = 0.999
+    write_json(metrics, changed)
+    status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
+    assert status == 1
+    assert f"{one} compared with {two}" in output
+    assert not CRASH.search(output), output
+
+
+def test_a_gate_that_fails_ends_with_its_verdict(reported_once: Workflow, tmp_path: Path) -> None:
+    workflow = reported_once.copied(tmp_path / "work")
+    folder, baseline = configured(workflow), tmp_path / "baseline"
+    shutil.copytree(workflow.result(""), baseline)
+    status, output = beirflow(folder, "gate", "my.yaml", "--baseline", str(baseline))
+    assert (status, "gate passed" in output) == (0, True), output
+    manifest = read_json(baseline / "manifest.json")
+    manifest["inputs"] = {}
+    write_json(baseline / "manifest.json", manifest)
+    status, output = beirflow(folder, "gate", "my.yaml", "--baseline", str(baseline))
+    assert (status, "gate failed" in output) == (1, True), output
+    assert not CRASH.search(output), output
+
+
+def heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
+    """Start a command in a process group of its own; it heeds SIGINT, also where this process does not."""
+    command, environment = [sys.executable, "-m", "beirflow", *words], {**os.environ, **PACKAGE, "PWD": str(folder)}
+    streams: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, text=True, start_new_session=True, preexec_fn=heed_interrupts, **streams
+    )
+
+
+def in_shell(folder: Path, command: str) -> int:
+    return subprocess.run(["bash", "-c", command], cwd=folder, env={**os.environ, **PACKAGE}, capture_output=True).returncode
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
+def test_a_run_resumes_after_an_interrupt_and_says_how_to_unlock_after_a_kill(tmp_path: Path, lexical: Workflow) -> None:
+    large = small_dataset(tmp_path / "large", 120)
+    lexical.config["custom"]["datasets"]["small"]["path"] = str(large)
+    folder, words = configured(lexical), ["run", "my.yaml", "--cores", "1", "--", "results/summary.csv"]
+    run = start(folder, *words)
+    assert wait_until(lambda: "Finished jobid" in logged(lexical), run), run.communicate()
+    run.send_signal(signal.SIGINT)
+    output, _ = run.communicate(timeout=300)
+    assert run.returncode == 1
+    assert "Stopping: removing half-written files." in output
+    resume = output.rstrip().splitlines()[-1].strip()
+    assert resume.endswith(f"beirflow {' '.join(words)}")
+    assert "Traceback" not in output
+    done = {path for path in lexical.result("").rglob("*") if path.suffix in (".arrow", ".parquet")}
+    assert done
+    shutil.rmtree(folder / ".snakemake/log")
+    run = start(folder, *words)
+    assert wait_until(lambda: "Finished jobid" in logged(lexical), run), run.communicate()
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate()
+    status, output = beirflow(folder, *words)
+    assert status == 1
+    assert f"{folder}: a run of this working folder that was killed" in output
+    assert not CRASH.search(output), output
+    unlock = output.rstrip().splitlines()[-1].strip()
+    assert unlock.endswith("beirflow run my.yaml --cores 1 --unlock -- results/summary.csv")
+    assert in_shell(folder, unlock) == 0
+    status, output = beirflow(folder, *words)
+    assert status == 0, output
+    assert lexical.result("summary.csv").is_file()
