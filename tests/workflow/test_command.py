@@ -87,10 +87,7 @@ def test_two_folders_that_do_not_agree_end_with_the_comparison(finished_lexical:
     status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
     assert status == 0, output
     assert "The results agree to four decimals." in output
-    metrics = two / "metrics/tiny/small.json"
-    changed = read_json(metrics)
-    changed["NDCG@10"] = 0.999
-    write_json(metrics, changed)
+    (two / "metrics/tiny/small.parquet").unlink()
     status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
     assert status == 1
     assert f"{one} compared with {two}" in output
@@ -107,8 +104,8 @@ def test_a_gate_that_fails_ends_with_its_verdict(reported_once: Workflow, tmp_pa
     manifest["inputs"] = {}
     write_json(baseline / "manifest.json", manifest)
     status, output = beirflow(folder, "gate", "my.yaml", "--baseline", str(baseline))
-    assert (status, "gate failed" in output) == (1, True), output
-    assert not CRASH.search(output), output
+    assert (status, "\ngate failed: " in output) == (1, True), output
+    assert not CRASH.search(output.replace("gate failed: ", "")), output
 
 
 def heed_interrupts() -> None:

@@ -1,8 +1,8 @@
 """The command ``beirflow``: each of its commands is a module here, imported when it is chosen.
 
 A module has ``HELP``, one line; ``add_arguments(parser)``, which ends the help with an example (``parser.epilog``); and
-``main(options)``, which returns the exit status. With ``PASSES_ON = True`` it gets ``options.rest``, the options that its parser
-does not know, and ``options.behind``, the words behind ``--``; without, both are errors.
+``main(options)``, which returns the exit status. With ``PASSES_ON = True`` it gets ``options.words``, those before the first
+option that its parser does not know and those behind ``--``, ``options.rest``, what is between, and ``options.typed``, all.
 
 Exit status: 0, done; 1, a failed verdict, a failed run; 2, input that cannot be used, found before anything was written.
 """
@@ -87,8 +87,10 @@ def _run(name: str, words: Sequence[str]) -> int:
     module.add_arguments(parser)
     if getattr(module, "PASSES_ON", False):
         dashes = words.index("--") if "--" in words else len(words)
-        options, rest = parser.parse_known_args(words[:dashes])
-        options.rest, options.behind, options.typed = rest, list(words[dashes + 1 :]), [name, *words]
+        # No positional arguments: argparse would take values of unknown options for these.
+        options, left = parser.parse_known_args(words[:dashes])
+        unknown = next((place for place, word in enumerate(left) if word.startswith("-")), len(left))
+        options.words, options.rest, options.typed = [*left[:unknown], *words[dashes + 1 :]], left[unknown:], [name, *words]
     else:
         options = parser.parse_args(words)
 

@@ -13,8 +13,11 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    what = "a folder of results, which is only read (audits/ here gets the page), or a configuration, whose results are checked"
-    add_call_arguments(parser, "Example: beirflow audit /copy/results --sample 100", words="FOLDER", help_=what, many=False)
+    what = (
+        "a folder of results, which is only read (audits/ here gets the page), or a configuration, whose results are checked;"
+        "\n      without both, results/ here"
+    )
+    add_call_arguments(parser, "[FOLDER | my.yaml]", what, "Example: beirflow audit /copy/results --sample 100")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
     parser.add_argument("--fact", metavar="KEY", help="also say what a key of records was compared with, e.g. seconds/index")
     parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of manifest.json")
@@ -24,9 +27,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(options: Namespace) -> int:
     """Run the audit; return 1 if it failed."""
-    (word,) = options.words
-    if options.behind:
-        raise ConfigError(f"{options.behind[0]}: expected nothing behind the folder")
+    words = options.words
+    if len(words) > 1:
+        raise ConfigError(f"{words[1]}: expected nothing behind {words[0]}")
     if options.signature and not options.allowed_signers:
         raise ConfigError("--signature: name the keys that you accept, too: --allowed-signers FILE; any key can sign")
     wanted: dict[str, Any] = {
@@ -36,10 +39,9 @@ def main(options: Namespace) -> int:
         "manifest_signature": existing_file(options.signature, "--signature"),
         "allowed_signers": existing_file(options.allowed_signers, "--allowed-signers"),
     }
-    if Path(word).is_file():
-        config_files = [configuration([word])]
-    else:
-        config_files, wanted = [], {"folder": results_folder(word), **wanted}
+    config_files = [configuration([word]) for word in words if Path(word).is_file()]
+    if words and not config_files:
+        wanted["folder"] = results_folder(words[0])
     given = {key: value for key, value in wanted.items() if value is not None}
     return call_workflow(
         options, config_files=config_files, targets=["audit"], given={"command": {"audit": given}} if given else None

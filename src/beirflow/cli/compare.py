@@ -11,17 +11,16 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    add_call_arguments(parser, "Example: beirflow compare results /other/results")
-    parser.add_argument("first", metavar="A", help="a folder of results, which gets comparison.html")
-    parser.add_argument("second", metavar="B", help="another, which is only read")
+    what = "two folders of results; the first gets comparison.html, the second is only read"
+    add_call_arguments(parser, "A B", what, "Example: beirflow compare results /other/results")
 
 
 def main(options: Namespace) -> int:
     """Run the comparison; return 1 if the results do not agree."""
-    if options.behind:
-        raise ConfigError(f"{options.behind[0]}: expected two folders, and nothing behind them")
-    first, second = results_folder(options.first), results_folder(options.second)
+    if len(options.words) != 2:
+        raise ConfigError(f"found {' '.join(options.words) or 'nothing'}; expected two folders of results")
+    first, second = map(results_folder, options.words)
     if first == second:
-        raise ConfigError(f"{options.second}: the same folder twice; expected two folders of results")
+        raise ConfigError(f"{options.words[1]}: the same folder twice; expected two folders of results")
     given = {"results": first, "command": {"compare": {"other": second}}}
     return call_workflow(options, config_files=[], targets=["compare"], given=given)

@@ -37,15 +37,14 @@ custom:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("folder", nargs="?", default=FOLDER, metavar="FOLDER", help=f"a new folder; {FOLDER} by default")
-    add_call_arguments(parser, "Example: beirflow demo")
+    add_call_arguments(parser, "[FOLDER]", f"a new folder; {FOLDER} by default", "Example: beirflow demo")
 
 
 def main(options: Namespace) -> int:
     """Write dataset and configuration, then run the workflow; return its exit status."""
-    folder = Path(options.folder)
-    if options.behind:
-        raise ConfigError(f"{options.behind[0]}: expected one folder at most")
+    if len(options.words) > 1:
+        raise ConfigError(f"found {' '.join(options.words)}; expected one folder at most")
+    folder = Path(*options.words or [FOLDER])
     is_demo = (folder / CONFIG).is_file() and (folder / DATASET / "corpus.jsonl").is_file()
     if not is_demo and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder}: this is there already, and is no folder of the demo; name another: beirflow demo my-demo")

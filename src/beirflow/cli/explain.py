@@ -13,12 +13,12 @@ PASSES_ON = True
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     what = "a configuration, whose results with a published score are explained; or one result, of it or of the catalogue"
-    add_call_arguments(parser, "Example: beirflow explain bm25/nfcorpus", words="[my.yaml] [system/dataset]", help_=what)
+    add_call_arguments(parser, "[my.yaml] [system/dataset]", what, "Example: beirflow explain bm25/nfcorpus")
 
 
 def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
-    words = [*options.words, *options.behind]
+    words = options.words
     config_files = [configuration([word]) for word in words[:1] if is_configuration(word) or word.count("/") != 1]
     results = words[len(config_files) :]
     if results and is_configuration(results[0]):

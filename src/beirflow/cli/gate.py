@@ -15,13 +15,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     baseline = "a folder of results, or a configured system, in place of `gate.baseline` of the configuration"
     parser.add_argument("--baseline", metavar="FOLDER", help=baseline)
-    example = "Example: beirflow gate my.yaml --baseline /main/results"
-    add_call_arguments(parser, example, words="my.yaml", help_="a configuration", many=False)
+    add_call_arguments(parser, "my.yaml", "a configuration", "Example: beirflow gate my.yaml --baseline /main/results")
 
 
 def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
-    config_file, given = configuration(options.words + options.behind), dict[str, Any]()
+    config_file, given = configuration(options.words), dict[str, Any]()
     if options.baseline is not None:
         is_folder = os.sep in options.baseline or Path(options.baseline).exists()
         given["gate"] = {"baseline": results_folder(options.baseline) if is_folder else options.baseline}

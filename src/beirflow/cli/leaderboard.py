@@ -13,13 +13,13 @@ PASSES_ON = True
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     what = "folders of results, which are only read; results/leaderboard/ in this folder gets the page"
-    add_call_arguments(parser, "Example: beirflow leaderboard /results/of-a /results/of-b", words="FOLDER", help_=what)
+    add_call_arguments(parser, "FOLDER …", what, "Example: beirflow leaderboard /results/of-a /results/of-b")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
 
 
 def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
-    folders = [results_folder(word) for word in [*options.words, *options.behind]]
+    folders = [results_folder(word) for word in options.words]
     if not folders:
         raise ConfigError("name the folders of results, such as: beirflow leaderboard /results/of-a /results/of-b")
     command: dict[str, Any] = {"leaderboard": {"folders": folders}}

@@ -10,12 +10,11 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    targets = "a configuration, then words (summary, by default; report, paper …) or files below its results (docs/targets.md)"
-    add_call_arguments(parser, "Example: beirflow run my.yaml summary report", words="my.yaml [target …]", help_=targets)
+    what = "a configuration, then words (summary, by default; report, paper …) or files below its results (docs/targets.md)"
+    add_call_arguments(parser, "my.yaml [target …]", what, "Example: beirflow run my.yaml summary report")
 
 
 def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
     config_file = configuration(options.words[:1])
-    targets = [*options.words[1:], *options.behind]
-    return call_workflow(options, config_files=[config_file], targets=targets or ["summary"])
+    return call_workflow(options, config_files=[config_file], targets=options.words[1:] or ["summary"])

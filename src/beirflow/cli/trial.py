@@ -10,9 +10,9 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    add_call_arguments(parser, "Example: beirflow try my.yaml", words="my.yaml", help_="a configuration", many=False)
+    add_call_arguments(parser, "my.yaml", "a configuration", "Example: beirflow try my.yaml")
 
 
 def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
-    return call_workflow(options, config_files=[configuration(options.words + options.behind)], targets=["try"])
+    return call_workflow(options, config_files=[configuration(options.words)], targets=["try"])

@@ -38,13 +38,13 @@ def snakefile() -> Path:
     return WORKFLOW / "Snakefile"
 
 
-def add_call_arguments(parser: ArgumentParser, example: str, *, words: str = "", help_: str = "", many: bool = True) -> None:
-    """Add what every call of the workflow takes: words, further configuration files, and Snakemake's cores."""
-    if words:
-        parser.add_argument("words", nargs="*" if many else 1, metavar=words, help=help_)
+def add_call_arguments(parser: ArgumentParser, words: str, help_: str, example: str) -> None:
+    """Add what every call of the workflow takes: further configuration files and Snakemake's cores; describe its words."""
+    parser.usage = f"%(prog)s {words} [options] [Snakemake's options]"
+    parser.description = f"{parser.description}\n\n  {words}\n      {help_}"
     parser.add_argument(FURTHER, action="append", default=[], metavar="FILE", help="a further configuration; its keys win")
-    parser.add_argument("--cores", "-c", default=None, metavar="N", help="processor cores to use; all by default")
-    parser.epilog = f"Options of Snakemake (--dry-run, --unlock, --config key=value …) come last and are passed on.\n\n{example}"
+    parser.add_argument("--cores", "-c", metavar="N", help="processor cores to use; all by default")
+    parser.epilog = f"Snakemake's options (--dry-run, --unlock, --config key=value …) come last and are passed on.\n\n{example}"
 
 
 def configuration(words: Sequence[str]) -> str:
@@ -186,6 +186,9 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
     with contextlib.chdir(snakemakes.directory or "."):
         experiment = load_experiment(config, files, {"snakemake", *targets}, list(own))
         _check_targets(targets, experiment)
+        here = not snakemakes.default_storage_provider  # and not in a bucket
+        if "audit" in targets and here and not given.get("command", {}).get("audit", {}).get("folder"):
+            results_folder(str(experiment.config["results"]))
 
 
 def _cores(snakemakes: Namespace) -> list[str]:

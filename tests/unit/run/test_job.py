@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from beirflow.core.addresses import keep_secret
-from beirflow.core.errors import BeirflowError, DataError
+from beirflow.core.errors import BeirflowError, DataError, VerdictError
 from beirflow.core.records import Job, read_json
 from beirflow.run import job as module
 from beirflow.run.job import job, surroundings
@@ -129,6 +129,18 @@ def test_an_error_for_people_is_its_message_alone(
     assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
     assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
     assert read_json(tmp_path / "logs/audit.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
+
+
+def test_a_verdict_is_printed_as_the_text_of_a_job_and_marked_for_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "logs/audit.log"
+    with pytest.raises(SystemExit) as exit_, job(snakemake(log)):
+        raise VerdictError("The audit failed:\n  summary.csv differs")
+    assert exit_.value.code == 1
+    assert capsys.readouterr() == ("The audit failed:\n  summary.csv differs\n", "")
+    assert "The audit failed" in log.read_text()
+    assert read_json(tmp_path / "logs/audit.error.json") == {"error": "The audit failed:\n  summary.csv differs", "verdict": True}
 
 
 def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_nothing(tmp_path: Path) -> None:

@@ -93,3 +93,10 @@ def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkey
     monkeypatch.setattr(pwd, "getpwuid", {os.getuid(): ["ada"]}.__getitem__)
     provenance.name_the_user()
     assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")
+
+
+def test_messages_name_the_command_that_a_user_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(provenance.TYPED, raising=False)
+    assert provenance.typed_command(["/bin/snakemake", "--cores", "2"]) == "snakemake --cores 2"
+    monkeypatch.setenv(provenance.TYPED, "beirflow run my.yaml")
+    assert provenance.typed_command(["/bin/snakemake", "--cores", "2"]) == "beirflow run my.yaml"

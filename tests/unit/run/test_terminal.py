@@ -181,10 +181,21 @@ def test_a_second_run_is_told_of_the_first_one_and_never_to_unlock_while_that_li
     run = Run()
     locked = {"msg": "run with the --unlock argument", "levelno": logging.ERROR, "event": "error", "exception": "LockException"}
     run.log(**locked)
-    assert run.lines == ["run with the --unlock argument"]
+    assert run.lines[0].startswith(f"{Path.cwd()}: a run of this working folder that was killed")
+    assert run.lines[1:] == ["    snakemake --cores 2 --configfile my.yaml --unlock -- results/summary.csv"]
     run.terminal.living = lambda: "another run writes these results"
     run.log(**locked)
-    assert run.lines[1:] == ["another run writes these results"]
+    assert run.lines[2:] == ["another run writes these results"]
+
+
+def test_a_verdict_is_no_failed_job_but_an_error_beside_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_error(tmp_path)
+    (error,) = tmp_path.rglob("*.error.json")
+    write_json(error, {"error": "the audit failed", "verdict": True})
+    assert [line for line in Run().play("failure") if "audit" in line or "resume" in line or "failed" in line] == []
+    write_json(error, {"error": SENTENCE})
+    assert Run().play("failure")[-1] == RESUME[1]
 
 
 def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_running_jobs_are_waited_for() -> None:
