@@ -26,9 +26,6 @@ OPTIONS = "options"
 
 RULE = re.compile(r"^(?:use )?rule (\w+)(?::| from)", re.MULTILINE)
 
-CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
-"""Options of Snakemake that decide themselves how many jobs run at a time."""
-
 
 def snakefile() -> Path:
     """Return the Snakefile of the workflow: that of the checkout that this package lies in, else the packaged one."""
@@ -119,6 +116,8 @@ def call_workflow(
     """
     files = [*config_files, *options.configfile]
     rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
+    from beirflow.run.snakemake_internals.command_line import CLUSTER
+
     snakemakes = _snakemakes(rest)
     targets = [*targets, *snakemakes.targets]
     if not snakemakes.snakefile:
@@ -134,17 +133,14 @@ def call_workflow(
 
 
 def _snakemakes(words: Sequence[str]) -> Namespace:
-    """Parse options of Snakemake as it does itself. Raise ConfigError for one that it does not have."""
-    from snakemake.cli import get_argument_parser
-
+    """Parse options of Snakemake. Raise ConfigError for one that it does not have."""
     from beirflow.data.catalogue.schema import nearest
+    from beirflow.run.snakemake_internals.command_line import option_names, parse_options
 
-    parser = get_argument_parser()
-    parser.print_usage = lambda *_: None  # a hundred lines
-    options, unknown = parser.parse_known_args(list(words))
+    options, unknown = parse_options(words)
     if unknown:
-        names = [name for action in parser._actions for name in action.option_strings]
-        raise ConfigError(f"{unknown[0]}: neither this command nor Snakemake has this option{nearest(unknown[0], names)}")
+        meant = nearest(unknown[0], option_names())
+        raise ConfigError(f"{unknown[0]}: neither this command nor Snakemake has this option{meant}")
     return options
 
 
@@ -162,29 +158,21 @@ def _is_found(snakemakes: Namespace) -> bool:
 
 def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace, targets: Sequence[str]) -> None:
     """Raise ConfigError for a configuration, or a target, that cannot be used."""
-    from snakemake.cli import parse_config
-    from snakemake.common.configfile import load_configfile
-    from snakemake.utils import update_config
-
     from beirflow.config.config_files import check_command_line, check_config_files
     from beirflow.config.load import load_experiment, search_for_classes
+    from beirflow.run.snakemake_internals.command_line import configuration_of
 
     check_config_files(files)
     try:
         check_command_line([*_cores(snakemakes), *(["--config", *snakemakes.config] if snakemakes.config else [])])
     except SystemExit as end:
         raise ConfigError(str(end)) from None
-    own = parse_config(snakemakes.config)
-    config: dict[str, Any] = {}
-    for path in files:
-        update_config(config, load_configfile(path))
-    update_config(config, dict(given))
-    update_config(config, own)
+    config, own_keys = configuration_of(files, dict(given), snakemakes.config)
     search_for_classes([*(Path(path).absolute().parent for path in files), snakefile().parent])
     if snakemakes.directory:  # in which paths of the configuration begin
         files = [str(Path(path).absolute()) for path in files]
     with contextlib.chdir(snakemakes.directory or "."):
-        experiment = load_experiment(config, files, {"snakemake", *targets}, list(own))
+        experiment = load_experiment(config, files, {"snakemake", *targets}, own_keys)
         _check_targets(targets, experiment)
         here = not snakemakes.default_storage_provider  # and not in a bucket
         if "audit" in targets and here and not given.get("command", {}).get("audit", {}).get("folder"):
@@ -217,21 +205,13 @@ def rule_names() -> list[str]:
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
     """Print a command of Snakemake and run it in this process; ``typed`` are the user's words, for messages."""
-    import snakemake.cli
-
     from beirflow.run.provenance import TYPED, command_of
+    from beirflow.run.snakemake_internals.command_line import run
 
-    sys.argv = ["snakemake", *arguments]  # at which profile and rules look
-    sys.stderr.write(f"{_in_shell(command_of(sys.argv))}\n")
+    sys.stderr.write(f"{_in_shell(command_of(['snakemake', *arguments]))}\n")
     sys.stderr.flush()
     os.environ[TYPED] = _in_shell(command_of(["beirflow", *typed]))
-    try:
-        snakemake.cli.main()
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            sys.stderr.write(f"{end.code}\n")
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
+    return run(arguments)
 
 
 def _in_shell(command: str) -> str:
