@@ -135,7 +135,7 @@ def test_a_run_resumes_after_an_interrupt_and_says_how_to_unlock_after_a_kill(tm
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=300)
     assert run.returncode == 1
-    assert "Stopping: removing half-written files." in output
+    assert "Interrupted; finished files stay." in output
     resume = output.rstrip().splitlines()[-1].strip()
     assert resume.endswith(f"beirflow {' '.join(words)}")
     assert "Traceback" not in output

@@ -207,6 +207,15 @@ def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_runnin
     assert lines[-1] == RESUME[1]
 
 
+def test_an_interruption_of_an_input_function_is_one_too() -> None:
+    run = Run()
+    message = (
+        "InputFunctionException in rule index_chunk in file lexical.smk:\nError:\n  KeyboardInterrupt: \nWildcards:\n  chunk=3"
+    )
+    run.log(msg=message, levelno=logging.ERROR, event="error", exception="InputFunctionException")
+    assert run.lines == [f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
+
+
 def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run()
     run.terminal.plan(Overall({0: Expected("prepare_corpus", 9.0, 100), 9: Expected("summarize", 1.0)}))

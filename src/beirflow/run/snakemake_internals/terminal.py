@@ -77,6 +77,8 @@ EXIT_STATUS = re.compile(r"returned non-zero exit status (\d+)")
 
 OURS = re.compile(r"^ *ConfigError: (.*)$", re.MULTILINE)  # an error of ours inside one of Snakemake's, with places in rule files
 
+IN_A_PLAN = re.compile(r"^ *KeyboardInterrupt: *$", re.MULTILINE)  # an interrupt inside an input function
+
 DATED = re.compile(r"has older modification time \(.+?\) than input (.+) \((.+?)\)\. .*clock skew")
 """Sentence of Snakemake about an output that is older than an input: its path, and its time of change."""
 
@@ -233,6 +235,10 @@ class Terminal(logging.Handler):
             return True
         if dated := DATED.search(message):
             self._write(_of_the_future(*dated.groups()))
+            return True
+        if IN_A_PLAN.search(message):
+            self.interrupted = True
+            self._write(self._last_words())
             return True
         if wrong := OURS.search(message):
             self._write(wrong[1])
