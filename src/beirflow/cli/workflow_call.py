@@ -114,10 +114,10 @@ def call_workflow(
     ``given`` are options of the command as a configuration, or None. Raise ConfigError for a configuration or a target that
     cannot be used; nothing has been written then.
     """
-    files = [*config_files, *options.configfile]
-    rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
     from beirflow.run.snakemake_internals.command_line import CLUSTER
 
+    files = [*config_files, *options.configfile]
+    rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
     snakemakes = _snakemakes(rest)
     targets = [*targets, *snakemakes.targets]
     if not snakemakes.snakefile:
@@ -173,21 +173,23 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
         files = [str(Path(path).absolute()) for path in files]
     with contextlib.chdir(snakemakes.directory or "."):
         experiment = load_experiment(config, files, {"snakemake", *targets}, own_keys)
-        _check_targets(targets, experiment)
+        # Snakemake's own key names the folder too.
+        results = str((config.get("pathvars") or {}).get("results", experiment.config["results"]))
+        _check_targets(targets, results, experiment)
         here = not snakemakes.default_storage_provider  # and not in a bucket
         if "audit" in targets and here and not given.get("command", {}).get("audit", {}).get("folder"):
-            results_folder(str(experiment.config["results"]))
+            results_folder(results)
 
 
 def _cores(snakemakes: Namespace) -> list[str]:
     return ["--cores", str(snakemakes.cores)] if snakemakes.cores is not None else []
 
 
-def _check_targets(targets: Sequence[str], experiment: Any) -> None:
+def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:
     """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
     from beirflow.report.overview import is_made, meant
 
-    results, rules = str(experiment.config["results"]), rule_names()
+    rules = rule_names()
     for target in targets:
         if target in rules or is_made(target, results, experiment):
             continue
@@ -199,8 +201,8 @@ def _check_targets(targets: Sequence[str], experiment: Any) -> None:
 
 def rule_names() -> list[str]:
     """Return the names of the workflow's rules."""
-    texts = [path.read_text(encoding="utf-8") for path in (snakefile(), *sorted((WORKFLOW / "rules").glob("*.smk")))]
-    return [name for text in texts for name in RULE.findall(text)]
+    files = [snakefile(), *WORKFLOW.glob("Snakefile"), *sorted((WORKFLOW / "rules").glob("*.smk"))]
+    return [name for path in dict.fromkeys(files) for name in RULE.findall(path.read_text(encoding="utf-8"))]
 
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
