@@ -20,8 +20,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_call_arguments(parser, "[FOLDER | my.yaml]", what, "Example: beirflow audit /copy/results --sample 100")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
     parser.add_argument("--fact", metavar="KEY", help="also say what a key of records was compared with, e.g. seconds/index")
-    parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of manifest.json")
-    parser.add_argument("--signature", metavar="FILE", help="a detached OpenSSH signature of manifest.json")
+    parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of the manifest")
+    parser.add_argument("--signature", metavar="FILE", help="a detached OpenSSH signature of the manifest")
     parser.add_argument("--allowed-signers", metavar="FILE", help="the accepted signers, in the format of ssh-keygen")
 
 

@@ -11,7 +11,7 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    what = "two folders of results; the first gets comparison.html, the second is only read"
+    what = "two folders of results; the first gets the page, the second is only read"
     add_call_arguments(parser, "A B", what, "Example: beirflow compare results /other/results")
 
 

@@ -12,7 +12,7 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    what = "folders of results, which are only read; results/leaderboard/ in this folder gets the page"
+    what = "folders of results, which are only read; the page is written below results/ here"
     add_call_arguments(parser, "FOLDER …", what, "Example: beirflow leaderboard /results/of-a /results/of-b")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
 
