@@ -15,7 +15,7 @@ import pandas as pd
 from beirflow.config.datasets import CorpusSize, corpus_size
 from beirflow.config.expected_cost import Part, Rates, measured_rates, parts_of, stored_by
 from beirflow.config.experiment import MOST_THREADS, Experiment
-from beirflow.config.guess import Device, device_of, guessed_seconds
+from beirflow.config.guess import Device, device_named, device_of, guessed_seconds
 from beirflow.core.layout import BENCHMARK, METRICS, SUMMARY
 from beirflow.run.overall import duration
 
@@ -27,33 +27,38 @@ SPILL_BYTES = 7.0  # of a text during its preparation, for each word
 MOST_ROWS = 30  # most rows of systems on datasets, before they are of systems alone
 
 
-def estimate(*, experiment: Experiment, results: Path, configured: str = "") -> str:
+def estimate(*, experiment: Experiment, results: Path, configured: str = "", on: str | None = None) -> str:
     """Estimate the cost of the remaining jobs of the whole experiment, as text for the terminal.
 
-    ``configured`` is how the command line named the configuration, for the commands in the text.
+    ``configured`` is how the command line named the configuration, for the commands in the text. ``on`` is a machine elsewhere,
+    as in :func:`~beirflow.config.guess.device_named`: the time is then a guess for it, whatever was measured here.
     """
+    device = device_named(on, experiment) if on else device_of(experiment)
     sizes = {name: corpus_size(experiment, results, name) for names in experiment.needed_rows.values() for name in names}
     rates = {system: measured_rates(experiment, results, system) for system in experiment.needed_systems}
     parts = parts_of(experiment, results, sizes, rates)
-    preparation = _preparation(results, sizes)
-    device = device_of(experiment)
-    guesses = {part: guessed_seconds(experiment, part, sizes[part.corpus], device) for part in parts if part.seconds is None}
-    disk = highest_disk(experiment, sizes, parts, os.cpu_count() or 1)
+    preparation = None if on else _preparation(results, sizes)
+    guessed = [part for part in parts if part.seconds is None or (on and part.done < 1)]
+    guesses = {part: guessed_seconds(experiment, part, sizes[part.corpus], device) for part in guessed}
+    cores = device.jobs * MOST_THREADS if on else os.cpu_count() or 1
+    disk = highest_disk(experiment, sizes, parts, cores)
     command = f"snakemake --cores all{configured}"
+    times = {part: guesses.get(part, part.seconds or 0.0) for part in parts}
+    free = f"; free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}"
+    resources = f" --resources gpu={device.jobs}" if on and device.count > 1 else ""
     lines = [
         "Datasets",
         _dataset_table(experiment, sizes),
         "\nSystems on datasets: remaining work",
-        _system_table(experiment, parts, guesses),
+        _system_table(experiment, parts, times, guesses),
         _of_changes(parts, command),
         f"\nDownload: {_bytes(_download(sizes.values()))}{_models(experiment, parts)}.",
         f"Jobs: {_jobs(parts, sizes):,} with the summary.",
-        _hours(parts, preparation, guesses, device),
-        _bill(experiment, parts, (preparation or 0.0) + sum(guesses.get(part, part.seconds or 0.0) for part in parts)),
-        f"Disk: at most {_bytes(sum(disk.values()))} more{_by_kind(disk)};"
-        f" free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}",
-        *_measured(experiment, sizes, rates, parts, results, command),
-        f"To run it: {command} -- {results}/{SUMMARY}",
+        _hours(times, preparation, guesses, device, elsewhere=bool(on)),
+        _bill(experiment, parts, (preparation or 0.0) + sum(times.values())),
+        f"Disk: at most {_bytes(sum(disk.values()))} more{_by_kind(disk)}{'.' if on else free}",
+        *([] if on else _measured(experiment, sizes, rates, parts, results, command)),
+        f"To run it{' there' if on else ''}: {command}{resources} -- {results}/{SUMMARY}",
     ]
     return "\n{}\n".format("\n".join(line for line in lines if line))
 
@@ -177,7 +182,9 @@ def _dataset_table(experiment: Experiment, sizes: Mapping[str, CorpusSize]) -> s
     return pd.DataFrame(rows).to_string(index=False)
 
 
-def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mapping[Part, float]) -> str:
+def _system_table(
+    experiment: Experiment, parts: Sequence[Part], times: Mapping[Part, float], guesses: Mapping[Part, float]
+) -> str:
     rows, systems, shown = [], dict.fromkeys(part.system for part in parts), {row: [row] for row in experiment.needed_rows}
     if len(systems) * len(shown) > MOST_ROWS:
         shown = {f"all {len(shown)}": [*shown]}
@@ -186,8 +193,8 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
             of_row = [part for part in parts if part.system == system and part.row in members]
             if not of_row:  # nothing is tuned on it with this system
                 continue
-            tokens, seconds = [part.tokens for part in of_row], sum(part.seconds or 0.0 for part in of_row)
-            guess, index = sum(guesses.get(part, 0.0) for part in of_row), sum(part.index for part in of_row)
+            tokens, index = [part.tokens for part in of_row], sum(part.index for part in of_row)
+            seconds, guess = sum(times[part] for part in of_row), any(guesses.get(part) for part in of_row)
             rows.append(
                 {
                     "system": system,
@@ -196,22 +203,30 @@ def _system_table(experiment: Experiment, parts: Sequence[Part], guesses: Mappin
                     "tokens": "-" if None in tokens else f"{sum(each or 0 for each in tokens):,.0f}",
                     "index": _bytes(index),
                     "jobs": f"{sum(part.jobs for part in of_row):,}",
-                    "time": f"{duration(seconds + guess)}{' (guess)' if guess else ''}",
+                    "time": f"{duration(seconds)}{' (guess)' if guess else ''}",
                 }
-                | {f"price of {name}": price for name, price in _prices(experiment, seconds + guess, index).items()}
+                | {f"price of {name}": price for name, price in _prices(experiment, seconds, index).items()}
             )
     return pd.DataFrame(rows).to_string(index=False)
 
 
-def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Part, float], device: Device) -> str:
-    """Describe the time of all jobs, the part of it that is a guess, and whether the machine has other work."""
-    known, guess = sum(part.seconds or 0.0 for part in parts) + (preparation or 0.0), sum(guesses.values())
+def _hours(
+    times: Mapping[Part, float], preparation: float | None, guesses: Mapping[Part, float], device: Device, *, elsewhere: bool
+) -> str:
+    """Describe the time of all jobs, the part of it that is a guess, and whether this machine has other work."""
+    total = duration(sum(times.values()) + (preparation or 0.0))
     without = "".join(
         f", without {each}" for each in ["downloads", *(["the preparation of datasets"] if preparation is None else [])]
     )
+    if elsewhere:
+        order = "one system after another on each dataset" if device.count > 1 else "one job after another"
+        return (
+            f"Time: {total} on {device.name}, {order}{without}.\nAll of it is a guess: by parameters, tokens and {device.source}."
+        )
     systems = sorted({part.system for part in guesses})
     guessed = (
-        f"\nOf these, {duration(guess)} are a guess, for {', '.join(systems)}: by parameters, tokens and {device.name}."
+        f"\nOf these, {duration(sum(guesses.values()))} are a guess, for {', '.join(systems)}: by parameters, tokens and"
+        f" {device.name}."
         if systems
         else ""
     )
@@ -221,7 +236,7 @@ def _hours(parts: Sequence[Part], preparation: float | None, guesses: Mapping[Pa
         if load >= 2 * cores
         else ""
     )
-    return f"Time: {duration(known + guess)} on this machine, one job after another{without}.{guessed}{busy}"
+    return f"Time: {total} on this machine, one job after another{without}.{guessed}{busy}"
 
 
 def _prices(experiment: Experiment, seconds: float, stored: float) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Stage:
     blocked: bool = False  # one job for each block of queries
     word: float = 0.0  # seconds for each word of the documents
     pair: float = 0.0  # seconds for each pair of a query and a document
+    pair_on_gpu: float | None = None  # the same on one H200, as docs/gpus.md has it; None for a stage that uses no GPU
     query: float = 0.0  # seconds for each query
     row: float = 0.0  # seconds for each row of the run
     job: float = 0.0  # seconds for each job, besides its start

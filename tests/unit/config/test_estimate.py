@@ -290,15 +290,17 @@ def test_the_time_of_a_system_that_has_not_run_is_guessed_from_parameters_tokens
     experiment = load_experiment({"systems": "contriever"})
     sizes, parts = left_to_do(experiment, tmp_path)
     tokens = sum(part.tokens or 0 for part in parts)
-    searched = sum(2e-9 * size.queries * size.documents for size in sizes.values())
-    for name, operations in (("NVIDIA H100 80GB HBM3", 1.5e14), ("NVIDIA L40S", 6e13), ("NVIDIA L4", 3e13), ("Quadro", 3e13)):
+    pairs = sum(size.queries * size.documents for size in sizes.values())
+    known = ("NVIDIA H100 80GB HBM3", 989e12, 3.35), ("NVIDIA L40S", 362e12, 0.864), ("NVIDIA L4", 121e12, 0.3)
+    for name, peak, bandwidth in (*known, ("Quadro", 125e12, 0.6)):
         gpu = Gpu(0, name, "GPU-0", "GPU-0", "GPU-0")
         monkeypatch.setattr("beirflow.config.guess.list_gpus", lambda gpu=gpu: [gpu])
         device = device_of(experiment)
         assert device.name == name
         seconds = sum(guessed_seconds(experiment, part, sizes[part.corpus], device) for part in parts)
         jobs = sum(part.jobs for part in parts)
-        assert seconds == pytest.approx(2 * 1.1e8 * tokens / operations + searched + jobs * START)
+        searched = 2.1e-10 * 4.8 / bandwidth * pairs
+        assert seconds == pytest.approx(2 * 1.1e8 * tokens / (0.22 * peak) + searched + jobs * START)
         warning = start_warning(experiment, tmp_path, 1e6, " --configfile my.yaml")
         assert (f" on {name} (guess)" in warning) == (seconds >= 7200)
     assert start_warning(experiment, tmp_path, 60.0, "") == ""

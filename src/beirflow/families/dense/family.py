@@ -49,7 +49,7 @@ class DenseFamily(Family):
         ),
     )
     represents = Stage("encode_chunk", chunked=True, word=2e-4)
-    searches = Stage("search_chunk", chunked=True, pair=2e-9)
+    searches = Stage("search_chunk", chunked=True, pair=2e-9, pair_on_gpu=2.1e-10)
     other_stages = (Stage("encode_queries", query=2e-3),)
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 

@@ -37,7 +37,7 @@ class LateFamily(Family):
         ),
     )
     represents = Stage("encode_tokens", chunked=True, word=2e-4)
-    searches = Stage("search_tokens", chunked=True, pair=3e-5)
+    searches = Stage("search_tokens", chunked=True, pair=3e-5, pair_on_gpu=2e-8)
     other_stages = (Stage("encode_query_tokens", query=2e-3),)
     assumed_size = f"token vectors of {DIMENSIONS} dimensions"
 
