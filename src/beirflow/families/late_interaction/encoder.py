@@ -181,6 +181,10 @@ class TokenEncoder:
                 tokens.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
         return tokens
 
+    def window_of(self, text: str) -> Window:
+        """Return one text as the model reads it."""
+        return self._read([text], 0)
+
     def _read(self, texts: Sequence[str], start: int) -> Window:
         prompt, expansion = self.reading.prompt, self.reading.expansion
         ids = [*self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])]

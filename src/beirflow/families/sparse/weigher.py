@@ -129,6 +129,10 @@ class Weigher:
             windows = map_ahead(partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS))
             yield from finish_behind(self._begin(window, kind, progress) for window in windows)
 
+    def tokens_of(self, text: str) -> Tokens:
+        """Return the token ids of one text, without an addition to it, as the model reads them."""
+        return self._tokenize([text], None if self.part.expansion_length is None else [""], 0)
+
     def _tokenize(self, texts: Sequence[str], added: Sequence[str] | None, start: int) -> Tokens:
         window = slice(start, start + WINDOW_TEXTS)
         prefixed = [self.part.prefix + text for text in texts[window]]

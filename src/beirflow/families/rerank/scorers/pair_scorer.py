@@ -176,6 +176,10 @@ class PairScorer(ABC):
             raise ModelError(f"{self.budget.owner}: {problem}; use precision float32")
         return scores
 
+    def tokens_of(self, pair: Pair) -> TokenPairs:
+        """Return the token ids of one pair as the model reads them."""
+        return self._tokenize([pair], 0)
+
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
         ids, types = self._read(pairs[start : start + WINDOW_PAIRS])
         tokens = Tokens.of(start, ids).check(self._vocabulary, self.budget.owner)

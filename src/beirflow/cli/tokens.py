@@ -1,0 +1,246 @@
+"""The tokens that each model of a configuration reads of one text, for ``beirflow try --text``."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beirflow.config.experiment import Experiment
+    from beirflow.data.document_text import Kind
+
+MOST_SETTINGS = 3  # most settings of one system, which may differ by dataset, that are shown
+CAREFUL = 2  # exit status where a model cannot be read
+
+Lines = list[str]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the option of the text."""
+    parser.add_argument("--text", metavar="TEXT", help="print the tokens that each model reads of this text, and run nothing")
+
+
+def print_tokens(config_files: Sequence[str], text: str) -> int:
+    """Print the tokens of a text as a query and as a document, for every system of a configuration; return the exit status.
+
+    They are those of the encoders themselves, which are loaded on the CPU; nothing is downloaded. Raises ConfigError for a
+    configuration that cannot be used.
+    """
+    from beirflow.core.errors import BeirflowError
+
+    experiment = _experiment(config_files)
+    status = 0
+    for name in experiment.needed_systems:
+        try:
+            lines = _of_system(experiment, name, text)
+        except BeirflowError as error:
+            lines, status = [str(error)], CAREFUL
+        sys.stdout.write("\n".join([name, *(f"  {line}" for line in lines), ""]))
+        sys.stdout.flush()
+    return status
+
+
+def _experiment(config_files: Sequence[str]) -> "Experiment":
+    """Load a configuration of some files as Snakemake joins them."""
+    from pathlib import Path
+
+    from snakemake.common.configfile import load_configfile
+    from snakemake.utils import update_config
+
+    from beirflow.config.config_files import check_config_files
+    from beirflow.config.load import load_experiment, search_for_classes
+
+    check_config_files(config_files)
+    config: dict[str, Any] = {}
+    for path in config_files:
+        update_config(config, load_configfile(path))
+    search_for_classes([Path(path).absolute().parent for path in config_files])
+    return load_experiment(config, config_files)
+
+
+def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:
+    """Return the tokens of a system in lines; they may differ by dataset."""
+    system, family = experiment.systems[name], experiment.family(name)
+    if (other := experiment.encoder_of(name)) != name:
+        return [f"as {other}, whose vectors it searches"]
+    read = _readers().get(type(system.settings))
+    if read is None:
+        first = experiment.first_stages(name)
+        return [f"nothing: it reads the runs of {', '.join(first)}" if first else "nothing: its run is imported"]
+    by_settings: list[tuple[Any, Lines]] = []
+    for corpus in (experiment.datasets[each] for each in experiment.chosen_datasets):
+        settings = family.for_dataset(system.settings, corpus.whole_row, corpus.whole_name)
+        names = next((names for known, names in by_settings if known == settings), None)
+        if names is None:
+            by_settings.append((settings, names := []))
+        names.append(corpus.name)
+    on = {"device": "cpu", **{key: experiment.config[key] for key in ("precision", "token_budget")}}
+    lines: Lines = []
+    for settings, names in by_settings[:MOST_SETTINGS]:
+        lines += [f"on {', '.join(names[:4])}{' …' * (len(names) > 4)}:"] if len(by_settings) > 1 else []
+        lines += read(settings, text, on)
+    more = len(by_settings) - MOST_SETTINGS
+    return lines + ([f"and in {more} other ways on other datasets"] if more > 0 else [])
+
+
+def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Lines]]":
+    """Return by class of settings the function that reads a text."""
+    from beirflow.families.dense.settings import DenseSettings
+    from beirflow.families.late_interaction.settings import LateSettings
+    from beirflow.families.lexical.settings import LexicalSettings
+    from beirflow.families.rerank.settings import RerankSettings
+    from beirflow.families.sparse.settings import SparseSettings
+
+    return {
+        DenseSettings: _of_encoder,
+        LateSettings: _of_late_interaction,
+        LexicalSettings: _of_analyzer,
+        RerankSettings: _of_reranker,
+        SparseSettings: _of_weigher,
+    }
+
+
+def _kinds() -> "tuple[Kind, Kind]":
+    return "queries", "documents"
+
+
+def _of_analyzer(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
+    """Return the terms of BM25."""
+    from beirflow.families.postings.analyzer import analyze
+
+    terms = analyze(text, settings.analyzer)
+    lines = [_line("query and document", terms, "term", f" of {settings.analyzer}")]
+    if settings.expansion:
+        lines.append("a document has the terms of its added queries, too")
+    if settings.weights:
+        lines.append("the terms of a document are those that its model weighs")
+    return lines
+
+
+def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
+    """Return the tokens of an encoder that gives one vector a text."""
+    from beirflow.models.encoders.encoder import TransformersEncoder
+    from beirflow.models.encoders.load import load_encoder
+
+    if settings.encoder:
+        return [f"not known: {settings.encoder} reads the text itself"]
+    lines = []
+    for kind in _kinds():
+        encoder = load_encoder(settings.encoding, kind, **on)
+        if not isinstance(encoder, TransformersEncoder):
+            return [f"not known: {settings.model} reads the text itself"]
+        read = text if kind == "queries" else _document(text, settings.between)
+        tower, prompt = encoder.tower, encoder.card.prompts[kind]
+        ids = encoder.tokens_of([read], kind).ids.tolist()
+        tokenizer = getattr(tower.backbone, "tokenizer", None)
+        lines.append(
+            _line(
+                kind,
+                _names(tokenizer, ids),
+                limit=tower.max_length,
+                whole=_whole(tokenizer, prompt + read),
+                left_out=tower.left_out(prompt),
+            )
+        )
+    return lines
+
+
+def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
+    """Return the tokens of a model of late interaction, those without a vector in brackets."""
+    from beirflow.families.late_interaction.encoder import TokenEncoder
+    from beirflow.models.model_places import model_folder
+
+    lines = []
+    for kind in _kinds():
+        encoder = TokenEncoder(settings, model_folder(settings), kind, **on)
+        read = text if kind == "queries" else _document(text)
+        window = encoder.window_of(read)
+        tokens = _names(encoder.backbone.tokenizer, window.tokens.ids.tolist())
+        shown = [token if kept else f"({token})" for token, kept in zip(tokens, window.kept.tolist(), strict=True)]
+        marked = encoder.reading.prompt + read
+        whole = _whole(encoder.backbone.tokenizer, marked) + (encoder.reading.marker is not None)
+        own = int(window.own[0])
+        lines.append(_line(kind, shown, limit=encoder.max_length, whole=max(whole, own), read=own))
+        if not window.kept.all():
+            lines[-1] += "; in brackets: no vector"
+    return lines
+
+
+def _of_weigher(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
+    """Return the tokens of a learned sparse system."""
+    from beirflow.families.sparse.layouts import read_parts
+    from beirflow.families.sparse.model_folders import model_folders
+    from beirflow.families.sparse.tokens import WITHOUT_SPECIAL_TOKENS
+    from beirflow.families.sparse.weigher import Weigher
+
+    parts, lines = read_parts(settings, *model_folders(settings)), []
+    for kind in _kinds():
+        part = parts.of(kind)
+        weigher = Weigher(settings.name, part, **on)
+        read = text if kind == "queries" else _document(text)
+        ids = weigher.tokens_of(read).ids.tolist()
+        if part.expansion_length is not None:
+            lines.append(_line(kind, _names(weigher.tokenizer, ids), after=" without those of the added queries"))
+            continue
+        whole = _whole(weigher.tokenizer, part.prefix + read, special=part.kind not in WITHOUT_SPECIAL_TOKENS)
+        lines.append(_line(kind, _names(weigher.tokenizer, ids), limit=weigher.max_length, whole=whole))
+    return lines
+
+
+def _of_reranker(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
+    """Return the tokens of a pair of the text with itself; of a reranker that encodes texts apart, those of its encoder."""
+    from beirflow.families.rerank.scorers.load import load_scorer
+    from beirflow.families.rerank.scorers.pair_scorer import PairScorer
+
+    if settings.encoder_settings:
+        return _readers()[type(settings.encoder_settings)](settings.encoder_settings, text, on)
+    scorer = load_scorer(settings, **on)
+    assert isinstance(scorer, PairScorer)  # noqa: S101 - for the type checker: the others have settings of an encoder
+    ids = scorer.tokens_of((text, _document(text, settings.separator))).ids.ids.tolist()
+    # A pair that is as long as the maximum counts as cut, as in the records.
+    whole = len(ids) + (len(ids) >= scorer.max_length)
+    return [
+        _line("the text as query with itself as document", _names(scorer.tokenizer, ids), limit=scorer.max_length, whole=whole)
+    ]
+
+
+def _document(text: str, separator: str | None = None) -> str:
+    """Return the text of a document without a title, as models read it."""
+    from beirflow.data.document_text import document_text
+
+    return document_text("", text, " " if separator is None else separator)
+
+
+def _names(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """Return tokens as the tokenizer has them; without one, their numbers."""
+    if tokenizer is None:
+        return [str(number) for number in ids]
+    return [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+
+
+def _whole(tokenizer: Any, text: str, *, special: bool = True) -> int:
+    """Count the tokens of a text that is not cut; 0 if that is not known. The tokenizer cuts no text afterwards."""
+    return len(tokenizer(text, add_special_tokens=special, truncation=False)["input_ids"]) if tokenizer is not None else 0
+
+
+def _line(
+    what: str,
+    tokens: Sequence[str],
+    unit: str = "token",
+    after: str = "",
+    *,
+    limit: int | None = None,
+    whole: int = 0,
+    read: int | None = None,
+    left_out: int = 0,
+) -> str:
+    """Return tokens in a line; ``whole`` counts those of the text before it was cut, ``read`` those before an expansion."""
+    name = {"queries": "query", "documents": "document"}.get(what, what)
+    shown = " ".join(token if token.isprintable() and " " not in token else repr(token) for token in tokens)
+    count = len(tokens) if read is None else read
+    notes = [f"at most {limit:,}"] if limit is not None else []
+    notes += [f"{len(tokens) - count} more fill it up"] if len(tokens) > count else []
+    notes += [f"the first {left_out} are not pooled"] if left_out else []
+    in_brackets = f" ({', '.join(notes)})" if notes else ""
+    end = f" | CUT, the whole text has {whole:,}" if whole > count else ""
+    return f"{name}, {count:,} {unit}{'s' * (count != 1)}{after}{in_brackets}: {shown or 'none'}{end}"
