@@ -26,9 +26,10 @@ def print_tokens(config_files: Sequence[str], text: str) -> int:
     They are those of the encoders themselves, which are loaded on the CPU; nothing is downloaded. Raises ConfigError for a
     configuration that cannot be used.
     """
+    from beirflow.cli.configuration import load_files
     from beirflow.core.errors import BeirflowError
 
-    experiment = _experiment(config_files)
+    experiment = load_files(config_files)
     status = 0
     for name in experiment.needed_systems:
         try:
@@ -38,24 +39,6 @@ def print_tokens(config_files: Sequence[str], text: str) -> int:
         sys.stdout.write("\n".join([name, *(f"  {line}" for line in lines), ""]))
         sys.stdout.flush()
     return status
-
-
-def _experiment(config_files: Sequence[str]) -> "Experiment":
-    """Load a configuration of some files as Snakemake joins them."""
-    from pathlib import Path
-
-    from snakemake.common.configfile import load_configfile
-    from snakemake.utils import update_config
-
-    from beirflow.config.config_files import check_config_files
-    from beirflow.config.load import load_experiment, search_for_classes
-
-    check_config_files(config_files)
-    config: dict[str, Any] = {}
-    for path in config_files:
-        update_config(config, load_configfile(path))
-    search_for_classes([Path(path).absolute().parent for path in config_files])
-    return load_experiment(config, config_files)
 
 
 def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:

@@ -17,16 +17,7 @@ SHOWN = 5  # names of systems or datasets in the text
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
     """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
-    systems, rows = list(experiment.chosen_systems), list(experiment.chosen_rows)
-    targets = {
-        "try": "every system on 24 documents, before hours of work",
-        "estimate": "time, downloads and disk space, before anything runs",
-        "summary": f"every system on every dataset: {results / SUMMARY}",
-        "report": f"tables, figures, significance: {results / REPORT}",
-        "paper": f"the BEIR paper's tables: {results / PAPER}",
-        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
-        "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
-    }
+    systems, rows, targets = list(experiment.chosen_systems), list(experiment.chosen_rows), target_words(results)
     width = max(map(len, targets))
     return "\n".join(
         [
@@ -36,6 +27,19 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
             "Choose others with --config systems=bm25 datasets=scifact, or in a file: --configfile my.yaml",
         ]
     )
+
+
+def target_words(results: Path) -> dict[str, str]:
+    """Return the targets in a word, with what each makes."""
+    return {
+        "try": "every system on 24 documents, before hours of work",
+        "estimate": "time, downloads and disk space, before anything runs",
+        "summary": f"every system on every dataset: {results / SUMMARY}",
+        "report": f"tables, figures, significance: {results / REPORT}",
+        "paper": f"the BEIR paper's tables: {results / PAPER}",
+        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
+        "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
+    }
 
 
 def next_step(targets: Collection[str], results: Path, configured: str) -> str:

@@ -1,0 +1,221 @@
+"""``beirflow list``: the systems, datasets, measures and targets that are known here."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from beirflow.config.experiment import Experiment
+
+HELP = "list known systems, datasets, measures or targets"
+
+WIDEST = 120  # characters of a line, unless the terminal is narrower
+NARROWEST = 80
+SOME = 6  # names of systems or datasets in a line
+LEAST = 8  # characters to which a column is cut at most
+
+Row = dict[str, Any]
+
+
+class Listed(NamedTuple):
+    """A list: its rows, whose first key is the name, and a line below them."""
+
+    rows: list[Row]
+    below: str
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("kind", metavar="KIND", help=", ".join(_kinds()))
+    parser.add_argument("pattern", nargs="?", default="", metavar="PATTERN", help="a part of a line, or a name with * and ?")
+    parser.add_argument(
+        "--config", action="append", default=[], metavar="FILE", help="a configuration, whose names are listed too"
+    )
+    parser.add_argument("--json", action="store_true", help="print a list of JSON objects in place of the table")
+    parser.epilog = "Examples: beirflow list systems bge; beirflow list datasets 'bright.*'; beirflow list measures"
+
+
+def main(options: Namespace) -> int:
+    """Print a list. Raises ConfigError if there is no such kind, or nothing matches."""
+    import json
+
+    from beirflow.core.errors import ConfigError
+    from beirflow.data.catalogue.schema import choices, nearest
+
+    kinds = _kinds()
+    if options.kind not in kinds:
+        raise ConfigError(f"list {options.kind}: there is no such list; {choices(options.kind, kinds)}")
+    listed = kinds[options.kind](_experiment(options.config))
+    rows = [row for row in listed.rows if _matches(options.pattern, row)]
+    if not rows:
+        names = [str(next(iter(row.values()))) for row in listed.rows]
+        near = nearest(options.pattern, names)
+        raise ConfigError(f"list {options.kind}: nothing matches {options.pattern!r}{near}; without a pattern, all are listed")
+    if options.json:
+        sys.stdout.write(f"{json.dumps(rows, indent=2, ensure_ascii=False)}\n")
+    else:
+        sys.stdout.write("\n".join([*_table(rows), "", listed.below, ""]))
+    return 0
+
+
+def _kinds() -> "Mapping[str, Callable[[Experiment], Listed]]":
+    return {"systems": _systems, "datasets": _datasets, "measures": _measures, "targets": _targets}
+
+
+def _experiment(config_files: Sequence[str]) -> "Experiment":
+    """Load a configuration; without one, what is known anyway."""
+    from beirflow.cli.configuration import load_files
+    from beirflow.config.load import load_experiment
+
+    return load_files(config_files) if config_files else load_experiment({})
+
+
+def _matches(pattern: str, row: Row) -> bool:
+    """Test whether a name matches a pattern with * or ?, or any cell has a text in it."""
+    from fnmatch import fnmatchcase
+
+    name, *_ = cells = [_shown(value).lower() for value in row.values()]
+    pattern = pattern.lower()
+    return fnmatchcase(name, pattern) if {*pattern} & {*"*?["} else any(pattern in cell for cell in cells)
+
+
+def _systems(experiment: "Experiment") -> Listed:
+    published, rows = experiment.catalogue.published, list[Row]()
+    for name, system in experiment.systems.items():
+        family = experiment.family(name)
+        model = system.settings.source if family.has_model else ""
+        added = family.added(system.settings)
+        more = getattr(added, "model", None)
+        model = f"{model}, texts from {more}" if model and more else model or (f"texts from {more}" if more else "")
+        rows.append({"system": name, "family": system.family, "model": model or None, "published scores": name in published})
+    return Listed(rows, "In a configuration: systems: [bm25, contriever]. Your own: custom.systems, docs/families.md")
+
+
+def _datasets(experiment: "Experiment") -> Listed:
+    rows = list[Row]()
+    for name, corpora in {**experiment.catalogue.known_datasets, **experiment.rows}.items():
+        kinds = experiment.catalogue.kinds.get(name, {})
+        documents, queries = ([getattr(corpus, key) for corpus in corpora] for key in ("documents", "queries"))
+        rows.append(
+            {
+                "dataset": name,
+                **{key: kinds.get(key) for key in ("task", "domain", "language")},
+                "documents": None if None in documents else sum(documents),
+                "queries": None if None in queries else sum(queries),
+                "licence": corpora[0].licence,
+            }
+        )
+    return Listed(rows, "In a configuration: datasets: [scifact, nfcorpus]. Your own: custom.datasets, docs/datasets.md")
+
+
+def _measures(experiment: "Experiment") -> Listed:
+    from beirflow.evaluation.meanings import MEASURES, OF_SOME
+
+    rows = [{"measure": f"{name}@k", "meaning": meaning} for name, meaning in {**MEASURES, **OF_SOME}.items()]
+    cutoffs = ", ".join(map(str, experiment.config["cutoffs"]))
+    main = experiment.main_measure
+    return Listed(rows, f"k: {cutoffs} (cutoffs in the configuration). Systems are ranked by {main} (main_measure)")
+
+
+def _targets(experiment: "Experiment") -> Listed:
+    from pathlib import Path
+
+    from beirflow.report.overview import target_words
+
+    results = str(experiment.config["results"])
+    words: dict[str, str] = {**target_words(Path(results)), **FURTHER_WORDS}
+    files = {f"{results}/{path}": content for path, content in _files().items()}
+    rows = [{"target": name, "content": content} for name, content in {**words, **files}.items()]
+    names = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
+    shown = [f"<{key}>: {', '.join(each[:SOME])}{' …' * (len(each) > SOME)}" for key, each in names.items()]
+    return Listed(rows, "\n".join([*shown, "As in: beirflow run my.yaml report"]))
+
+
+FURTHER_WORDS = {
+    "explain": "why results differ from published scores",
+    "runs": "the runs of all systems in TREC form",
+    "tables": "all tables for LaTeX and Markdown",
+    "figures": "all figures",
+    "compare": "these results beside those in another folder",
+    "gate": "failure if a system became worse",
+    "leaderboard": "a leaderboard of many folders, each audited",
+    "clean_representations": "deletes vectors and postings behind finished runs",
+}
+"""Targets in a word that the overview of a run does not explain."""
+
+
+def _files() -> Mapping[str, str]:
+    """Return the files that a target may name, with their content; docs/targets.md has more of each."""
+    from beirflow.core import layout
+    from beirflow.report.registry import FIGURES, TABLES
+
+    files = {
+        layout.SUMMARY: "every system on every dataset, and the averages",
+        layout.REPORT: "the report",
+        layout.CHOICE: "which system to take: quality beside latency, bytes and prices",
+        layout.METRICS: "means of one system on one dataset; .parquet has every query",
+        layout.SCORES: "every measure of every query of all systems",
+        layout.TREC_RUN: "a run in TREC form",
+        layout.OPEN_RUN: "the same with an ir_metadata header",
+        layout.PREDICTIONS: "its first documents as MTEB writes predictions",
+        layout.SIGNIFICANCE: "every two systems compared on every dataset and mean",
+        layout.UNCERTAINTY: "every mean and rank with its interval",
+        layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",
+        layout.CONFUSION: "TP, FP, FN, TN and accuracy for every cutoff",
+        layout.COST: "time, memory, disk and energy",
+        layout.SYSTEMS: "every setting of every system, and its origin",
+        layout.INSPECTION: "sampled queries with their documents and hits",
+        layout.MATCHES: "the terms or tokens that these hits match",
+        layout.POOL: "unjudged documents in the first ranks of all systems",
+        layout.JUDGE_PAGE: "the same judged by a model",
+        layout.NEAR_DUPLICATES: "scores with and without the queries that another dataset has too",
+        layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(FIGURES)}",
+        layout.TABLE_TEX: f"a table, also .md: {', '.join(TABLES)}",
+        layout.CITATIONS: "BibTeX of the datasets",
+        layout.MTEB_RESULT: "a result as MTEB writes it",
+        layout.LATENCY: "milliseconds per query",
+        layout.EXPLANATION: "why a result differs from a published score",
+        layout.PAPER: "the tables, figures and findings of the BEIR paper",
+        layout.CRATE: "the results as a Workflow Run RO-Crate",
+    }
+    return {path.replace("{", "<").replace("}", ">"): content for path, content in files.items()}
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    """Return rows as aligned lines that fit the terminal; the first column is never cut."""
+    import shutil
+    import textwrap
+
+    header = [*rows[0]]
+    numbers = {key for key in header if all(isinstance(row[key], int | None) and not isinstance(row[key], bool) for row in rows)}
+    cells = [header, *([_shown(row[key]) for key in header] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
+    widest = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else WIDEST
+    while sum(widths) + 2 * (len(widths) - 1) > widest and max(widths[1:], default=0) > LEAST:
+        widths[widths.index(max(widths[1:]), 1)] -= 1
+    lines = []
+    for line in cells:
+        # A sentence beside a name goes on below; cells of several columns are cut.
+        ends = textwrap.wrap(line[-1], widths[-1]) if len(line) == 2 else [_cut(line[-1], widths[-1])]
+        for number, end in enumerate(ends or [""]):
+            first = line[:-1] if number == 0 else [""] * (len(line) - 1)
+            parts = [
+                f"{_cut(cell, width):{'>' if key in numbers else '<'}{width}}"
+                for key, cell, width in zip(header, [*first, end], widths, strict=True)
+            ]
+            lines.append("  ".join(parts).rstrip())
+    return lines
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _shown(value: Any) -> str:
+    """Return a cell in words."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
