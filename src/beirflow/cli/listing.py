@@ -81,10 +81,12 @@ def _matches(pattern: str, row: Row) -> bool:
 
 
 def _systems(experiment: "Experiment") -> Listed:
+    from beirflow.models.settings import ModelSettings
+
     published, rows = experiment.catalogue.published, list[Row]()
     for name, system in experiment.systems.items():
         family = experiment.family(name)
-        model = system.settings.source if family.has_model else ""
+        model = system.settings.source if issubclass(family.settings, ModelSettings) else ""
         added = family.added(system.settings)
         more = getattr(added, "model", None)
         model = f"{model}, texts from {more}" if model and more else model or (f"texts from {more}" if more else "")

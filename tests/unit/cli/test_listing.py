@@ -45,6 +45,7 @@ def test_systems_are_those_of_the_catalogue_in_its_order(capsys: pytest.CaptureF
         "published scores": True,
     }
     assert by_name["bm25"]["model"] is None
+    assert by_name["splade-v3"]["model"] == "naver/splade-v3"
     assert by_name["doct5query-t5-base"]["model"].startswith("texts from ")
     assert {row["system"] for row in rows if row["published scores"]} == {*load_catalogue().published} & {*by_name}
 
