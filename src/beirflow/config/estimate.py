@@ -31,7 +31,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "", on:
     """Estimate the cost of the remaining jobs of the whole experiment, as text for the terminal.
 
     ``configured`` is how the command line named the configuration, for the commands in the text. ``on`` is a machine elsewhere,
-    as in :func:`~beirflow.config.guess.device_named`: the time is then a guess for it, whatever was measured here.
+    as in :func:`~beirflow.config.guess.machine_named`: the time is then a guess for it, whatever was measured here.
     """
     device = device_named(on, experiment) if on else device_of(experiment)
     sizes = {name: corpus_size(experiment, results, name) for names in experiment.needed_rows.values() for name in names}
@@ -45,7 +45,7 @@ def estimate(*, experiment: Experiment, results: Path, configured: str = "", on:
     command = f"snakemake --cores all{configured}"
     times = {part: guesses.get(part, part.seconds or 0.0) for part in parts}
     free = f"; free here: {_bytes(_free(results))}.{_advice(experiment, disk, results)}"
-    resources = f" --resources gpu={device.jobs}" if on and device.count > 1 else ""
+    resources = f" --resources gpu={device.jobs}" if on and device.gpus > 1 else ""
     lines = [
         "Datasets",
         _dataset_table(experiment, sizes),
@@ -219,7 +219,7 @@ def _hours(
         f", without {each}" for each in ["downloads", *(["the preparation of datasets"] if preparation is None else [])]
     )
     if elsewhere:
-        order = "one system after another on each dataset" if device.count > 1 else "one job after another"
+        order = "one system after another on each dataset" if device.gpus > 1 else "one job after another"
         return (
             f"Time: {total} on {device.name}, {order}{without}.\nAll of it is a guess: by parameters, tokens and {device.source}."
         )

@@ -65,7 +65,7 @@ CORE = 1.5e11  # operations a second of a core of a CPU: all-MiniLM-L6-v2 on two
 TWO_CORES = 2 * CORE  # of the machine whose seconds stages state
 STATED = 2.2e7  # parameters of the model whose seconds stages state, all-MiniLM-L6-v2
 
-ON = re.compile(r"(?:(?P<count>[1-9]\d{0,3})\s*[x×*]?\s+|(?P<times>[1-9]\d{0,3})\s*[x×*]\s*)?(?P<name>.+)", re.IGNORECASE)
+ON = re.compile(r"(?:(?P<number>[1-9]\d{0,3})\s*[x×*]?\s+|(?P<times>[1-9]\d{0,3})\s*[x×*]\s*)?(?P<name>.+)", re.IGNORECASE)
 CPU = re.compile(r"cpu:(?P<cores>[1-9]\d{0,3})", re.IGNORECASE)
 
 REPRESENTING = {family.represents.rule for family in FAMILIES.values() if family.represents}  # whose documents progress counts
@@ -77,7 +77,7 @@ class Device(NamedTuple):
     name: str
     operations: float  # that encoders do in a second, on one of them
     sheet: Sheet | None = None  # of a GPU
-    count: int = 1  # how many of them
+    gpus: int = 1  # how many of them
 
     @property
     def source(self) -> str:
@@ -91,7 +91,7 @@ class Device(NamedTuple):
     def jobs(self) -> int:
         """Number of jobs that compute on such GPUs at a time, as :func:`~beirflow.run.gpus.jobs_that_fit`."""
         ample = self.sheet is not None and self.sheet.memory >= AMPLE_MIB * 2**20
-        return self.count * (2 if ample else 1)
+        return self.gpus * (2 if ample else 1)
 
     def stage(self, stage: Stage) -> Stage:
         """Return a stage with the seconds of a pair on this device: a search on a GPU waits for its memory."""
@@ -113,13 +113,17 @@ def device_of(experiment: Experiment) -> Device:
     return Device(f"this CPU with {cores} cores", cores * CORE)
 
 
-def device_named(text: str, experiment: Experiment) -> Device:
-    """Return the device of a machine elsewhere, such as ``H100``, ``4xH100`` or ``cpu:16``.
+class Machine(NamedTuple):
+    """A machine elsewhere: so many GPUs of a name, or cores of a CPU if there is no name."""
 
-    Raises ConfigError if its rates are not known, or the configuration uses no GPU.
-    """
+    gpu: str | None
+    number: int
+
+
+def machine_named(text: str) -> Machine:
+    """Return the machine that a text such as ``H100``, ``4xH100`` or ``cpu:16`` names; ConfigError if its rates are not known."""
     if cpu := CPU.fullmatch(text.strip()):
-        return Device(f"a CPU with {cpu['cores']} cores", int(cpu["cores"]) * CORE)
+        return Machine(None, int(cpu["cores"]))
     match = ON.fullmatch(text.strip())
     by_letters = {_letters(name): name for name in SHEETS}
     known = by_letters.get(_letters(match["name"])) if match else None
@@ -127,12 +131,22 @@ def device_named(text: str, experiment: Experiment) -> Device:
         near = nearest(match["name"] if match else text, SHEETS)
         names = f"{', '.join(SHEETS)}, several as in 4xH100, or a CPU by its cores as in cpu:16"
         raise ConfigError(f"estimate on {text!r}: no rate of it is known{near}; known are {names}")
+    return Machine(known, int(match["number"] or match["times"] or 1))
+
+
+def device_named(text: str, experiment: Experiment) -> Device:
+    """Return the device of a machine elsewhere for an experiment.
+
+    Raises ConfigError if its rates are not known, or the configuration uses no GPU.
+    """
+    machine = machine_named(text)
+    if machine.gpu is None:
+        return Device(f"a CPU with {machine.number} cores", machine.number * CORE)
     if experiment.config["device"] in ("cpu", "mps"):
         todo = "set device: auto, or leave 'on' out"
         raise ConfigError(f"estimate on {text!r}: the configuration has device: {experiment.config['device']}; {todo}")
-    count = int(match["count"] or match["times"] or 1)
-    name = f"{count} × {known}" if count > 1 else f"one {known}"
-    return _gpu(name, SHEETS[known], experiment)._replace(count=count)
+    name = f"{machine.number} × {machine.gpu}" if machine.number > 1 else f"one {machine.gpu}"
+    return _gpu(name, SHEETS[machine.gpu], experiment)._replace(gpus=machine.number)
 
 
 def _letters(name: str) -> str:
@@ -159,7 +173,7 @@ def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device
     if family.read_by_model:  # its stages count what its model does
         words = queries = rows = 0.0
     pairs = float(size.queries) * size.documents
-    at_once = min(device.count, max((jobs_of(stage, size) for stage in family.stages), default=1))
+    at_once = min(device.gpus, max((jobs_of(stage, size) for stage in family.stages), default=1))
     others = part.jobs * START
     for stage in map(device.stage, family.stages):
         seconds = stage.seconds(words=words, pairs=pairs, queries=queries, rows=rows)
