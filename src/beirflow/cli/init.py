@@ -347,13 +347,15 @@ def configuration(
     path: Path, systems: Sequence[str], datasets: Sequence[str], model: Entry | None, corpus: Entry | None, results: str
 ) -> str:
     """Return the text of a configuration, with comments for somebody who has none yet."""
+    from beirflow.core.layout import REPORT
+
     names = list(dict.fromkeys([*systems, *([model.name] if model else [])]))
     if model and model.entry.get("first") and model.entry["first"] not in names:
         names.insert(0, model.entry["first"])
     chosen = list(datasets)
     corpora = [corpus.name] if corpus else []
     file = _quoted(path)
-    page = f"{results}/report.html"
+    page = str(Path(results, REPORT))
     own = "" if not (model and model.entry) else f"    {_key(model.name)}: {_flow(model.entry)}\n"
     marks = "".join(f"    # assumed: {each}\n" for each in (model.assumed if model and model.entry else ()))
     first, second = [*names, "my-encoder"][:2]
