@@ -22,6 +22,7 @@ rule estimate:
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("estimate"),
         configured=configured,
+        on=experiment.options("estimate").get("on"),
     message:
         "estimate the cost of the run"
     script:
