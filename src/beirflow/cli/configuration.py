@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from beirflow.config.experiment import Experiment
@@ -10,15 +10,11 @@ if TYPE_CHECKING:
 
 def load_files(config_files: Sequence[str]) -> "Experiment":
     """Load the experiment of some configuration files, of which a later one wins. Raises ConfigError for a mistake."""
-    from snakemake.common.configfile import load_configfile
-    from snakemake.utils import update_config
-
     from beirflow.config.config_files import check_config_files
     from beirflow.config.load import load_experiment, search_for_classes
+    from beirflow.run.snakemake_internals.command_line import configuration_of
 
     check_config_files(config_files)
-    config: dict[str, Any] = {}
-    for path in config_files:
-        update_config(config, load_configfile(path))
+    config, _ = configuration_of(config_files, {}, [])
     search_for_classes([Path(path).absolute().parent for path in config_files])
     return load_experiment(config, config_files)

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-query", action="store_true", help="also print the values of every query")
     parser.add_argument("--json", action="store_true", help="print JSON, with all digits")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of the terminal")
+    parser.epilog = "Example: beirflow evaluate run.trec.gz qrels.tsv --measures NDCG@10 Recall@100"
 
 
 def main(options: argparse.Namespace) -> int:
