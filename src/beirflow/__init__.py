@@ -20,10 +20,23 @@ if TYPE_CHECKING:
     from beirflow.families.dense.in_memory import search
     from beirflow.report.results import Results
 
-__all__ = ["WORKFLOW", "BeirflowError", "Evaluation", "Results", "evaluate", "search"]
+__all__ = ["SNAKEFILE", "WORKFLOW", "BeirflowError", "Evaluation", "Results", "evaluate", "search"]
 
-WORKFLOW = Path(__file__).parent / "workflow"
-"""The folder of the workflow: rules, catalogue, schemas, templates and profiles."""
+__version__ = "0.1.0"
+
+WORKFLOW = next(
+    # The second is for an unpacked source archive, which has no links.
+    (
+        folder.resolve()
+        for folder in (Path(__file__).parent / "workflow", Path(__file__).parents[2] / "workflow")
+        if folder.is_dir()
+    ),
+    Path(__file__).parent / "workflow",
+)
+"""The folder of the workflow: rules, catalogue, schemas, templates and profiles; ``config.yaml`` and ``envs/`` lie beside it."""
+
+SNAKEFILE = WORKFLOW / "Snakefile"
+"""The Snakefile of the workflow, for ``--snakefile`` and for modules of other workflows."""
 
 _LAZY = {
     "BeirflowError": "core.errors",

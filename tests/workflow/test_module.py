@@ -4,9 +4,11 @@ from pathlib import Path
 
 from workflow_runs import REPOSITORY, Workflow
 
-SNAKEFILE = f"""
+SNAKEFILE = """
+import beirflow as package
+
 module beirflow:
-    snakefile: "{REPOSITORY}/Snakefile"
+    snakefile: package.SNAKEFILE
     config: config["beirflow"]
 
 use rule * from beirflow as beirflow_*
@@ -18,7 +20,7 @@ rule mine:
     default_target: True
     input: "results/metrics/tiny/small.json"
     output: "mine.txt"
-    shell: "wc -l {{input}} > {{output}}"
+    shell: "wc -l {input} > {output}"
 """
 
 

@@ -103,7 +103,7 @@ rule collect_costs:
     input:
         means=expand(at(layout.METRICS), **corpora),
         records=expand(at(layout.RUN_RECORD), **corpora),
-        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+        published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
     output:
         costs=at(layout.COST),
     log:

@@ -130,7 +130,7 @@ rule explain_result:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         means=at(layout.METRICS),
-        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+        published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
         extra=lambda wildcards: [
             on_this_machine(path)
             for name, path in experiment.extra_judgements.items()

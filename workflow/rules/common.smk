@@ -1,12 +1,9 @@
-"""Shared by all rules: the package on the path, the checked experiment, the allowed wildcards.
+"""Shared by all rules: the checked experiment, the allowed wildcards.
 
 Input functions only; the package computes. Parameters never derive from `input`: Snakemake does not notice a change of these.
 """
 
 import sys
-
-sys.path.insert(0, f"{HERE}/src")
-
 
 from beirflow.config.asked import one_of
 from beirflow.config.load import load_experiment, search_for_classes
@@ -24,7 +21,7 @@ this_run = WorkflowRun(workflow)
 stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
-    input_path(HERE)
+    input_path(str(WORKFLOW))
     experiment = stated or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file

@@ -34,7 +34,7 @@ from beirflow.report.registry import (
 PRINTED = [
     *map(
         on_this_machine,
-        (f"{HERE}/workflow/catalogue/{name}.yaml" for name in ("paper", "published")),
+        (f"{WORKFLOW}/catalogue/{name}.yaml" for name in ("paper", "published")),
     )
 ]
 

@@ -36,7 +36,7 @@ rule summarize:
             system=experiment.chosen_systems,
             dataset=experiment.chosen_rows,
         ),
-        published=on_this_machine(f"{HERE}/workflow/catalogue/published.yaml"),
+        published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
     output:
         summary=report(
             at(layout.SUMMARY),
@@ -101,7 +101,7 @@ rule draw_figures:
         inspections=expand(at(layout.INSPECTION), dataset=experiment.chosen_datasets),
         comparison=at(layout.SIGNIFICANCE),
         costs=at(layout.COST),
-        drawn_with=on_this_machine(f"{HERE}/workflow/report/figures.mplstyle"),
+        drawn_with=on_this_machine(f"{WORKFLOW}/report/figures.mplstyle"),
     output:
         pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
         svg=[
@@ -164,8 +164,8 @@ rule export_tables:
         uncertainty=at(layout.UNCERTAINTY),
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
-        citations=on_this_machine(f"{HERE}/workflow/catalogue/citations.bib"),
-        shown=on_this_machine(f"{HERE}/workflow/report/tables.yaml"),
+        citations=on_this_machine(f"{WORKFLOW}/catalogue/citations.bib"),
+        shown=on_this_machine(f"{WORKFLOW}/report/tables.yaml"),
     output:
         tex=expand(at(layout.TABLE_TEX), table=TABLES),
         markdown=expand(at(layout.TABLE_MD), table=TABLES),
@@ -220,7 +220,7 @@ rule write_report:
         templates=[
             *map(
                 on_this_machine,
-                sorted(map(str, Path(HERE, "workflow/report").iterdir())),
+                sorted(map(str, (WORKFLOW / "report").iterdir())),
             )
         ],
     output:

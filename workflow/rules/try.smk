@@ -24,7 +24,7 @@ rule try:
         entrance="beirflow.config.trial:try_systems",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("try"),
-        snakefile=f"{HERE}/Snakefile",
+        snakefile=str(SNAKEFILE),
         limits=this_run.limits,
     message:
         "try the systems on a tiny dataset"

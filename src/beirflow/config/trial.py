@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from beirflow import WORKFLOW
 from beirflow.config.dependencies import needed
 from beirflow.config.experiment import Experiment
 from beirflow.core.errors import BeirflowError
@@ -30,7 +31,7 @@ def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits
     if not tried:
         return without
     config = Path(results, TRIAL, "config.json")
-    made = trial_config(experiment, tried, str(Path(snakefile).parent / "workflow/trial"), str(config.parent))
+    made = trial_config(experiment, tried, str(WORKFLOW / "trial"), str(config.parent))
     write_text(config, json.dumps(made))
     scored = {name: config.parent / METRICS(system=name, dataset=TRIAL) for name in tried}
     for path in scored.values():  # of an earlier trial

@@ -14,11 +14,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from beirflow import WORKFLOW
 from beirflow.core.addresses import without_credentials
 
 COMMIT = re.compile("[0-9a-f]{40}")
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = WORKFLOW.parent  # of a checkout; an installed package has no Snakefile there
 
 SECRET = re.compile(r"(--storage-\S*(?:key|token|password|secret)[^\s=]*)(=?)(.*)", re.DOTALL)
 """An option of a storage plugin for what nobody else may read, which is behind it or the next argument."""

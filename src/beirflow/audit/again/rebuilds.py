@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from beirflow import SNAKEFILE
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.audit.chain.reading import part, read_record
@@ -19,7 +20,6 @@ from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import BeirflowError
 from beirflow.core.records import Job
 from beirflow.run.entrance import call_entrance
-from beirflow.run.provenance import REPOSITORY
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 
 NOT_REBUILT = (
@@ -114,7 +114,7 @@ def rebuilds(chain: Chain, left_out: Collection[str] = ()) -> Iterator[Rebuilds]
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         scratch = Path(folder, "results")
         _link(chain, scratch, (path for path in _shown_files(chain) if path not in left_out))
-        with rule_jobs(REPOSITORY / "Snakefile", experiment, scratch) as rules:
+        with rule_jobs(SNAKEFILE, experiment, scratch) as rules:
             yield Rebuilds(chain, rules, scratch)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from beirflow import WORKFLOW
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.audit.chain.reading import part, read_record
@@ -14,14 +15,15 @@ from beirflow.audit.exchange.crate_metadata import check_pages, crate_of, words_
 from beirflow.core.errors import DataError
 from beirflow.core.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
 from beirflow.core.writing import write_text
-from beirflow.run.provenance import REPOSITORY
+from beirflow.run.code_version import PACKAGE
 
-COPIED = ("Snakefile", "config.yaml", "LICENSE", "src", "workflow", "envs", "profiles")
-"""Files of the repository that a crate holds: enough to rebuild its results."""
+COPIED = ("config.yaml", "LICENSE", "workflow", "envs")
+"""Files beside the package in a checkout, and in it where it is installed, that a crate holds: enough to rebuild its results."""
 
 README = """# {name}
 
-{description}, by [beirflow]({code}/Snakefile). `{crate}` describes every file; `{manifest}` names what they were made from.
+{description}, by [beirflow]({code}/workflow/Snakefile). `{crate}` describes every file;
+`{manifest}` names what they were made from.
 
 To check every number without running anything of this folder, with a beirflow and a working folder of your own:
 
@@ -30,7 +32,7 @@ To check every number without running anything of this folder, with a beirflow a
 To make them again with the code in this folder, which then runs, below a new folder `again`, with Python 3.11 or newer:
 
     pip install --requirement {code}/envs/requirements.txt
-    snakemake --snakefile {code}/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
+    snakemake --snakefile {code}/workflow/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
 """
 
 
@@ -81,8 +83,13 @@ def _copy_code(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     without = shutil.ignore_patterns("__pycache__", ".*")
+
+    def left_out(at: str, names: list[str]) -> set[str]:
+        return without(at, names) | ({*COPIED} if Path(at) == PACKAGE else set())
+
+    shutil.copytree(PACKAGE, folder / "src/beirflow", ignore=left_out)
     for name in COPIED:
-        source = REPOSITORY / name
+        source = WORKFLOW.parent / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=without)
         elif source.is_file():

@@ -130,7 +130,7 @@ class _Describer:
         """Add the Snakefile, with its commit and the packages that it ran with."""
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
-        workflow = self.crate.add(File(self.crate, dest_path=f"{layout.CRATE_CODE}/Snakefile", properties=kinds))
+        workflow = self.crate.add(File(self.crate, dest_path=f"{layout.CRATE_CODE}/workflow/Snakefile", properties=kinds))
         workflow["name"], workflow["encodingFormat"] = "beirflow", "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow", version="1.0")
         workflow["license"] = {"@id": MIT}
@@ -164,7 +164,7 @@ class _Describer:
             path for path in (folder / layout.CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")
         ):
             name = path.relative_to(folder).as_posix()
-            if name == f"{layout.CRATE_CODE}/Snakefile":
+            if name == f"{layout.CRATE_CODE}/workflow/Snakefile":
                 self.crate.mainEntity["sha256"] = file_digest(path)
                 continue
             kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")

@@ -19,13 +19,9 @@ from types import SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
-from beirflow import WORKFLOW
 from beirflow.run import fork_server
 from beirflow.run.interrupts import on_interrupt
 from beirflow.run.lifetime import SNAKEMAKE_PID
-
-PACKAGES = WORKFLOW.parents[1]  # the folder of the package
-
 
 RUNNING: "WeakSet[subprocess.Popen[bytes] | ForkedJob]" = WeakSet()  # what has not ended
 CHANGES = threading.Lock()  # of RUNNING, by the threads that start jobs
@@ -104,7 +100,6 @@ def fork_scripts(modules: Iterable[str]) -> None:
     """
     requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     environment = {**os.environ, **fork_server.NO_THREADS}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH")]))
     with theirs:
         arguments = [str(theirs.fileno()), str(os.getpid()), *sorted(modules)]
         server = [sys.executable, "-P", "-m", fork_server.__name__, *arguments]
