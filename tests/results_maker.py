@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from beirflow import SNAKEFILE
 from beirflow.config.asked import corpus_of
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
@@ -21,7 +22,6 @@ from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.summary import summarize
 from beirflow.report.registry import FIGURES, PAPER_FIGURES
 from beirflow.run.entrance import call_entrance
-from beirflow.run.provenance import REPOSITORY
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from by_name import call
 from latencies import write_latency
@@ -130,7 +130,7 @@ def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
     """All rules, not only those of files for reading, which an audit reads."""
     parse_each_rule_file_once()
     reads_each = patch("beirflow.run.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
-    with reads_each, rule_jobs(REPOSITORY / "Snakefile", experiment, results) as rules:
+    with reads_each, rule_jobs(SNAKEFILE, experiment, results) as rules:
         yield rules
 
 

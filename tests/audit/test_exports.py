@@ -155,4 +155,4 @@ def test_what_nothing_makes_again_is_listed_but_for_the_code_that_the_crate_has_
     exported.replace("gate.json", b"{}")
     listed = {path for check in checks_of(exported) if check.status == NOT_CHECKED for path in check.files}
     assert "gate.json" in listed
-    assert not listed & {"code/Snakefile", *EXPORTED}
+    assert not listed & {"code/workflow/Snakefile", *EXPORTED}

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from beirflow import SNAKEFILE
 from beirflow.audit.again.for_reading import _rebuilt
 from beirflow.audit.audit import audit, run_checks
 from beirflow.audit.fact_table import explanation
@@ -22,7 +23,6 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.report.registry import PAPER_TABLES
-from beirflow.run.provenance import REPOSITORY
 from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from latencies import write_latency
@@ -287,7 +287,7 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in of_other_names]
     paths += [layout.PAPER_TABLE(table=name) for name in PAPER_TABLES]
-    with rule_jobs(REPOSITORY / "Snakefile", reported.experiment, tmp_path / "results") as rules:
+    with rule_jobs(SNAKEFILE, reported.experiment, tmp_path / "results") as rules:
         assert {path for path in paths if rules.job(path) is None} == {*by_no_rule}
 
 

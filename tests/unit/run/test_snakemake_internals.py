@@ -54,7 +54,7 @@ def test_the_pinned_version_is_the_one_of_this_test() -> None:
 
 def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
     door = REPOSITORY / "src/beirflow/run/snakemake_internals"
-    rules = [REPOSITORY / "Snakefile", *(REPOSITORY / "workflow/rules").glob("*.smk")]
+    rules = [REPOSITORY / "Snakefile", REPOSITORY / "workflow/Snakefile", *(REPOSITORY / "workflow/rules").glob("*.smk")]
     modules = [path for path in (REPOSITORY / "src").rglob("*.py") if door not in path.parents]
     uses = {
         (path.name, use)
@@ -62,7 +62,7 @@ def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
         for path in paths
         for use in re.findall(expression, path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert uses == {("Snakefile", "workflow.current_basedir")}, "which leads to the door"
+    assert uses == {("Snakefile", "workflow.include"), ("Snakefile", "workflow.current_basedir")}, "which lead to the door"
     for text in ("from snakemake.jobs import Job", 'x = "a/.snakemake/locks"', "jobs = workflow.dag.jobs", "import snakemake_x"):
         assert re.search(INTERNAL_IN_RULES, text)
 

@@ -31,7 +31,8 @@ To check every number without running anything of this folder, with a beirflow a
 
 To make them again with the code in this folder, which then runs, below a new folder `again`, with Python 3.11 or newer:
 
-    pip install --requirement {code}/envs/requirements.txt
+    pip install --no-deps --requirement {code}/envs/requirements.txt
+    pip install --requirement {code}/envs/requirements-torch.txt
     snakemake --snakefile {code}/workflow/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
 """
 
@@ -82,7 +83,7 @@ def _copy_code(folder: Path) -> None:
     """Copy the files that reproduce the results."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    without = shutil.ignore_patterns("__pycache__", ".*")
+    without = shutil.ignore_patterns("__pycache__", ".*", "lock.txt", "requirements-[!t]*.txt")
 
     def left_out(at: str, names: list[str]) -> set[str]:
         return without(at, names) | ({*COPIED} if Path(at) == PACKAGE else set())

@@ -15,6 +15,7 @@ from rocrate_validator.models import Severity
 from rocrate_validator.services import ValidationSettings, validate
 from urllib3 import HTTPResponse
 
+from beirflow import SNAKEFILE
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.reading import read_record
 from beirflow.audit.exchange import crate as crate_module
@@ -25,6 +26,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json
 from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.run.code_version import PACKAGE
 from results_maker import Made, add_invented_family
 from workflow_runs import Workflow
 
@@ -121,7 +123,9 @@ UNKNOWN = {
 def test_the_public_validator_misses_what_nobody_knows_alone(
     finished: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crate_module, "COPIED", ("Snakefile", "config.yaml", "envs"))  # it takes long with each file of the code
+    # It takes long with each file of the code.
+    monkeypatch.setattr(crate_module, "PACKAGE", PACKAGE / "core")
+    monkeypatch.setattr(crate_module, "COPIED", ("workflow", "config.yaml", "envs"))
     exported = finished.result("")
     export(exported)
     assert set(issues(exported, tmp_path / "cache")) == UNKNOWN
@@ -140,7 +144,7 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
     whole = crate["#evaluation"]
     assert (whole["description"], whole["startTime"], whole["endTime"]) == (*list(made_by.values())[:2], manifest["written"])
     assert crate[whole["agent"]["@id"]]["name"] == "ada"
-    assert f"cores {manifest['environment']['cores']}" in crate["code/Snakefile"]["processorRequirements"]
+    assert f"cores {manifest['environment']['cores']}" in crate["code/workflow/Snakefile"]["processorRequirements"]
     (source,) = [each for each in crate.values() if each.get("name") == "scifact"]
     assert (source["url"].rpartition("/")[2], source["license"]) == ("scifact.zip", official["licence"])
     assert {"@id": source["@id"]} in whole["object"]
@@ -155,9 +159,7 @@ def test_every_file_of_the_chain_is_in_it_with_its_digest(exported_once: Path) -
     crate = entities(exported_once)
     for path in chain.claims:
         assert crate[path]["sha256"] == file_digest(exported_once / path)
-    assert (exported_once / crate["./"]["mainEntity"]["@id"]).read_text() == Path(__file__).parents[4].joinpath(
-        "Snakefile"
-    ).read_text()
+    assert (exported_once / crate["./"]["mainEntity"]["@id"]).read_text() == SNAKEFILE.read_text()
 
 
 def test_it_says_what_the_results_were_made_from_and_with(exported_once: Path) -> None:
@@ -174,7 +176,9 @@ def test_it_says_what_the_results_were_made_from_and_with(exported_once: Path) -
             "sha256 of model.safetensors": model["files"]["model.safetensors"],
         }.items()
     )
-    assert {"commit", "working tree clean"} <= set(values_of(crate, "code/Snakefile")) or manifest["repository"]["commit"] is None
+    assert {"commit", "working tree clean"} <= set(values_of(crate, "code/workflow/Snakefile")) or manifest["repository"][
+        "commit"
+    ] is None
     run = values_of(crate, "#run/tiny/small")
     assert run["precision"] == "float32"
     assert {"device", "seconds", "counts", "torch", "python", "code", "search_code"} <= set(run)
