@@ -90,7 +90,11 @@ def pins_of(lock: str) -> dict[str, Pin]:
 def direct_requirements() -> dict[str, list[str]]:
     """Return the requirements of the package, under an empty name, of its extras, and of its groups for development."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    found = {"": project["project"]["dependencies"], **project["project"]["optional-dependencies"], **project["dependency-groups"]}
+    found = {
+        "": project["project"]["dependencies"],
+        **project["project"]["optional-dependencies"],
+        **project["dependency-groups"],
+    }
     for name, requirements in found.items():
         extras = [extra for each in requirements if each.startswith("beirflow[") for extra in re.findall(r"[\w-]+", each)[1:]]
         own = [each for each in requirements if not each.startswith("beirflow[")]
@@ -140,7 +144,9 @@ def resolve(*options: str) -> None:
     command = ["uv", "pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet"]
     subprocess.run([*command, *chosen, *options, "--output-file", "envs/lock.txt", "pyproject.toml"], cwd=REPOSITORY, check=True)
     text = re.sub(r"^(torch==.*?)(?: \\\n +--hash=\S+)+", r"\1", LOCK.read_text(), flags=re.MULTILINE)
-    LOCK.write_text(f"# All pins, with what needs each. `make lock` writes this file and, from it, the others of this folder.\n{text}")
+    LOCK.write_text(
+        f"# All pins, with what needs each. `make lock` writes this file and, from it, the others of this folder.\n{text}"
+    )
 
 
 if __name__ == "__main__":

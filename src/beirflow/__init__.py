@@ -33,7 +33,7 @@ WORKFLOW = next(
     ),
     Path(__file__).parent / "workflow",
 )
-"""The folder of the workflow: rules, catalogue, schemas, templates and profiles; ``config.yaml`` and ``envs/`` lie beside it."""
+"""The folder of the workflow: rules, catalogue, schemas, templates and profiles; ``config/config.yaml`` and ``envs/`` lie beside it."""
 
 SNAKEFILE = WORKFLOW / "Snakefile"
 """The Snakefile of the workflow, for ``--snakefile`` and for modules of other workflows."""

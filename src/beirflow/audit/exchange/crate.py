@@ -17,8 +17,8 @@ from beirflow.core.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFES
 from beirflow.core.writing import write_text
 from beirflow.run.code_version import PACKAGE
 
-COPIED = ("config.yaml", "LICENSE", "workflow", "envs")
-"""Files beside the package in a checkout, and in it where it is installed, that a crate holds: enough to rebuild its results."""
+COPIED, CONFIGURATION = ("workflow", "envs"), Path("config/config.yaml")
+"""Folders and a file that a crate holds: they lie beside the package in a checkout, and in it where it is installed."""
 
 README = """# {name}
 
@@ -86,12 +86,12 @@ def _copy_code(folder: Path) -> None:
     without = shutil.ignore_patterns("__pycache__", ".*", "lock.txt", "requirements-[!t]*.txt")
 
     def left_out(at: str, names: list[str]) -> set[str]:
-        return without(at, names) | ({*COPIED} if Path(at) == PACKAGE else set())
+        """Return what lies in an installed package alone, and is copied from beside that of a checkout."""
+        beside = {*COPIED} if Path(at) == PACKAGE else {CONFIGURATION.name}
+        return without(at, names) | beside & {*names}
 
     shutil.copytree(PACKAGE, folder / "src/beirflow", ignore=left_out)
     for name in COPIED:
-        source = WORKFLOW.parent / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=without)
-        elif source.is_file():
-            shutil.copy(source, folder)
+        shutil.copytree(WORKFLOW.parent / name, folder / name, ignore=without)
+    (folder / CONFIGURATION).parent.mkdir()
+    shutil.copy(WORKFLOW.parent / CONFIGURATION, folder / CONFIGURATION)

@@ -125,7 +125,7 @@ def test_the_public_validator_misses_what_nobody_knows_alone(
 ) -> None:
     # It takes long with each file of the code.
     monkeypatch.setattr(crate_module, "PACKAGE", PACKAGE / "core")
-    monkeypatch.setattr(crate_module, "COPIED", ("workflow", "config.yaml", "envs"))
+    monkeypatch.setattr(crate_module, "COPIED", ("workflow",))
     exported = finished.result("")
     export(exported)
     assert set(issues(exported, tmp_path / "cache")) == UNKNOWN
@@ -149,7 +149,12 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
     assert (source["url"].rpartition("/")[2], source["license"]) == ("scifact.zip", official["licence"])
     assert {"@id": source["@id"]} in whole["object"]
     assert f"scifact: {official['licence']}" in crate[crate["./"]["license"]["@id"]]["description"]
-    for name in ("code/config.yaml", "code/configuration.yaml", "code/envs/requirements.txt", "code/workflow/rules/dense.smk"):
+    for name in (
+        "code/config/config.yaml",
+        "code/configuration.yaml",
+        "code/envs/requirements.txt",
+        "code/workflow/rules/dense.smk",
+    ):
         assert crate[name]["sha256"] == file_digest(results / name)
 
 
