@@ -24,16 +24,11 @@ __all__ = ["SNAKEFILE", "WORKFLOW", "BeirflowError", "Evaluation", "Results", "e
 
 __version__ = "0.1.0"
 
-WORKFLOW = next(
-    # The second is for an unpacked source archive, which has no links.
-    (
-        folder.resolve()
-        for folder in (Path(__file__).parent / "workflow", Path(__file__).parents[2] / "workflow")
-        if folder.is_dir()
-    ),
-    Path(__file__).parent / "workflow",
-)
-"""The folder of the workflow: rules, catalogue, schemas, templates and profiles; ``config/config.yaml`` and ``envs/`` lie beside it."""
+# Of the second, an unpacked source archive: it has no link.
+_PLACES = (Path(__file__).parent / "workflow", Path(__file__).parents[2] / "workflow")
+
+WORKFLOW = next((folder.resolve() for folder in _PLACES if folder.is_dir()), _PLACES[0])
+"""The folder of the workflow: rules, catalogue, schemas, templates, profiles; ``config/config.yaml`` and ``envs/`` lie beside it."""
 
 SNAKEFILE = WORKFLOW / "Snakefile"
 """The Snakefile of the workflow, for ``--snakefile`` and for modules of other workflows."""

@@ -23,7 +23,7 @@ STEPS
 from pathlib import Path
 
 from beirflow.audit.place import check_audit_place
-from beirflow.config.checks import check_planned
+from beirflow.config.checks import check_installed, check_planned
 from beirflow.config.guess import job_work, start_warning
 from beirflow.report.overview import meant, next_step, table_again
 from beirflow.run.interrupts import (
@@ -113,6 +113,9 @@ onstart:
         check_kept_runs()
         planned = {job.rule for job in jobs.values()}
         check_planned(experiment, planned)
+        if this_run.is_in_this_python:
+            computing = [job.wildcards for job in jobs.values() if job.uses_gpu]
+            check_installed(experiment, [names.get("system") for names in computing])
         if "audit" in planned:
             own = this_run.path(layout.RESULTS)
             others = experiment.options("audit").get("folder")

@@ -1,5 +1,6 @@
 """Checks of a configuration with valid syntax: names, and impossible combinations."""
 
+import importlib.util
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict
@@ -26,6 +27,8 @@ OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings
 
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
+
+OF_MODEL_CODE = ("torch", "transformers", "tokenizers")  # packages without which nothing computes with a model
 
 NO_FAMILY = {
     *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
@@ -206,6 +209,27 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
             "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
             " snakemake --cores 2 --config systems=bm25 datasets=nfcorpus -- explain"
         )
+
+
+def check_installed(experiment: Experiment, systems: Iterable[str | None]) -> None:
+    """Check that the packages of models are installed; ``systems`` are those of the jobs that may compute, None where unknown.
+
+    Raise ConfigError before any job runs, for the packages are no requirement of all else.
+    """
+    missing = [name for name in OF_MODEL_CODE if importlib.util.find_spec(name) is None]
+    without = {name for name in experiment.systems if not _computes(experiment, name)} if missing else {*systems}
+    computing = [name for name, _ in experiment.needed_runs if name not in without]
+    if computing and any(name not in without for name in systems):
+        raise ConfigError(
+            f"{computing[0]} is {experiment.family(computing[0]).name}, which computes with a model, and {', '.join(missing)}"
+            f" cannot be imported here; install what models need with: pip install 'beirflow[models]'"
+        )
+
+
+def _computes(experiment: Experiment, name: str) -> bool:
+    """Test whether a system has a model, or a model adds to its documents."""
+    family, settings = experiment.family(name), experiment.systems[name].settings
+    return family.model_record(settings) is not None or family.added(settings) is not None
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:

@@ -64,7 +64,7 @@ def _tensors_of(path: Path) -> list[tuple[int, int, set[str]]]:
     try:
         import onnx
     except ImportError as error:
-        todo = "pip install --requirement envs/requirements-onnx.txt, or name torch weights in 'weights'"
+        todo = "pip install 'beirflow[onnx]', or name torch weights in 'weights'"
         raise ModelError(f"{path} is read by onnx, which is not installed here ({error}); install it with: {todo}") from error
 
     def tensors(message: Any) -> Iterator[Any]:

@@ -157,7 +157,7 @@ def _texts(held: Any, key: str = "") -> list[tuple[str, str]]:
 
 def _check_version() -> None:
     """Refuse a missing library, or a version that runs code of local folders."""
-    todo = "install it with: pip install --requirement envs/requirements-sentence-transformers.txt"
+    todo = "install it with: pip install 'beirflow[sentence-transformers]'"
     try:
         version = importlib.metadata.version(LIBRARY)
     except importlib.metadata.PackageNotFoundError as error:

@@ -220,5 +220,5 @@ def test_the_library_has_to_be_there_in_a_version_that_runs_no_code(
         return version
 
     monkeypatch.setattr(importlib.metadata, "version", of_library)
-    with pytest.raises(ModelError, match=rf"{reason}.*pip install --requirement envs/requirements-sentence-transformers\.txt"):
+    with pytest.raises(ModelError, match=rf"{reason}.*pip install 'beirflow\[sentence-transformers\]'"):
         encoded(system(bert), "queries")

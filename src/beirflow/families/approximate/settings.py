@@ -96,6 +96,6 @@ def faiss_library() -> Any:
     except ImportError as error:
         raise ConfigError(
             f"an approximate index is computed by faiss, which is not installed here ({error}); install it with:"
-            " pip install --requirement envs/requirements-faiss.txt, or remove the approximate systems"
+            " pip install 'beirflow[faiss]', or remove the approximate systems"
         ) from error
     return faiss

@@ -21,7 +21,7 @@ def refuse_old_transformers(version: str) -> None:
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < FIRST_SAFE_TRANSFORMERS:
         raise ModelError(
             f"transformers {version} is installed, which may run code that a model folder names; at least"
-            f" {'.'.join(map(str, FIRST_SAFE_TRANSFORMERS))} is needed: pip install --requirement envs/requirements.txt"
+            f" {'.'.join(map(str, FIRST_SAFE_TRANSFORMERS))} is needed: pip install 'beirflow[models]'"
         )
 
 

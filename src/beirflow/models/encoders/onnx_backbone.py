@@ -142,7 +142,7 @@ def _session(path: Path, device: torch.device) -> Any:
     except ImportError as error:
         raise ModelError(
             f"{path} is computed by ONNX Runtime, which is not installed here ({error}); install it with:"
-            " pip install --requirement envs/requirements-onnx.txt, or name torch weights in 'weights'"
+            " pip install 'beirflow[onnx]', or name torch weights in 'weights'"
         ) from error
     if device.type == "mps":
         raise ModelError(f"{path}: ONNX graphs do not run on mps; set device: cpu, or name torch weights in 'weights'")

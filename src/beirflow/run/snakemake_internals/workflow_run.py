@@ -46,6 +46,7 @@ class PlannedJob(NamedTuple):
     writes: bool  # whether it has outputs
     # the functions of the package that its script calls, ``module:function``; none if it runs no script
     functions: tuple[str, ...]
+    uses_gpu: bool = False  # whether it takes a GPU where there is one, as all jobs that compute with a model do
 
     @property
     def computes(self) -> bool:
@@ -80,6 +81,11 @@ class WorkflowRun:
     def is_local(self) -> bool:
         """Test whether jobs run on this machine, started by this process."""
         return self.is_main and bool(self._workflow.local_exec)
+
+    @property
+    def is_in_this_python(self) -> bool:
+        """Test whether jobs run by this Python, with its packages, and not in environments for conda or in containers."""
+        return self.is_local and not self._workflow.deployment_settings.deployment_method
 
     @property
     def is_dry(self) -> bool:
@@ -177,7 +183,11 @@ class WorkflowRun:
         """The jobs that will run, by number."""
         return {
             self._workflow.dag.jobid(job): PlannedJob(
-                self._name(job.rule), dict(job.wildcards.items()), bool(job.output), _functions(job.rule)
+                self._name(job.rule),
+                dict(job.wildcards.items()),
+                bool(job.output),
+                _functions(job.rule),
+                "gpu" in job.rule.resources,
             )
             for job in self._workflow.dag.needrun_jobs()
         }

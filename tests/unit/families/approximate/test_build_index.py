@@ -141,7 +141,7 @@ def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(ConfigError, match=r"pip install --requirement envs/requirements-faiss\.txt"):
+    with pytest.raises(ConfigError, match=r"pip install 'beirflow\[faiss\]'"):
         faiss_library()
 
 

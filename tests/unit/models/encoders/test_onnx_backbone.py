@@ -173,7 +173,7 @@ def test_onnx_runtime_is_asked_for_where_it_is_absent(tmp_path: Path, monkeypatc
         with pytest.raises(ModelError, match="install onnxruntime-gpu, or set device: cpu"):
             _session(folder / GRAPH, torch.device("cuda"))
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    todo = r"not installed here .*; install it with: pip install --requirement envs/requirements-onnx"
+    todo = r"not installed here .*; install it with: pip install 'beirflow\[onnx\]'"
     with pytest.raises(ModelError, match=todo):
         load(folder, pooling="mean", weights=GRAPH)
 
