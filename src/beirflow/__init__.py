@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 _PLACES = (Path(__file__).parent / "workflow", Path(__file__).parents[2] / "workflow")
 
 WORKFLOW = next((folder.resolve() for folder in _PLACES if folder.is_dir()), _PLACES[0])
-"""The folder of the workflow: rules, catalogue, schemas, templates, profiles; ``config/config.yaml`` and ``envs/`` lie beside it."""
+"""The folder of the workflow: rules, catalogue, schemas, templates, profiles. ``config/`` and ``envs/`` lie beside it."""
 
 SNAKEFILE = WORKFLOW / "Snakefile"
 """The Snakefile of the workflow, for ``--snakefile`` and for modules of other workflows."""

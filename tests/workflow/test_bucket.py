@@ -17,7 +17,9 @@ from workflow_runs import REPOSITORY, words
 
 pytest.importorskip("moto", reason="needs envs/requirements-bucket.txt and requirements-bucket-server.txt")
 pytest.importorskip("snakemake_storage_plugin_s3", reason="needs envs/requirements-bucket.txt and requirements-bucket-server.txt")
-pytest.importorskip("snakemake_executor_plugin_cluster_generic", reason="needs envs/requirements-bucket.txt and requirements-bucket-server.txt")
+pytest.importorskip(
+    "snakemake_executor_plugin_cluster_generic", reason="needs envs/requirements-bucket.txt and requirements-bucket-server.txt"
+)
 
 pytestmark = pytest.mark.long
 

@@ -40,4 +40,4 @@ for folder in map(str, import_package()):
             [folder, *(other for other in others if other not in ("", folder))]
         )
 
-from beirflow import SNAKEFILE, WORKFLOW
+from beirflow import WORKFLOW
