@@ -81,6 +81,38 @@ def test_every_installation_writes_summary_and_report(install: Callable[[Environ
     assert "The audit of results passed" in audited.stdout + audited.stderr
 
 
+OTHER_WORKFLOW = """
+import beirflow as package
+
+module beirflow:
+    snakefile: package.SNAKEFILE
+    config: config
+
+use rule * from beirflow as beirflow_*
+
+onstart:
+    beirflow.onstart()
+
+rule mine:
+    default_target: True
+    input: "results/summary.csv"
+    output: "mine.txt"
+    shell: "wc -l {input} > {output}"
+"""
+
+
+@pytest.mark.long
+def test_another_workflow_uses_the_installed_one_as_a_module(tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "environment")
+    from_wheel(environment, tmp_path)
+    environment.borrow()
+    (tmp_path / "Snakefile").write_text(OTHER_WORKFLOW)
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(CONFIG))
+    done = environment.run(["-m", "snakemake", "--cores", "2", "--configfile", "my.yaml"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "mine.txt").read_text() == "2 results/summary.csv\n"
+
+
 @pytest.mark.long
 def test_a_dense_system_says_before_the_first_job_what_it_needs(tmp_path: Path, tiny_bert: Path) -> None:
     environment = Environment(tmp_path / "environment")

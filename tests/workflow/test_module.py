@@ -4,7 +4,10 @@ from pathlib import Path
 
 from workflow_runs import Workflow
 
-SNAKEFILE = """
+SNAKEFILE = f"""
+import sys
+
+sys.path.insert(0, "{REPOSITORY}/src")  # as if it were installed
 import beirflow as package
 
 module beirflow:
@@ -20,7 +23,7 @@ rule mine:
     default_target: True
     input: "results/metrics/tiny/small.json"
     output: "mine.txt"
-    shell: "wc -l {input} > {output}"
+    shell: "wc -l {{input}} > {{output}}"
 """
 
 
