@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workflow_runs import Workflow
+from workflow_runs import REPOSITORY, Workflow
 
 SNAKEFILE = f"""
 import sys

@@ -45,7 +45,7 @@ def test_another_version_is_refused_with_what_to_install(package: str, accepted:
 
 def test_the_pinned_version_is_the_one_of_this_test() -> None:
     for package, file in (("snakemake", "requirements"), ("snakemake-executor-plugin-slurm", "requirements-slurm")):
-        (pinned,) = re.findall(rf"^{package}==(.+)$", (REPOSITORY / f"envs/{file}.txt").read_text(), re.MULTILINE)
+        (pinned,) = re.findall(rf"^{package}==(\S+)", (REPOSITORY / f"envs/{file}.txt").read_text(), re.MULTILINE)
         check_version(package, pinned)
         if package == "snakemake":
             recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
