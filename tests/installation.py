@@ -46,9 +46,8 @@ class Environment:
 
     def borrow(self, *without: str) -> None:
         """Let it find the packages of the environment of the tests behind its own, but for some that cannot be imported."""
-        (self.site_packages / "borrowed.pth").write_text(f"{SITE_PACKAGES}\n")
-        blocked = f"import sys\nsys.modules.update(dict.fromkeys({without!r}))\n"
-        (self.site_packages / "sitecustomize.py").write_text(blocked)
+        blocked = f"import sys; sys.modules.update(dict.fromkeys({without!r}))"
+        (self.site_packages / "borrowed.pth").write_text(f"{SITE_PACKAGES}\n{blocked}\n")
 
     def ask(self, code: str, folder: Path) -> str:
         """Return what a line of Python prints."""

@@ -12,8 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from beirflow import WORKFLOW
+
 PACKAGE = Path(__file__).parents[1]
-RULES = PACKAGE / "workflow/rules"
+RULES = WORKFLOW / "rules"
 
 NO_INFLUENCE = {
     *("core.disks", "core.errors", "core.progress"),

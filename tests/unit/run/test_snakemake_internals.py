@@ -93,6 +93,7 @@ def named(names: str) -> Any:
 def planned(rule: str, folder: Path) -> Any:
     candidates, wildcards = {"candidates": [str(folder / rule)]}, {"system": "bm25"}
     own = SimpleNamespace(name=f"their_{rule}", params=["beirflow.ranking.merge:merge_chunks", 7, "beirflow", "a text"])
+    own.resources = {"gpu": 1}
     return SimpleNamespace(rule=own, input=candidates, output=[], wildcards=wildcards)
 
 
@@ -102,7 +103,7 @@ def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Pat
     dag.needrun, dag.needrun_jobs = jobs[2:].__contains__, lambda: jobs[2:]
     run = WorkflowRun(SimpleNamespace(dag=dag, async_run=removed.append, modifier=named("their_*")))
     assert run.planned_jobs == {
-        2: PlannedJob("all", {"system": "bm25"}, writes=False, functions=("beirflow.ranking.merge:merge_chunks",))
+        2: PlannedJob("all", {"system": "bm25"}, writes=False, functions=("beirflow.ranking.merge:merge_chunks",), uses_gpu=True)
     }
     run.remove_temporary_inputs("merge_chunks", "candidates")
     assert removed == []
