@@ -78,6 +78,11 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     assert not CRASH.search(output.replace(" failed: ", "")), output
     assert output.rstrip().splitlines()[-1].startswith("Everything that was looked at: audits/")
     assert files(results) == before
+    assert not (mine / "page").exists()
+    assert beirflow(mine, "audit", str(results), "-o", "page")[0] == 1
+    assert {path.name for path in (mine / "page").iterdir()} == {"audit.html", "audit.json", "logs"}
+    status, output = beirflow(mine, "audit", str(results), "-o", str(results / "page"))
+    assert (status, "which is only read" in output, (results / "page").exists()) == (1, True, False)
     status, output = beirflow(mine, "audit", str(results), "--fact", "no such fact")  # no verdict, but an error
     assert (status, "failed: audit the results" in output) == (1, True)
 

@@ -38,7 +38,11 @@ os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
 
 audit_options = experiment.options("audit")
-audit_at = audit_place(this_run.path(layout.RESULTS), audit_options.get("folder"))
+audit_at = audit_place(
+    this_run.path(layout.RESULTS),
+    audit_options.get("folder"),
+    audit_options.get("output"),
+)
 
 
 rule audit:

@@ -118,8 +118,9 @@ onstart:
             check_installed(experiment, [names.get("system") for names in computing])
         if "audit" in planned:
             own = this_run.path(layout.RESULTS)
-            others = experiment.options("audit").get("folder")
-            check_audit_place(own, others, moved=this_run.is_moved)
+            of_audit = experiment.options("audit")
+            others, output = of_audit.get("folder"), of_audit.get("output")
+            check_audit_place(own, others, output, moved=this_run.is_moved)
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

@@ -26,14 +26,15 @@ class AuditPlace(NamedTuple):
     log: str | None  # None for that of every rule
 
 
-def audit_place(results: str, others: str | None) -> AuditPlace:
+def audit_place(results: str, others: str | None, output: str | None = None) -> AuditPlace:
     """Return the folders of an audit of one's own ``results``, or of the folder ``others``, if it is not None.
 
-    The log of results that are read-only, or whose logs are behind a link, is beside Snakemake's own.
+    ``output`` is the folder that the audit writes, if it is not None. The log of results that are read-only, or whose logs are
+    behind a link, is beside Snakemake's own.
     """
-    if others is not None:
-        audited = Path(others).expanduser().absolute()
-        written = f"{AUDITS}/{_name(audited)}"
+    if others is not None or output is not None:
+        audited = Path(others or results).expanduser().absolute()
+        written = output or f"{AUDITS}/{_name(audited)}"
         return AuditPlace(str(audited), written, f"{written}/{AUDIT_LOG}")
     log = Path(results, AUDIT_LOG)
     read_only = Path(results).is_dir() and not os.access(results, os.W_OK)
@@ -46,16 +47,18 @@ def _name(audited: Path) -> str:
     return re.sub(r"[^\w.-]+", "-", str(audited.resolve()), flags=re.ASCII)[-LONGEST_NAME:].strip("-.") or "root"
 
 
-def check_audit_place(results: str, others: str | None, *, moved: bool) -> None:
+def check_audit_place(results: str, others: str | None, output: str | None = None, *, moved: bool) -> None:
     """Make sure that an audit writes outside results of others, and not through links of a working folder that came with them.
 
     ``moved`` says that ``--directory`` named the working folder. Raises ConfigError.
     """
-    place = audit_place(results, others)
+    place = audit_place(results, others, output)
     here, audited = Path.cwd(), Path(place.audited).resolve()
     todo = f"from a folder of your own: beirflow audit {shlex.quote(str(audited))}"
     if here.is_relative_to(audited):
         raise ConfigError(f"the working folder, {here}, is in the audited folder, {audited}, which is only read; audit {todo}")
+    if output is not None and Path(output).resolve().is_relative_to(audited):
+        raise ConfigError(f"{output} is in the audited folder, {audited}, which is only read; name another folder for the audit")
     if not moved:
         return
     notes = Path(NOTES).parent

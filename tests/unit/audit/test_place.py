@@ -43,7 +43,7 @@ def test_an_audited_folder_around_the_working_folder_is_refused_however_it_is_na
     (tmp_path / "link").symlink_to(tmp_path / "theirs")
     for folder in ("theirs", "theirs/runs"):
         monkeypatch.chdir(tmp_path / folder)
-        with pytest.raises(ConfigError, match=r"is in the audited folder, .*; audit from a folder of your own: snakemake "):
+        with pytest.raises(ConfigError, match=r"is in the audited folder, .*; audit from a folder of your own: beirflow audit "):
             check_audit_place("results", str(tmp_path / "link"), moved=False)
     monkeypatch.chdir(tmp_path)
     check_audit_place("results", "link", moved=True)
@@ -56,3 +56,15 @@ def test_links_of_ones_own_working_folder_are_nobodys_business(tmp_path: Path, m
     check_audit_place("results", None, moved=False)
     with pytest.raises(ConfigError, match=r"\.snakemake is a link to /"):
         check_audit_place("results", None, moved=True)
+
+
+def test_an_audit_writes_where_it_is_told_but_not_within_what_it_only_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert audit_place("results", "/theirs", "page") == ("/theirs", "page", "page/logs/audit.log")
+    assert audit_place("results", None, "page") == (str(tmp_path / "results"), "page", "page/logs/audit.log")
+    check_audit_place("results", "/theirs", "page", moved=False)
+    for inside in ("results/page", "results"):
+        with pytest.raises(ConfigError, match=f"^{inside} is in the audited folder, {tmp_path}/results, which is only read"):
+            check_audit_place("results", None, inside, moved=False)

@@ -125,6 +125,7 @@ def test_snakemake_gets_configuration_options_and_targets(words: str, line: list
                 }
             },
         ),
+        ("audit ../one -o here", {"command": {"audit": {"folder": "{one}", "output": "{work}/here"}}}),
         ("audit my.yaml --sample 0", {"command": {"audit": {"sample": 0}}}),
         ("compare ../one {two}", {"results": "{one}", "command": {"compare": {"other": "{two}"}}}),
         (
