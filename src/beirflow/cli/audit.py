@@ -18,7 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "\n      without both, results/ here"
     )
     add_call_arguments(parser, "[FOLDER | my.yaml]", what, "Example: beirflow audit /copy/results --sample 100")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="the folder of audit.html, audit.json and logs/audit.log")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="the folder of the page and the log")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
     parser.add_argument("--fact", metavar="KEY", help="also say what a key of records was compared with, e.g. seconds/index")
     parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of the manifest")
