@@ -52,6 +52,16 @@ def test_a_run_makes_the_summary_and_the_rest_of_the_line_is_snakemakes(lexical:
     assert lexical.planned("mine/summary.csv") == {}
 
 
+def test_the_demo_needs_an_empty_folder_alone_and_is_kept(tmp_path: Path) -> None:
+    status, output = beirflow(tmp_path, "demo")
+    assert status == 0, output
+    folder = tmp_path / "beirflow-demo"
+    assert {path.name for path in folder.iterdir()} == {".snakemake", "dataset", "my.yaml", "results"}
+    assert re.search(r"\bbm25 +demo +no +24 +4 ", output)
+    status, output = beirflow(folder, "run", "my.yaml")
+    assert (status, "Nothing to do" in output) == (0, True), output
+
+
 def test_a_word_that_is_no_target_writes_nothing(lexical: Workflow) -> None:
     folder = configured(lexical)
     before = {*folder.rglob("*")}

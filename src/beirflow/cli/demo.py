@@ -14,25 +14,25 @@ PASSES_ON = True
 
 FOLDER, CONFIG, DATASET = "beirflow-demo", "my.yaml", "dataset"
 
-CONFIGURATION = f"""\
-# The demo: BM25 on a dataset of 24 documents and 4 queries. In this folder: beirflow run {CONFIG}
-
-# `beirflow list systems` names the others; models are downloaded when they are first used.
-systems: [bm25]
-
-# `beirflow list datasets` names those of BEIR, such as scifact, which are downloaded too.
-datasets: [demo]
-
-# More than this corpus has, so that every document with a word of a query is ranked.
-top_k: 100
-
-cutoffs: [1, 3, 5, 10, 100]
-
-custom:
-  datasets:
-    # The form of BEIR: corpus.jsonl, queries.jsonl, qrels/test.tsv.
-    demo: {{path: {DATASET}}}
-"""
+CONFIGURATION = (
+    f"# The demo: BM25 on a dataset of 24 documents and 4 queries. In this folder: beirflow run {CONFIG}\n"
+    "\n"
+    "# `beirflow list systems` names the others; models are downloaded when they are first used.\n"
+    "systems: [bm25]\n"
+    "\n"
+    "# `beirflow list datasets` names those of BEIR, such as scifact, which are downloaded too.\n"
+    "datasets: [demo]\n"
+    "\n"
+    "# More than this corpus has, so that every document with a word of a query is ranked.\n"
+    "top_k: 100\n"
+    "\n"
+    "cutoffs: [1, 3, 5, 10, 100]\n"
+    "\n"
+    "custom:\n"
+    "  datasets:\n"
+    "    # The form of BEIR: corpus.jsonl, queries.jsonl, qrels/test.tsv.\n"
+    f"    demo: {{path: {DATASET}}}\n"
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

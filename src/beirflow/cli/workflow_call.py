@@ -96,8 +96,10 @@ def options_file(command: Mapping[str, Any]) -> Path:
 
     Its name follows from its content. It stays, as the log of the run does: a command that was printed names it.
     """
+    from beirflow.run.snakemake_internals.names import NOTES
+
     content = json.dumps(command, indent=2, ensure_ascii=False)
-    path = Path(".snakemake/beirflow", OPTIONS, f"{hashlib.sha256(content.encode()).hexdigest()[:12]}.json")
+    path = Path(NOTES, OPTIONS, f"{hashlib.sha256(content.encode()).hexdigest()[:12]}.json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
