@@ -6,7 +6,7 @@ CORES ?= all
 PIP := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-families test pictures bench bench-scale bench-gpu lint lint-types lint-form compiled fix lock clean
+.PHONY: demo demo-families test golden pictures bench bench-scale bench-gpu lint lint-types lint-form compiled fix lock clean
 
 # Three small datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -24,6 +24,10 @@ demo-families: .venv/ready
 test: .venv/ready-dev
 	$(MAKE) --jobs 3 --output-sync=target lint-types lint-form compiled
 	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+# The same results as those of the commit that tests/golden/commit names, made side by side: records, runs, scores, tables and pages.
+golden: .venv/ready-dev
+	$(BIN)/python tests/golden
 
 # The pictures of the README, which need Chromium: the demo with three systems, its report, and an audit after one number was edited.
 pictures: .venv/ready
