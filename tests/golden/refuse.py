@@ -1,4 +1,7 @@
-"""Print the message of each configuration of a file of JSON lines, as a JSON string per line: ``refuse.py FILE``."""
+"""Print the message of each configuration of a file of JSON lines, as a JSON string per line: ``refuse.py FILE``.
+
+``<this file>`` in a configuration is the path of that file.
+"""
 
 import json
 import sys
@@ -19,5 +22,6 @@ def message_of(configuration: object) -> str:
 
 
 if __name__ == "__main__":
-    for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines():
+    file = Path(sys.argv[1])
+    for line in file.read_text(encoding="utf-8").replace("<this file>", str(file)).splitlines():
         sys.stdout.write(f"{json.dumps(message_of(json.loads(line)))}\n")
