@@ -96,7 +96,7 @@ class Comparison:
 
     folder: Path
     earlier: Path
-    later: Path = REPOSITORY
+    later: Path
     started: float = field(default_factory=time.monotonic)
 
     def say(self, text: str) -> None:
@@ -178,7 +178,7 @@ def main() -> int:
 
 def compare(folder: Path, commit: str, later: Path, only: Sequence[str]) -> int:
     """Make everything twice below a folder; print every difference, and return 1 if one was not intended."""
-    comparison = Comparison(folder, extract(commit, folder / "earlier-code"), later)
+    comparison = Comparison(folder, extract(commit, folder / "earlier-code"), copied(later, folder / "later-code"))
     comparison.say("writing datasets and models")
     for name, config in write_inputs(folder / "inputs").items():
         write_config(folder / f"{name}.yaml", config)
@@ -199,6 +199,12 @@ def extract(commit: str, folder: Path) -> Path:
     archive = subprocess.run(["git", "archive", commit], cwd=REPOSITORY, check=True, stdout=subprocess.PIPE).stdout
     subprocess.run(["tar", "--extract", "--directory", str(folder)], input=archive, check=True)
     return folder
+
+
+def copied(checkout: Path, folder: Path) -> Path:
+    """Copy a checkout without its history, which the files of the commit lack too: a later edit then changes nothing."""
+    made = {".git", ".venv", ".snakemake", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "audits", "results"}
+    return shutil.copytree(checkout, folder, ignore=lambda path, _: made if path == str(checkout) else {"__pycache__"})
 
 
 def report(found: Sequence[str], *, all_compared: bool) -> int:

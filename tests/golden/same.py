@@ -1,6 +1,7 @@
 """Comparison of two folders of results: equal but for what is measured, and for the code that made them."""
 
 import csv
+import gzip
 import hashlib
 import json
 import re
@@ -16,20 +17,26 @@ NAMES_ONLY = re.compile(r"(logs|benchmarks|energy)/.*|.*\.lock")
 
 PAGES = re.compile(
     r".*\.(html|svg|pdf|tex|md|bib|rst|xml)|figures/.*\.csv|(report|choice|gate|comparison)\.json|choice\.csv|paper/.*"
-    r"|ro-crate-metadata\.json|code/.*"
+    r"|ro-crate-metadata\.json|code/configuration\.yaml"
 )
 """Files that show results. Measured numbers are in them, so both sides make them from one folder of results."""
 
+CODE = re.compile(r"code/(?!configuration\.yaml).*")
+"""The copy of the code in the crate: neither its files nor what the crate says of them are compared."""
+
 MASKED_KEYS = re.compile(
     r"seconds|.*_seconds|memory|load|written|.*_ms|.*queries_per_second|repetitions|documents_per_second"
-    r"|code|search_code|scorer_code|commit|repository|record_sha256"
+    r"|code|search_code|scorer_code|record_sha256"
 )
 """Keys of JSON files, at any depth, that hold what is measured, what code made a result, and the digest of a record of these."""
 
 MASKED_COLUMNS = re.compile(r"seconds.*|.*_seconds|.*_per_second|memory.*|.*_memory|energy.*|.*joules|emissions|load|price.*")
 """Columns of CSV files that are measured."""
 
-MASKED_TEXT = ((re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "<time>"),)
+MASKED_TEXT = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "<time>"),
+    (re.compile(r"digest of the code: [0-9a-f]{16}"), "digest of the code: <code>"),
+)
 """What differs between two pages that were made from one folder of results."""
 
 SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
@@ -40,6 +47,7 @@ def differences(before: Path, after: Path, *, pages: bool) -> Iterator[str]:
     names = {
         folder: {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} for folder in (before, after)
     }
+    names = {folder: {name for name in found if not CODE.fullmatch(name)} for folder, found in names.items()}
     yield from (f"{name}: only in the earlier results" for name in sorted(names[before] - names[after]))
     yield from (f"{name}: only in the later results" for name in sorted(names[after] - names[before]))
     texts = {folder: partial(_text_of, digests=_names_by_digest(folder, names[folder])) for folder in (before, after)}
@@ -66,7 +74,7 @@ def _comparison(name: str) -> Callable[[Side, Side], Iterator[str]]:
         ".json": _compare_json,
         ".parquet": _compare_parquet,
         ".csv": _compare_csv,
-        **dict.fromkeys((".html", ".svg", ".md", ".tex", ".bib", ".xml", ".jsonl", ".yaml"), _compare_text),
+        **dict.fromkeys((".html", ".svg", ".md", ".tex", ".bib", ".xml", ".jsonl", ".yaml", ".gz"), _compare_text),
     }.get(Path(name).suffix, _compare_bytes)
 
 
@@ -110,7 +118,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _compare_text(first: Side, second: Side) -> Iterator[str]:
-    before, after = (text(path.read_text(encoding="utf-8")).splitlines() for path, text in (first, second))
+    before, after = (text(_read_text(path)).splitlines() for path, text in (first, second))
     if len(before) != len(after):
         yield f"{len(after)} lines, expected {len(before)}"
     for number, (line, other) in enumerate(zip(before, after, strict=False), 1):
@@ -118,6 +126,10 @@ def _compare_text(first: Side, second: Side) -> Iterator[str]:
             place = next((place for place, pair in enumerate(zip(line, other, strict=False)) if pair[0] != pair[1]), 0)
             part = slice(max(0, place - 40), place + 120)
             yield f"line {number}: {other[part]!r}, expected {line[part]!r}"
+
+
+def _read_text(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
 
 
 def _names_by_digest(folder: Path, names: set[str]) -> dict[str, str]:
@@ -135,7 +147,7 @@ def _masked(value: Any, text: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {text(key): "masked" if MASKED_KEYS.fullmatch(key) else _masked(each, text) for key, each in value.items()}
     if isinstance(value, list):
-        return [_masked(each, text) for each in value]
+        return [_masked(each, text) for each in value if not (isinstance(each, dict) and CODE.fullmatch(str(each.get("@id"))))]
     return text(value) if isinstance(value, str) else value
 
 

@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 import json
 import os
@@ -29,7 +30,8 @@ def write_results(folder: Path) -> Path:
     (folder / "scores.json").write_text(json.dumps(RECORD))
     pq.write_table(pa.table(TABLE), folder / "scores.parquet")
     (folder / "summary.csv").write_text("system,NDCG@10,seconds\nbm25,0.5,1.5\ndense,0.75,2.5\n")
-    (folder / "run.trec.gz").write_bytes(b"\x1f\x8b run")
+    (folder / "run.trec.gz").write_bytes(gzip.compress(b"q1 Q0 d1 1 0.5 bm25\n"))
+    (folder / "vectors.npy").write_bytes(b"\x93NUMPY 1")
     (folder / "report.html").write_text(PAGE)
     return folder
 
@@ -105,13 +107,15 @@ def test_a_table_of_text_differs(sides, table, expected):
 
 def test_other_files_differ_by_bytes_and_missing_ones_by_name(sides):
     before, after = sides
-    (after / "run.trec.gz").write_bytes(b"\x1f\x8b other run")
+    (after / "run.trec.gz").write_bytes(gzip.compress(b"q1 Q0 d1 1 0.6 bm25\n"))
+    (after / "vectors.npy").write_bytes(b"\x93NUMPY 2")
     (before / "logs/evaluate.log").unlink()
     (after / "scores.json").unlink()
     assert list(differences(*sides, pages=False)) == [
         "scores.json: only in the earlier results",
         "logs/evaluate.log: only in the later results",
-        "run.trec.gz: other bytes",
+        "run.trec.gz: line 1: 'q1 Q0 d1 1 0.6 bm25', expected 'q1 Q0 d1 1 0.5 bm25'",
+        "vectors.npy: other bytes",
     ]
 
 
@@ -133,6 +137,18 @@ def test_a_digest_is_compared_by_the_file_that_has_it(sides):
     (sides[1] / "summary.json").write_text(json.dumps({"inputs": {"scores.json": other}}))
     (found,) = differences(*sides, pages=False)
     assert found == "summary.json: inputs: scores.json: '<digest of run.trec.gz>', expected '<digest of scores.json>'"
+
+
+def test_the_copy_of_the_code_is_not_compared_but_its_configuration(sides):
+    for folder, name in zip(sides, ("workflow", "src"), strict=True):
+        (folder / "code").mkdir()
+        (folder / f"code/{name}.py").touch()
+        (folder / "code/configuration.yaml").write_text("top_k: 10\n")
+        parts = [{"@id": f"code/{name}.py"}, {"@id": "run.trec.gz"}]
+        (folder / "ro-crate-metadata.json").write_text(json.dumps({"@graph": [{"@id": "./", "hasPart": parts}]}))
+    assert list(differences(*sides, pages=True)) == []
+    (sides[1] / "code/configuration.yaml").write_text("top_k: 20\n")
+    assert list(differences(*sides, pages=True)) == ["code/configuration.yaml: line 1: 'top_k: 20', expected 'top_k: 10'"]
 
 
 def test_pages_are_removed_and_results_stay(sides):
