@@ -70,13 +70,13 @@ EXPERIMENTS = {
         ],
         audited=["audit"],
         shown=["report.html", "ro-crate-metadata.json", "explanations/bm25/kitchen.html"],
-        options=["audit_sample=100"],
+        options=["audit_sample=3"],
     ),
     "datasets": Experiment(
         made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/debate.json" for name in OF_DATASETS)],
         audited=["audit"],
         shown=["paper/index.html", "choice.html", "tables/scores.tex"],
-        options=["audit_sample=100"],
+        options=["audit_sample=3"],
     ),
     "samples": Experiment(
         by_snakemake=["report", "results/choice.html"],

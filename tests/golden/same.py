@@ -30,14 +30,13 @@ MASKED_KEYS = re.compile(
 )
 """Keys of JSON files, at any depth, of what is measured, of the code and command that made a result, and of digests of these."""
 
-OF_AN_AUDIT = "documents and queries"
-"""The key beside the seed of an audit, which nobody is to know beforehand."""
-
 MASKED_COLUMNS = re.compile(r"seconds.*|.*_seconds|.*_per_second|memory.*|.*_memory|energy.*|.*joules|emissions|load|price.*")
 """Columns of CSV files that are measured."""
 
 MASKED_TEXT = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "<time>"),
+    (re.compile(r"-aside-\d{8}T\d{6}Z"), "-aside-<time>"),
+    (re.compile(r"[\d,]+ bytes, have the digests"), "<number> bytes, have the digests"),  # of records too, which hold seconds
     (re.compile(r"digest of the code: [0-9a-f]{16}"), "digest of the code: <code>"),
 )
 """What differs between two pages that were made from one folder of results."""
@@ -153,7 +152,6 @@ def _text_of(text: str, digests: Mapping[str, str]) -> str:
 
 def _masked(value: Any, text: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        value = {key: each for key, each in value.items() if not (key == "seed" and OF_AN_AUDIT in value)}
         return {text(key): "masked" if MASKED_KEYS.fullmatch(key) else _masked(each, text) for key, each in value.items()}
     if isinstance(value, list):
         return [_masked(each, text) for each in value if not (isinstance(each, dict) and CODE.fullmatch(str(each.get("@id"))))]

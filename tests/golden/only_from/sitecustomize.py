@@ -1,9 +1,12 @@
 """Let a Python process import ``beirflow`` from one checkout alone, wherever the packages lie in it, and whatever is installed.
 
+Audits draw the same sample in all these processes.
+
 Python imports this module when it starts, if its folder is in ``PYTHONPATH``; the processes that it starts do so too.
 """
 
 import os
+import secrets
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -26,4 +29,5 @@ class OnlyFromCheckout:
         raise ImportError(f"there is no beirflow in src or workflow of {CHECKOUT}")
 
 
+secrets.randbits = lambda bits: 20260101 % 2**bits
 sys.meta_path.insert(0, OnlyFromCheckout)
