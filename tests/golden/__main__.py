@@ -69,7 +69,7 @@ EXPERIMENTS = {
             "runs/bm25/kitchen.trec.gz",
         ],
         audited=["audit"],
-        shown=["report.html", "ro-crate-metadata.json", "explanations/bm25/kitchen.html"],
+        shown=["report.html", "ro-crate-metadata.json"],
         options=["audit_sample=3"],
     ),
     "datasets": Experiment(

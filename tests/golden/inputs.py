@@ -144,7 +144,7 @@ def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def _write_stated(folder: Path) -> None:
-    """The kitchen with another split, whose queries state candidates, exclusions, topics and nuggets."""
+    """The kitchen with another split, whose queries state candidates and exclusions."""
     shutil.copytree(DEMO / "kitchen", folder)
     judgements = (folder / "qrels/test.tsv").read_text().splitlines()
     judgements = judgements[: len(judgements) // 2 + 1]
@@ -160,7 +160,6 @@ def _write_stated(folder: Path) -> None:
         own = relevant.get(query["_id"], [])
         query["candidate_ids"] = sorted({*ids[number::2], *ids[: 10 + number], *own})
         query["excluded_ids"] = [ids[-1 - number]] if ids[-1 - number] not in own else []
-        query["nuggets"] = [[document] for document in own]
     _write_lines(folder / "queries.jsonl", queries)
 
 
