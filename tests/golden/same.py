@@ -25,12 +25,14 @@ CODE = re.compile(r"code/(?!configuration\.yaml).*")
 """The copy of the code in the crate: neither its files nor what the crate says of them are compared."""
 
 MASKED_KEYS = re.compile(
-    r"seconds|.*_seconds|memory|load|written|.*_ms|.*queries_per_second|repetitions|documents_per_second"
+    r"seconds|(?!published_).*_seconds|memory|load|written|.*_ms|.*queries_per_second|repetitions|documents_per_second"
     r"|code|search_code|scorer_code|record_sha256|published_sha256|command|started"
 )
 """Keys of JSON files, at any depth, of what is measured, of the code and command that made a result, and of digests of these."""
 
-MASKED_COLUMNS = re.compile(r"seconds.*|.*_seconds|.*_per_second|memory.*|.*_memory|energy.*|.*joules|emissions|load|price.*")
+MASKED_COLUMNS = re.compile(
+    r"seconds|(?!published_).*_seconds|.*_per_second|peak_.*memory_bytes|load_per_core|processor_share|.*joules|emissions"
+)
 """Columns of CSV files that are measured."""
 
 MASKED_TEXT = (
