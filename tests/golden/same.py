@@ -31,7 +31,7 @@ MASKED_KEYS = re.compile(
 """Keys of JSON files, at any depth, of what is measured, of the code and command that made a result, and of digests of these."""
 
 MASKED_COLUMNS = re.compile(
-    r"seconds|(?!published_).*_seconds|.*_per_second|peak_.*memory_bytes|load_per_core|processor_share|.*joules|emissions"
+    r"seconds|(?!published_).*_seconds|.*_per_second|peak_.*memory_bytes|load_per_core|processor_share|.*joules|co2_grams"
 )
 """Columns of CSV files that are measured."""
 
