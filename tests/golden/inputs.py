@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 import yaml
+from transformers import AutoTokenizer, BertForMaskedLM, BertForTokenClassification, logging
+
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_with_projection
 from tiny_cross_encoder import save_with_head
 from tiny_expanders import save_tiny_t5
-from transformers import AutoTokenizer, BertForMaskedLM, BertForTokenClassification, logging
 
 DEMO = Path(__file__).parents[1] / "data/demo"
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import yaml
+
 from results_maker import load_experiment, run_rules
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 NAMES_ONLY = re.compile(r"(logs|benchmarks|energy)/.*|.*\.lock")
@@ -96,7 +97,9 @@ def _compare_json(first: Side, second: Side) -> Iterator[str]:
 
 def _compare_parquet(first: Side, second: Side) -> Iterator[str]:
     before, after = (pq.read_table(path) for path, _ in (first, second))
-    if not before.schema.equals(after.schema, check_metadata=True):
+    records = [_masked(_metadata(table), text) for table, (_, text) in ((before, first), (after, second))]
+    yield from _json_differences(*records, "metadata: ")
+    if not before.schema.equals(after.schema):
         yield f"schema {after.schema}, expected {before.schema}"
     elif before.num_rows != after.num_rows:
         yield f"{after.num_rows} rows, expected {before.num_rows}"
@@ -104,6 +107,12 @@ def _compare_parquet(first: Side, second: Side) -> Iterator[str]:
         for name in before.column_names:
             if repr(before[name].to_pylist()) != repr(after[name].to_pylist()):  # not-a-number does not equal itself
                 yield f"{name}: other values"
+
+
+def _metadata(table: pa.Table) -> dict[str, Any]:
+    """Return the metadata of a table, parsed where they are records."""
+    texts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    return {key: json.loads(value) if value.startswith("{") else value for key, value in texts.items()}
 
 
 def _compare_csv(first: Side, second: Side) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from golden.same import differences, remove_pages
 
 RECORD: dict[str, Any] = {
@@ -20,6 +21,7 @@ RECORD: dict[str, Any] = {
     "device": None,
 }
 TABLE = {"system": ["bm25", "dense"], "score": [0.25, float("nan")]}
+METADATA = {"made": "so", "record": '{"code": "c0de", "rows": 2}'}
 PAGE = "<p>Made 2026-11-27T20:57:37+00:00</p>\n<p>NDCG@10 0.5000</p>\n"
 
 
@@ -28,7 +30,7 @@ def write_results(folder: Path) -> Path:
     (folder / "logs").mkdir(parents=True)
     (folder / "logs/evaluate.log").write_text("0.1 s")
     (folder / "scores.json").write_text(json.dumps(RECORD))
-    pq.write_table(pa.table(TABLE), folder / "scores.parquet")
+    pq.write_table(pa.table(TABLE).replace_schema_metadata(METADATA), folder / "scores.parquet")
     (folder / "summary.csv").write_text("system,NDCG@10,seconds\nbm25,0.5,1.5\ndense,0.75,2.5\n")
     (folder / "run.trec.gz").write_bytes(gzip.compress(b"q1 Q0 d1 1 0.5 bm25\n"))
     (folder / "vectors.npy").write_bytes(b"\x93NUMPY 1")
@@ -82,10 +84,16 @@ def test_each_difference_of_a_record_is_a_line_so_that_an_intended_one_hides_no_
         (pa.table(TABLE | {"score": [0.25, 0.5]}), "score: other values"),
         (pa.table({"system": TABLE["system"], "score": pa.array(TABLE["score"], pa.float32())}), "schema"),
         (pa.table(TABLE).slice(1), "1 rows, expected 2"),
-        (pa.table(TABLE).replace_schema_metadata({"made": "otherwise"}), "schema"),
+        (pa.table(TABLE).replace_schema_metadata(METADATA | {"made": "otherwise"}), "metadata: made: 'otherwise', expected 'so'"),
+        (
+            pa.table(TABLE).replace_schema_metadata(METADATA | {"record": '{"code": "0ther", "rows": 3}'}),
+            "metadata: record: rows: '3', expected '2'",
+        ),
     ],
 )
 def test_a_table_of_parquet_differs_in_values_schema_and_rows(sides, table, expected):
+    if not table.schema.metadata:
+        table = table.replace_schema_metadata(METADATA)
     pq.write_table(table, sides[1] / "scores.parquet")
     (found,) = differences(*sides, pages=False)
     assert found.startswith(f"scores.parquet: {expected}")
