@@ -1,12 +1,11 @@
 """The package that the rules call: that of the checkout or installation which holds this workflow, else the installed one."""
 
-import os
 import sys
 from pathlib import Path
 
 
 def import_package():
-    """Import the package; stop in one sentence where there is none, or one that does not belong to this workflow."""
+    """Import the package; return the folder that has it in a checkout. Stop in one sentence where there is none, or another."""
     around = Path(HERE).resolve().parents
     own = [
         folder
@@ -29,15 +28,13 @@ def import_package():
             f" beirflow {found} from {place.parent}; install the version of the workflow, or use the Snakefile that"
             f" belongs to this package: {place}/workflow/Snakefile"
         )
-    return own
+    return [folder for folder in own if folder.name == "src"]
 
 
-# Jobs that are not forked from this process search their Python's own packages first, which may hold another beirflow.
-for folder in map(str, import_package()):
-    if folder.endswith("/src"):
-        others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            [folder, *(other for other in others if other not in ("", folder))]
-        )
+sources = import_package()
 
 from beirflow import WORKFLOW
+from beirflow.run.snakemake_internals.workflow_run import search_first
+
+# Jobs that are not forked from this process search their Python's own packages first, which may hold another beirflow.
+search_first(sources)

@@ -4,7 +4,7 @@ REQUIRED INPUTS
   none
 
 OUTPUTS
-  <results>/logs/results.lock    held by the writing run, see jobs/results_lock.py
+  <results>/logs/results.lock    held by the writing run, see run/results_lock.py
 
 STEPS
   - a user without a name gets one, which Snakemake asks for
@@ -115,7 +115,9 @@ onstart:
         check_planned(experiment, planned)
         if this_run.is_in_this_python:
             computing = [job.wildcards for job in jobs.values() if job.uses_gpu]
-            check_installed(experiment, [names.get("system") for names in computing])
+            check_installed(
+                experiment, [names.get("system") for names in computing]
+            )
         if "audit" in planned:
             own = this_run.path(layout.RESULTS)
             of_audit = experiment.options("audit")

@@ -1,7 +1,7 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
 A family is a room with a subclass of :class:`Family`, a rule file, a branch of the schema, and a line in
-``experiment/families.py``. Nothing else names it: every other module asks the object. Every default of :class:`Family` means
+``config/families.py``. Nothing else names it: every other module asks the object. Every default of :class:`Family` means
 "nothing", so that a family states only what it has::
 
     class LexicalFamily(Family):

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -230,6 +231,14 @@ def keep_folders_off_the_path() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
     if entries := os.environ.get("PYTHONPATH"):
         os.environ["PYTHONPATH"] = os.pathsep.join(each for each in entries.split(os.pathsep) if Path(each).is_absolute())
+
+
+def search_first(folders: Sequence[Path]) -> None:
+    """Let jobs search some folders before others for modules."""
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    own = [str(folder) for folder in folders]
+    if path := os.pathsep.join([*own, *(each for each in entries if each and each not in own)]):
+        os.environ["PYTHONPATH"] = path
 
 
 def _functions(rule: Any) -> tuple[str, ...]:
