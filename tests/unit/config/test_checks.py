@@ -26,6 +26,6 @@ def test_a_system_with_a_model_needs_the_packages_of_models(
     with pytest.raises(ConfigError) as raised:
         check_installed(experiment, systems)
     assert str(raised.value) == (
-        "my-encoder is dense, which computes with a model, and no_such_package cannot be imported here; install what models need with:"  # noqa: E501
-        " pip install 'beirflow[models]'"
+        "my-encoder is dense, which computes with a model, and no_such_package cannot be imported here; install what models need"
+        " with: pip install 'beirflow[models]'"
     )
