@@ -73,16 +73,16 @@ EXPERIMENTS = {
         options=["audit_sample=3"],
     ),
     "datasets": Experiment(
-        made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/debate.json" for name in OF_DATASETS)],
+        made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/kitchen.json" for name in OF_DATASETS)],
         audited=["audit"],
-        shown=["paper/index.html", "choice.html", "tables/scores.tex"],
+        shown=["paper/index.html", "tables/leaderboard.tex"],
         options=["audit_sample=3"],
     ),
     "samples": Experiment(
         by_snakemake=["report", "results/choice.html"],
         audited=["audit", "compare", "gate"],
         options=["compare_with={others}", "gate={{baseline: {others}, tolerance: 0.01}}"],
-        shown=["report.html"],
+        shown=["report.html", "choice.html"],
     ),
 }
 
