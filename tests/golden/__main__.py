@@ -43,7 +43,8 @@ class Experiment:
         audited: targets of Snakemake that read these, with each commit's own results.
         shown: files for reading that each commit makes from the results of the earlier one.
         by_snakemake: targets that are made by Snakemake as users run it, in place of ``made``.
-        options: configuration of the audit, as Snakemake's ``--config`` takes it.
+        options: configuration of these targets for the working tree, as Snakemake's ``--config`` takes it.
+        options_before: the same for the commit, where these are keys of their own.
     """
 
     made: Sequence[str] = ()
@@ -51,6 +52,7 @@ class Experiment:
     shown: Sequence[str] = ()
     by_snakemake: Sequence[str] = ()
     options: Sequence[str] = ()
+    options_before: Sequence[str] = ()
 
 
 EXPERIMENTS = {
@@ -70,18 +72,21 @@ EXPERIMENTS = {
         ],
         audited=["audit"],
         shown=["report.html", "ro-crate-metadata.json"],
-        options=["audit_sample=3"],
+        options=["command={{audit: {{sample: 3}}}}"],
+        options_before=["audit_sample=3"],
     ),
     "datasets": Experiment(
         made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/kitchen.json" for name in OF_DATASETS)],
         audited=["audit"],
         shown=["paper/index.html", "tables/leaderboard.tex"],
-        options=["audit_sample=3"],
+        options=["command={{audit: {{sample: 3}}}}"],
+        options_before=["audit_sample=3"],
     ),
     "samples": Experiment(
         by_snakemake=["report", "results/choice.html"],
         audited=["audit", "compare", "gate"],
-        options=["compare_with={others}", "gate={{baseline: {others}, tolerance: 0.01}}"],
+        options=["command={{compare: {{other: {others}}}}}", "gate={{baseline: {others}, tolerance: 0.01}}"],
+        options_before=["compare_with={others}", "gate={{baseline: {others}, tolerance: 0.01}}"],
         shown=["report.html", "choice.html"],
     ),
 }
@@ -113,7 +118,8 @@ class Comparison:
             else:
                 self.make(code, work, parts.made)
             shutil.copytree(work, self.folder / f"{side}-{name}")
-            options = [option.format(others=self.folder / "others/results") for option in parts.options]
+            stated = parts.options_before if side == "earlier" else parts.options
+            options = [option.format(others=self.folder / "others/results") for option in stated]
             for target in parts.audited:  # an audit lists what the others have written by then
                 printed = self.snakemake(code, work, target, options=["--config", *options], verdict=True)
                 if not (work / "results" / VERDICTS[target]).is_file():
@@ -205,7 +211,9 @@ def extract(commit: str, folder: Path) -> Path:
 def copied(checkout: Path, folder: Path) -> Path:
     """Copy a checkout without its history, which the files of the commit lack too: a later edit then changes nothing."""
     made = {".git", ".venv", ".snakemake", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "audits", "results"}
-    return shutil.copytree(checkout, folder, ignore=lambda path, _: made if path == str(checkout) else {"__pycache__"})
+    return shutil.copytree(
+        checkout, folder, symlinks=True, ignore=lambda path, _: made if path == str(checkout) else {"__pycache__"}
+    )
 
 
 def report(found: Sequence[str], *, all_compared: bool) -> int:
