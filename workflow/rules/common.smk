@@ -18,11 +18,11 @@ from beirflow.run.snakemake_internals.workflow_run import WorkflowRun, check_ver
 
 check_version("snakemake")
 this_run = WorkflowRun(workflow)
-# An audit states the experiment of the audited results; jobs/snakemake_internals/rule_jobs.py.
+# An audit states the experiment of the audited results; run/snakemake_internals/rule_jobs.py.
 stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
-    input_path(str(WORKFLOW))
+    input_path(str(WORKFLOW.parent))
     experiment = stated or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
