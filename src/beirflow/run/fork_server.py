@@ -197,8 +197,8 @@ def _flushed() -> bool:
 def use_threads(number: int) -> None:
     """Let libraries that were imported with one thread use this number."""
     threadpool_limits(number)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(number)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(number)
 
 
 if __name__ == "__main__":
