@@ -65,7 +65,7 @@ def code_version(rule: str) -> str:
 
 
 def rule_modules(rule: str) -> set[str]:
-    """Return the modules whose code a rule's job may run, e.g. ``"dense.encode"``, without those of ``NO_INFLUENCE``."""
+    """Return the modules whose code a rule's job may run, e.g. ``"families.dense.encode"``, without those of ``NO_INFLUENCE``."""
     return _with_reached(function.partition(":")[0] for function in entrances()[rule])
 
 
@@ -90,7 +90,7 @@ def _digest(modules: Iterable[str], *functions: str) -> str:
 
 
 def reached_modules(path: Path) -> set[str]:
-    """Return the modules that a file imports, at whatever depth, e.g. ``"dense.encode"``, without ``NO_INFLUENCE`` and paths."""
+    """Return the modules that a file imports, at whatever depth, e.g. ``"families.dense.encode"``, without ``NO_INFLUENCE`` and paths."""
     reached: set[str] = set()
     # Imports inside functions count as if they always ran: a job too many costs less than a stale result.
     waiting = set(module_at(path).imports)

@@ -126,7 +126,7 @@ def test_a_moved_key_is_found_in_its_file_and_hides_no_other_problem(tmp_path: P
         ({"audit": {"sample": -1}}, "command.audit.sample: found -1; expected at least 0"),
         (
             {"audit": {"samples": 1}},
-            "command.audit.samples: found 'samples'; no such key here, allowed are folder, sample, fact,",
+            "command.audit.samples: found 'samples'; no such key here, allowed are folder, output, sample, fact,",
         ),
         ({"audit": {"folder": "a\nb"}}, "command.audit.folder: found 'a\\nb'; "),
         (

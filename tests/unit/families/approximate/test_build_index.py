@@ -147,7 +147,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
 
 def test_an_edit_to_the_search_builds_no_index_again_and_the_other_way_round() -> None:
     build, search = (
-        {name.removeprefix("approximate.") for name in rule_modules(rule) if name.startswith("approximate.")}
+        {name.removeprefix("families.approximate.") for name in rule_modules(rule) if name.startswith("families.approximate.")}
         for rule in ("build_index", "search_approximate")
     )
     assert build == {"build_index", "settings"}
