@@ -90,7 +90,7 @@ def _digest(modules: Iterable[str], *functions: str) -> str:
 
 
 def reached_modules(path: Path) -> set[str]:
-    """Return the modules that a file imports at any depth, e.g. ``"families.dense.encode"``, without ``NO_INFLUENCE`` and paths."""
+    """Return the modules that a file imports at any depth, e.g. ``"families.dense.encode"``, without ``NO_INFLUENCE``."""
     reached: set[str] = set()
     # Imports inside functions count as if they always ran: a job too many costs less than a stale result.
     waiting = set(module_at(path).imports)
