@@ -360,8 +360,7 @@ def configuration(
     marks = "".join(f"    # assumed: {each}\n" for each in (model.assumed if model and model.entry else ()))
     first, second = [*names, "my-encoder"][:2]
     dataset = "" if corpus is None else f"    {_key(corpus.name)}: {_flow(corpus.entry)}\n"
-    return f"""\
-# Written by `beirflow init`. The next commands, from the folder in which it was written:
+    return f"""# Written by `beirflow init`. The next commands, from the folder in which it was written:
 #   beirflow try {file}           every system on 24 documents, before hours of work
 #   beirflow estimate {file}      time, downloads and disk space
 #   beirflow run {file} report    everything; then open {page}
@@ -396,14 +395,12 @@ results: {_flow(results)}
 # Systems and datasets of your own.
 custom:
   systems:{"" if own else " {}"}
-{marks}{own}\
-    # A folder, or of a hub: {{model: org/name, revision: <40 digits>}}; then a fusion of two systems, and a re-ranking of one.
+{marks}{own}    # A folder, or of a hub {{model: org/name, revision: <40 digits>}}; a fusion of two systems; a re-ranking of one.
     # my-encoder: {{model: /models/my-encoder, pooling: cls, similarity: cosine}}
     # fused: {{family: fusion, of: {_flow([first, second])}, method: rrf}}
     # reranked: {{family: rerank, first: {_flow(first)}, depth: 100, model: /models/cross-encoder}}
   datasets:{"" if dataset else " {}"}
-{dataset}\
-    # With corpus.jsonl, queries.jsonl and qrels/test.tsv; docs/datasets.md has other forms.
+{dataset}    # With corpus.jsonl, queries.jsonl and qrels/test.tsv; docs/datasets.md has other forms.
     # my-corpus: {{path: /data/my-corpus, split: test}}
 """
 

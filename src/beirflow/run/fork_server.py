@@ -154,10 +154,9 @@ def run_script(script: str, folder: str, environment: Mapping[str, str]) -> NoRe
     os.chdir(folder)
     tempfile.tempdir = None  # which another environment may have chosen
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-    # Without the folder of the package, which is first here alone, and without that of the script: the working folder may hold
-    # files of others (see :func:`~beirflow.run.snakemake_internals.workflow_run.keep_folders_off_the_path`).
+    # The folder of the script is not in the search path: the working folder may hold files of others (see
+    # :func:`~beirflow.run.snakemake_internals.workflow_run.keep_folders_off_the_path`).
     sys.argv = [script]
-    del sys.path[0]
     use_threads(int(environment["OMP_NUM_THREADS"]))
     run_to_the_end(partial(runpy.run_path, script, run_name="__main__"))
 

@@ -40,16 +40,16 @@ def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part
 
 
 PARTS = {
-    "copies": "dense.chunk_blocks.prepare",
-    "first pass": "dense.top_k.find_candidates",
-    "exact scores": "dense.top_k.score_candidates",
-    "merge": "dense.top_k.merge_sorted",
+    "copies": "families.dense.chunk_blocks.prepare",
+    "first pass": "families.dense.top_k.find_candidates",
+    "exact scores": "families.dense.top_k.score_candidates",
+    "merge": "families.dense.top_k.merge_sorted",
 }
 LATE_PARTS = {
-    "copies": "late.search.arranged",
-    "first pass": "late.search._shortlist",
-    "exact scores": "late.search._score_candidates",
-    "merge": "late.search.merge_sorted",
+    "copies": "families.late_interaction.search.arranged",
+    "first pass": "families.late_interaction.search._shortlist",
+    "exact scores": "families.late_interaction.search._score_candidates",
+    "merge": "families.late_interaction.search.merge_sorted",
 }
 """Functions of a search by the names of its parts. A thread copies beside the first pass, and does not wait for the device."""
 
