@@ -84,6 +84,7 @@ def measure_bias(
 
 def of_pooled(run: pa.Table, qrels: pa.Table) -> dict[str, float]:
     """Return by column of ``bias.csv`` the means over all queries of judgements that include irrelevant documents."""
+    qrels = qrels.select([*PAIR, "score"])  # without topics and nuggets, which no unjudged document has
     run = run.filter(pc.is_in(run["query_id"], value_set=pc.unique(qrels["query_id"])))
     first = run.filter(pc.less_equal(run["rank"], CUTOFF))
     holes = first.select(PAIR).join(qrels.select(PAIR), PAIR, join_type="left anti")

@@ -44,6 +44,8 @@ def test_measures_of_a_pooled_dataset_are_their_formulas(tmp_path: Path) -> None
     assert found["bpref"] == pytest.approx(((1 - 0 / 1) + (1 - 1 / 1)) / 3 / 2)
     # From grade 2 on, r2 alone is relevant, and r1 and n are irrelevant and above it.
     assert of_pooled(pq.read_table(tmp_path / "run.parquet"), QRELS.replace_schema_metadata({RELEVANT_FROM: "2"}))["bpref"] == 0
+    with_nuggets = QRELS.append_column("nuggets", pa.array([[True], [False], [False], [True], [True]]))
+    assert of_pooled(pq.read_table(tmp_path / "run.parquet"), with_nuggets) == found
 
 
 def bias(folder: Path, *, grades: dict[str, list[int]], rows: Mapping[str, list[str]] = ROWS, **more: Any) -> pd.DataFrame:
