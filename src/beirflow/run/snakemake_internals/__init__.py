@@ -33,6 +33,6 @@ workflow can name a folder of modules.
 
 The Snakefile of the root includes the workflow's by ``workflow.include``. Unnecessary once ``include:`` keeps the default target.
 
-`command_line`: the parser of options, and the program, which the command calls in its own process. Unnecessary once Snakemake's API
-takes a command line.
+`command_line`: the parser of options, and the program, which the command calls in its own process. Unnecessary once Snakemake's
+API takes a command line.
 """
