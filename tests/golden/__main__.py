@@ -193,7 +193,7 @@ def compare(folder: Path, commit: str, later: Path, only: Sequence[str]) -> int:
     comparisons["refusals"] = partial(refusal_differences, comparison)
     comparison.make(comparison.earlier, folder / "others", ["summary.csv"])
     chosen = [each for name, each in comparisons.items() if not only or name in only]
-    with ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(len(chosen)) as threads:
         found = [difference for result in threads.map(lambda each: each(), chosen) for difference in result]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     comparison.say(f"{len(found)} differences; {used.ru_utime + used.ru_stime:.0f} s of processors")
