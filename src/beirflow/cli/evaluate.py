@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 
 HELP = "evaluate a run file by a file of judgements"
@@ -25,9 +26,12 @@ def main(options: argparse.Namespace) -> int:
     Raises BeirflowError if a file is no run or no judgements, or a measure is unknown.
     """
     # Here, since the help of the command needs no pandas.
+    from beirflow.core.errors import ConfigError
     from beirflow.core.writing import atomic_path
     from beirflow.evaluation.outside_runs import evaluate
 
+    if options.output and os.path.realpath(options.output) in map(os.path.realpath, (options.run, options.qrels)):
+        raise ConfigError(f"-o {options.output}: this is a file that is evaluated; name another")
     found = evaluate(options.run, options.qrels, options.measures, relevant_from=options.relevant_from)
     if options.json:
         content = {"queries": len(found.per_query), "mean": found.mean.to_dict(), "notes": list(found.notes)}

@@ -4,6 +4,7 @@ The command is in :mod:`beirflow.cli.evaluate`; ``docs/library.md`` has examples
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -201,7 +202,7 @@ def _predictions(path: Path, start: bytes) -> Mapping[Any, Any]:
     with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as stream:
         content = stream.read(-1).removeprefix(BYTE_ORDER_MARK)
     try:
-        run = parse_json(content)
+        run = parse_json(content, object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
     except ValueError as error:
         raise DataError(f"{path}: a run in JSON was expected, found no JSON ({error}); was it written to its end?") from None
     run.pop(OF_MTEB, None)
@@ -213,6 +214,15 @@ def _predictions(path: Path, start: bytes) -> Mapping[Any, Any]:
         name, run = next(iter(run.items()))
         names.append(name)
     return run
+
+
+def _without_repetition(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; DataError for a key that stands in it twice, of which Python's parser would drop the first."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise DataError(f"{path}: found the key {twice!r} twice in one object of the run; keep one of them")
+    return mapping
 
 
 def _depth(value: Any) -> int:

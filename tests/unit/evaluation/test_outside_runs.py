@@ -180,6 +180,8 @@ BAD_RUNS = {
     "nobody Q0 d1 1 2 tag\n": r"run: none of its 1 rows is of a query with judgements, such as 'q1'",
     "": r"run: the run is empty",
     '{"q1": {"d1": ': r"run: a run in JSON was expected, found no JSON \(.*\); was it written to its end\?",
+    '{"q1": {"d1": 1, "d1": 2}}': r"run: found the key 'd1' twice in one object of the run; keep one of them",
+    '{"q1": {"d1": 1}, "q1": {"d2": 2}}': r"run: found the key 'q1' twice in one object of the run; keep one of them",
     '{"q1": {"d1": NaN}}': r"run: the score of the document 'd1' for the query 'q1' must be a finite number .*, found nan",
     '{"q1": ["d1"]}': r"run: expected a mapping {query: {document: score}}, .*; found \['d1'\] for the query 'q1'",
     '{"en": {"test": {"q1": {"d1": 1}}}, "de": {}}': r"run: found several runs, en, de; give one of them",
@@ -315,3 +317,11 @@ def test_the_command_refuses_a_file_that_is_no_run_and_writes_nothing(tmp_path: 
     with pytest.raises(BeirflowError, match=r"qrels:1: expected a line of a TREC run"):
         run_command(qrels, qrels, "-o", tmp_path / "out.json")
     assert [path.name for path in tmp_path.iterdir()] == ["qrels"]
+
+
+@pytest.mark.parametrize("name", ["run", "qrels"])
+def test_the_command_does_not_write_over_what_it_evaluates(tmp_path: Path, name: str) -> None:
+    run, qrels = written(tmp_path / "run", TREC_RUN), written(tmp_path / "qrels", TREC_QRELS)
+    with pytest.raises(BeirflowError, match=r"this is a file that is evaluated; name another"):
+        run_command(run, qrels, "-o", tmp_path / "." / name)
+    assert (Path(run).read_text(), Path(qrels).read_text()) == (TREC_RUN, TREC_QRELS)
