@@ -17,6 +17,7 @@ from typing import Any
 
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
+from beirflow.core.python_source import parse_python
 from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
 from beirflow.models.settings import ModelSettings
 
@@ -130,7 +131,7 @@ def _installed(name: str) -> ModuleSpec | None:
 
 def _parsed(path: Path) -> ast.Module:
     try:
-        return ast.parse(path.read_bytes())
+        return parse_python(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as Python: {error}") from error
 

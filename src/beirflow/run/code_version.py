@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beirflow import WORKFLOW
+from beirflow.core.python_source import parse_python
 
 PACKAGE = Path(__file__).parents[1]
 RULES = WORKFLOW / "rules"
@@ -147,9 +148,9 @@ def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
     joined = b"\n".join(lines).replace(b"\\\n", b" ")
     alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"beirflow" in line and b"import" in line)
     try:
-        tree = ast.parse(b"\n".join(IMPORT.findall(joined)) if alone else source)
+        tree = parse_python(b"\n".join(IMPORT.findall(joined)) if alone else source)
     except SyntaxError:  # the statement continues unexpectedly
-        tree = ast.parse(source)
+        tree = parse_python(source)
     names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
     return frozenset(below for package, _, below in names if package == "beirflow" and below)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from beirflow.core.errors import ModelError
+from beirflow.core.python_source import parse_python
 from beirflow.data.document_text import Kind
 from beirflow.models.model_json import TASKS
 
@@ -96,4 +97,4 @@ def _strings_beside(method: Callable[..., Any]) -> set[Any]:
         source = inspect.getsource(inspect.getmodule(method))  # type: ignore[arg-type]
     except (OSError, TypeError):
         return set()
-    return {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    return {node.value for node in ast.walk(parse_python(source)) if isinstance(node, ast.Constant)}
