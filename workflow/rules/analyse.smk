@@ -34,17 +34,16 @@ rule collect_scores:
         scores=at(layout.SCORES),
     log:
         "<results>/logs/collect_scores.log",
-    benchmark:
-        "<results>/benchmarks/collect_scores.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("collect_scores"),
         entrance="beirflow.evaluation.scores:collect_scores",
         code=code_version("collect_scores"),
     message:
         "collect the scores of all queries"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule compare_systems:
@@ -57,11 +56,10 @@ rule compare_systems:
         nanobeir=at(layout.NANOBEIR),
     log:
         "<results>/logs/compare_systems.log",
-    benchmark:
-        "<results>/benchmarks/compare_systems.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("compare_systems"),
         entrance="beirflow.evaluation.significance:compare_systems",
         code=code_version("compare_systems"),
         main_measure=experiment.main_measure,
@@ -69,8 +67,8 @@ rule compare_systems:
         averages=experiment.averages,
     message:
         "compare every two systems"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule tabulate_confusion:
@@ -83,11 +81,10 @@ rule tabulate_confusion:
         confusion=at(layout.CONFUSION),
     log:
         "<results>/logs/tabulate_confusion.log",
-    benchmark:
-        "<results>/benchmarks/tabulate_confusion.tsv"
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("tabulate_confusion"),
         entrance="beirflow.evaluation.confusion:tabulate_confusion",
         code=code_version("tabulate_confusion"),
         corpora=experiment.chosen_datasets,
@@ -95,8 +92,8 @@ rule tabulate_confusion:
         cutoffs=config["cutoffs"],
     message:
         "tabulate the confusion matrix of every system"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule collect_costs:
@@ -108,20 +105,19 @@ rule collect_costs:
         costs=at(layout.COST),
     log:
         "<results>/logs/collect_costs.log",
-    benchmark:
-        "<results>/benchmarks/collect_costs.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("collect_costs"),
         entrance="beirflow.evaluation.cost:collect_costs",
         code=code_version("collect_costs"),
         rows=experiment.chosen_rows,
         carbon_intensity=config["carbon_intensity"],
     message:
         "collect the costs"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule describe_systems:
@@ -131,19 +127,18 @@ rule describe_systems:
         systems=at(layout.SYSTEMS),
     log:
         "<results>/logs/describe_systems.log",
-    benchmark:
-        "<results>/benchmarks/describe_systems.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("describe_systems"),
         entrance="beirflow.evaluation.systems:describe_systems",
         code=code_version("describe_systems"),
         systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule inspect_dataset:
@@ -159,19 +154,18 @@ rule inspect_dataset:
         at(layout.INSPECTION),
     log:
         "<results>/logs/inspect_dataset/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/inspect_dataset/{dataset}.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("inspect_dataset"),
         entrance="beirflow.report.analysis.inspection:inspect_dataset",
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
         analyzers=of_dataset(experiment.analyzers),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule pool_unjudged:
@@ -188,18 +182,17 @@ rule pool_unjudged:
         record=at(layout.POOL_RECORD),
     log:
         "<results>/logs/pool_unjudged/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/pool_unjudged/{dataset}.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("pool_unjudged"),
         entrance="beirflow.report.analysis.pool:pool_unjudged",
         code=code_version("pool_unjudged"),
         pool_depth=config["pool_depth"],
     message:
         "pool the unjudged documents of {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule find_near_duplicates:
@@ -218,20 +211,19 @@ rule find_near_duplicates:
         pairs=at(layout.NEAR_DUPLICATE_PAIRS),
     log:
         "<results>/logs/find_near_duplicates/{dataset}/{other}.log",
-    benchmark:
-        "<results>/benchmarks/find_near_duplicates/{dataset}/{other}.tsv"
     wildcard_constraints:
         other=one_of(experiment.datasets),
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("find_near_duplicates"),
         entrance="beirflow.report.analysis.near_duplicates:find_near_duplicates",
         code=code_version("find_near_duplicates"),
         main_measure=experiment.main_measure,
     message:
         "find near-duplicates of {wildcards.dataset} in {wildcards.other}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule match_hits:
@@ -245,8 +237,6 @@ rule match_hits:
         at(layout.MATCHES),
     log:
         "<results>/logs/match_hits/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/match_hits/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(
             [name for name in experiment.chosen_systems if finder_of(experiment, name)]
@@ -257,6 +247,7 @@ rule match_hits:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("match_hits"),
         entrance="beirflow.report.analysis.matches:match_hits",
         settings="beirflow.families.system:settings_of()",
         code=code_version("match_hits"),
@@ -268,5 +259,5 @@ rule match_hits:
         precision=config["precision"],
     message:
         "find what the hits of {wildcards.system} on {wildcards.dataset} match"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -38,22 +38,21 @@ rule build_index:
         record=at(layout.INDEX_RECORD),
     log:
         "<results>/logs/build_index/{system}/{dataset}/{index}.log",
-    benchmark:
-        "<results>/benchmarks/build_index/{system}/{dataset}/{index}.tsv"
     wildcard_constraints:
         index=one_of(built),
     conda:
         "../../envs/encode.yaml"
     threads: lambda wildcards: built[wildcards.index].build_threads
     params:
+        command=command_of("build_index"),
         entrance="beirflow.families.approximate.build_index:build_index",
         code=code_version("build_index"),
         settings=lambda wildcards: vars(built[wildcards.index]),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
         "build the index {wildcards.index} of {wildcards.dataset} with the vectors of {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule search_approximate:
@@ -77,14 +76,13 @@ rule search_approximate:
         record=at(layout.RUN_RECORD),
     log:
         "<results>/logs/search_approximate/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/search_approximate/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(approximate_systems),
     conda:
         "../../envs/encode.yaml"
     threads: gpu_threads
     params:
+        command=command_of("search_approximate"),
         entrance="beirflow.families.approximate.search_approximate:search_approximate",
         code=code_version("search_approximate"),
         settings=of_system(experiment.settings),
@@ -95,5 +93,5 @@ rule search_approximate:
         run_settings=of_both(experiment.run_settings),
     message:
         "search {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

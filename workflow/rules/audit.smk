@@ -52,6 +52,7 @@ rule audit:
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("audit"),
         entrance="beirflow.audit.audit:audit",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("audit"),
@@ -66,8 +67,8 @@ rule audit:
         fact=audit_options.get("fact"),
     message:
         "audit the results"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule compare:
@@ -77,13 +78,14 @@ rule compare:
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("compare"),
         entrance="beirflow.audit.exchange.compare:compare",
         code=code_version("compare"),
         other=experiment.options("compare").get("other"),
     message:
         "compare the results with others"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule leaderboard:
@@ -93,6 +95,7 @@ rule leaderboard:
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("leaderboard"),
         entrance="beirflow.audit.exchange.joint_leaderboard:collect_folders",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("leaderboard"),
@@ -101,8 +104,8 @@ rule leaderboard:
         sample=audit_options.get("sample", 0),
     message:
         "verify the folders and write their leaderboard"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule gate:
@@ -116,14 +119,15 @@ rule gate:
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("gate"),
         entrance="beirflow.audit.exchange.gate:check_gate",
         code=code_version("gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:
         "compare the systems with the baseline of the gate"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule explain_result:
@@ -144,19 +148,18 @@ rule explain_result:
         page=at(layout.EXPLANATION),
     log:
         "<results>/logs/explain_result/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/explain_result/{system}/{dataset}.tsv"
     localrule: True
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("explain_result"),
         entrance="beirflow.audit.exchange.explanation:explain",
         code=code_version("explain_result"),
         settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule open_run:
@@ -170,17 +173,16 @@ rule open_run:
         at(layout.OPEN_RUN),
     log:
         "<results>/logs/open_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/open_run/{system}/{dataset}.tsv"
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("open_run"),
         entrance="beirflow.audit.exchange.open_run:write_open_run",
         code=code_version("open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule export_crate:
@@ -193,15 +195,14 @@ rule export_crate:
         readme=at(layout.CRATE_README),
     log:
         "<results>/logs/export_crate.log",
-    benchmark:
-        "<results>/benchmarks/export_crate.tsv"
     localrule: True
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("export_crate"),
         entrance="beirflow.audit.exchange.crate:export_crate",
         code=code_version("export_crate"),
     message:
         "describe the results as an RO-Crate"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -33,11 +33,10 @@ rule write_choice:
         record=at(layout.CHOICE_RECORD),
     log:
         "<results>/logs/write_choice.log",
-    benchmark:
-        "<results>/benchmarks/write_choice.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("write_choice"),
         entrance="beirflow.report.choice_page:write_choice",
         code=code_version("write_choice"),
         main_measure=experiment.main_measure,
@@ -47,5 +46,5 @@ rule write_choice:
         choice=config["choice"],
     message:
         "put quality beside cost"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

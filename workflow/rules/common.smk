@@ -14,6 +14,7 @@ from beirflow.core.addresses import by_reference
 from beirflow.core.digests import file_state
 from beirflow.core.errors import BeirflowError
 from beirflow.run.code_version import code_version
+from beirflow.run.rule_job import Commands
 from beirflow.run.snakemake_internals.workflow_run import WorkflowRun, check_version
 
 check_version("snakemake")
@@ -32,6 +33,11 @@ gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 configured = this_run.options
+# A parameter of each rule, and what the rule runs. Snakemake compares the latter, so nothing of a machine is in it.
+command_of = Commands(
+    rules, config, own_python=this_run.deploys, dry=this_run.is_dry
+).of
+RUN_JOB = "{params.command} {threads} {log:q}"
 
 
 # All wildcards, before any rule: with files in a bucket, Snakemake forgets the constraints of a rule if more follow.

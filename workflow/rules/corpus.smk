@@ -30,8 +30,6 @@ rule prepare_corpus:
         corpus=at(layout.CORPUS),
     log:
         "<results>/logs/prepare_corpus/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/prepare_corpus/{dataset}.tsv"
     # Before further downloads, so that few archives are on disk if they are not kept.
     priority: 1
     localrule: in_bucket
@@ -39,6 +37,7 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     threads: 4
     params:
+        command=command_of("prepare_corpus"),
         entrance="beirflow.data.prepare:prepare_corpus",
         source_path="beirflow.data.prepare:source_of()",
         code=code_version("prepare_corpus"),
@@ -50,8 +49,8 @@ rule prepare_corpus:
         main_measure=lambda wildcards, input: experiment.main_measure,
     message:
         "prepare {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule match_texts:
@@ -64,16 +63,15 @@ rule match_texts:
         at(layout.SHARED),
     log:
         "<results>/logs/match_texts/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/match_texts/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(filter(experiment.shared_with, experiment.datasets)),
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("match_texts"),
         entrance="beirflow.data.matching:match_texts",
         code=code_version("match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -32,8 +32,6 @@ rule encode_queries:
         record=at(layout.QUERY_VECTORS_RECORD),
     log:
         "<results>/logs/encode_queries/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/encode_queries/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=encoders,
     priority: 1
@@ -43,14 +41,15 @@ rule encode_queries:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("encode_queries"),
         entrance="beirflow.families.dense.encode:encode_queries",
         code=code_version("encode_queries"),
         settings=of_both(experiment.encoding, "document_prefix", "title_separator"),
         precision=config["precision"],
     message:
         "encode the queries of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule encode_chunk:
@@ -66,8 +65,6 @@ rule encode_chunk:
         record=at(layout.CHUNK_VECTORS_RECORD),
     log:
         "<results>/logs/encode_chunk/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/encode_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=encoders,
     conda:
@@ -76,6 +73,7 @@ rule encode_chunk:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("encode_chunk"),
         entrance="beirflow.families.dense.encode:encode_chunk",
         shared_paths="beirflow.families.dense.reuse:shared_files()",
         code=code_version("encode_chunk"),
@@ -83,8 +81,8 @@ rule encode_chunk:
         precision=config["precision"],
     message:
         "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule find_ranges:
@@ -99,21 +97,20 @@ rule find_ranges:
         record=at(layout.RANGES_RECORD),
     log:
         "<results>/logs/find_ranges/{system}/{dataset}/{dimensions}.log",
-    benchmark:
-        "<results>/benchmarks/find_ranges/{system}/{dataset}/{dimensions}.tsv"
     wildcard_constraints:
         system=encoders,
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("find_ranges"),
         entrance="beirflow.families.dense.compression:find_ranges",
         dimensions="beirflow.families.dense.compression:dimensions_of()",
         code=code_version("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
         "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule search_chunk:
@@ -140,8 +137,6 @@ rule search_chunk:
         temp(at(layout.CANDIDATES)),
     log:
         "<results>/logs/search_chunk/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/search_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(dense_systems),
     # Before the next chunk is encoded, so that few are on disk if they are not kept.
@@ -152,6 +147,7 @@ rule search_chunk:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("search_chunk"),
         entrance="beirflow.families.dense.search:search_chunk",
         code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
@@ -159,5 +155,5 @@ rule search_chunk:
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

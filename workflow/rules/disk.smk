@@ -18,9 +18,10 @@ rule clean_representations:
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("clean_representations"),
         entrance="beirflow.ranking.cleaning:clean_representations",
         code=code_version("clean_representations"),
     message:
         "delete searched representations"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

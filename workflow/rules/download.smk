@@ -25,21 +25,20 @@ rule download_dataset:
         ),
     log:
         "<results>/logs/download_dataset/{archive}.log",
-    benchmark:
-        "<results>/benchmarks/download_dataset/{archive}.tsv"
     wildcard_constraints:
         archive=one_of(experiment.catalogue.datasets),
     localrule: True
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("download_dataset"),
         entrance="beirflow.data.sources.download:download_dataset",
         urls="beirflow.data.catalogue.catalogue:archive_urls()",
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule fetch_dataset:
@@ -47,21 +46,20 @@ rule fetch_dataset:
         at(layout.HUB_DATASET),
     log:
         "<results>/logs/fetch_dataset/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/fetch_dataset/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(experiment.hub_datasets),
     localrule: True
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("fetch_dataset"),
         entrance="beirflow.data.sources.fetch_dataset:fetch_dataset",
         code=code_version("fetch_dataset"),
         settings=of_dataset(experiment.on_hub),
     message:
         "fetch {wildcards.dataset} from its hub"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule fetch_model:
@@ -73,14 +71,13 @@ rule fetch_model:
         at(layout.MODEL),
     log:
         "<results>/logs/fetch_model/{system}.log",
-    benchmark:
-        "<results>/benchmarks/fetch_model/{system}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_with_models),
     localrule: True
     conda:
         "../../envs/encode.yaml"
     params:
+        command=command_of("fetch_model"),
         entrance="beirflow.models.model_files:fetch_model",
         code=code_version("fetch_model"),
         system=of_system(experiment.model_settings),
@@ -90,5 +87,5 @@ rule fetch_model:
         ],
     message:
         "find the model of {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -18,6 +18,7 @@ rule estimate:
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("estimate"),
         entrance="beirflow.config.estimate:estimate",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("estimate"),
@@ -25,5 +26,5 @@ rule estimate:
         on=experiment.options("estimate").get("on"),
     message:
         "estimate the cost of the run"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

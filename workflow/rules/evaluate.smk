@@ -26,18 +26,17 @@ rule evaluate_run:
         means=at(layout.METRICS),
     log:
         "<results>/logs/evaluate_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/evaluate_run/{system}/{dataset}.tsv"
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("evaluate_run"),
         entrance="beirflow.evaluation.evaluate:evaluate_run",
         code=code_version("evaluate_run"),
         cutoffs=config["cutoffs"],
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule average_forums:
@@ -50,16 +49,15 @@ rule average_forums:
         means=at(layout.ROW_METRICS),
     log:
         "<results>/logs/average_forums/{system}/{row}.log",
-    benchmark:
-        "<results>/benchmarks/average_forums/{system}/{row}.tsv"
     localrule: True
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("average_forums"),
         entrance="beirflow.evaluation.evaluate:average_forums",
         dataset=lambda wildcards: wildcards.row,
         code=code_version("average_forums"),
     message:
         "average the forums of {wildcards.row} for {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

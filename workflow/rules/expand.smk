@@ -24,14 +24,13 @@ rule fetch_expansion_model:
         at(layout.EXPANSION_MODEL),
     log:
         "<results>/logs/fetch_expansion_model/{expansion}.log",
-    benchmark:
-        "<results>/benchmarks/fetch_expansion_model/{expansion}.tsv"
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("queries") + expansions.of_kind("weights")),
     localrule: True
     conda:
         "../../envs/encode.yaml"
     params:
+        command=command_of("fetch_expansion_model"),
         entrance="beirflow.models.model_files:fetch_model",
         system="beirflow.families.expansions.settings:model_of()",
         said=None,
@@ -43,8 +42,8 @@ rule fetch_expansion_model:
         ],
     message:
         "find the model of {wildcards.expansion}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_queries:
@@ -57,8 +56,6 @@ rule write_queries:
         record=at(layout.EXPANSION_RECORD),
     log:
         "<results>/logs/write_queries/{expansion}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/write_queries/{expansion}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("queries")),
     conda:
@@ -67,14 +64,15 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("write_queries"),
         entrance="beirflow.families.expansions.writer:write_queries",
         code=code_version("write_queries"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
         "write queries for chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule weigh_words:
@@ -87,8 +85,6 @@ rule weigh_words:
         record=at(layout.EXPANSION_RECORD),
     log:
         "<results>/logs/weigh_words/{expansion}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/weigh_words/{expansion}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("weights")),
     conda:
@@ -97,14 +93,15 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("weigh_words"),
         entrance="beirflow.families.expansions.word_weigher:weigh_words",
         code=code_version("weigh_words"),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
         "weigh the words of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule read_given:
@@ -119,14 +116,13 @@ rule read_given:
         record=at(layout.EXPANSION_RECORD),
     log:
         "<results>/logs/read_given/{expansion}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/read_given/{expansion}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("given")),
     localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("read_given"),
         entrance="beirflow.families.expansions.given:read_given",
         given="beirflow.families.expansions.settings:expansion_of()",
         code=code_version("read_given"),
@@ -137,5 +133,5 @@ rule read_given:
         ),
     message:
         "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

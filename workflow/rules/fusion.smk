@@ -26,13 +26,12 @@ rule fuse_runs:
         record=at(layout.RUN_RECORD),
     log:
         "<results>/logs/fuse_runs/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/fuse_runs/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("fusion")),
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("fuse_runs"),
         entrance="beirflow.families.fusion.fuse_runs:fuse_runs",
         measure="beirflow.evaluation.measures:measure",
         code=code_version("fuse_runs"),
@@ -47,5 +46,5 @@ rule fuse_runs:
         run_settings=of_both(experiment.run_settings),
     message:
         "fuse the runs of {wildcards.system} on {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -27,14 +27,13 @@ rule import_run:
         record=at(layout.RUN_RECORD),
     log:
         "<results>/logs/import_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/import_run/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("run")),
     localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("import_run"),
         entrance="beirflow.families.imported.import_run:import_run",
         code=code_version("import_run"),
         retrieval=of_dataset(experiment.retrieval),
@@ -42,5 +41,5 @@ rule import_run:
         run_state=of_both(experiment.run_state),
     message:
         "read the run of {wildcards.system} on {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

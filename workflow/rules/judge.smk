@@ -31,21 +31,20 @@ rule judge_pool:
         record=at(layout.JUDGED_RECORD),
     log:
         "<results>/logs/judge_pool/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/judge_pool/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(experiment.datasets if config["judge"] else []),
     localrule: True
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("judge_pool"),
         entrance="beirflow.report.analysis.judge:judge_pool",
         code=code_version("judge_pool"),
         judge=config["judge"],
     message:
         "let the judge grade the pool of {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_judge_page:
@@ -61,15 +60,14 @@ rule write_judge_page:
         page=at(layout.JUDGE_PAGE),
     log:
         "<results>/logs/write_judge_page/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/write_judge_page/{dataset}.tsv"
     conda:
         "../../envs/audit.yaml"
     params:
+        command=command_of("write_judge_page"),
         entrance="beirflow.report.judge_page:write_judge_page",
         code=code_version("write_judge_page"),
         main_measure=experiment.main_measure,
     message:
         "compare the judge of {wildcards.dataset} with people"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -27,8 +27,6 @@ rule encode_query_tokens:
         record=at(layout.QUERY_TOKEN_VECTORS_RECORD),
     log:
         "<results>/logs/encode_query_tokens/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/encode_query_tokens/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=late_systems,
     conda:
@@ -37,6 +35,7 @@ rule encode_query_tokens:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("encode_query_tokens"),
         entrance="beirflow.families.late_interaction.encode:encode_query_tokens",
         code=code_version("encode_query_tokens"),
         settings=of_both(
@@ -46,8 +45,8 @@ rule encode_query_tokens:
         precision=config["precision"],
     message:
         "encode the tokens of the queries of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule encode_tokens:
@@ -60,8 +59,6 @@ rule encode_tokens:
         record=at(layout.TOKEN_VECTORS_RECORD),
     log:
         "<results>/logs/encode_tokens/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/encode_tokens/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=late_systems,
     conda:
@@ -70,14 +67,15 @@ rule encode_tokens:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("encode_tokens"),
         entrance="beirflow.families.late_interaction.encode:encode_tokens",
         code=code_version("encode_tokens"),
         settings=of_both(experiment.settings_on, "weights_sha256", "query_length"),
         precision=config["precision"],
     message:
         "encode the tokens of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule search_tokens:
@@ -94,8 +92,6 @@ rule search_tokens:
         temp(at(layout.CANDIDATES)),
     log:
         "<results>/logs/search_tokens/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/search_tokens/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=late_systems,
     # Before the next chunk is encoded, so that few are on disk if they are not kept.
@@ -106,10 +102,11 @@ rule search_tokens:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("search_tokens"),
         entrance="beirflow.families.late_interaction.search:search_tokens",
         code=code_version("search_tokens"),
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -29,8 +29,6 @@ rule measure_latency:
         at(layout.LATENCY),
     log:
         "<results>/logs/measure_latency/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/measure_latency/{system}/{dataset}.tsv"
     conda:
         "../../envs/encode.yaml"
     # All cores, so that no other job runs beside it.
@@ -38,6 +36,7 @@ rule measure_latency:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("measure_latency"),
         entrance="beirflow.evaluation.latency:measure_latency",
         code=code_version("measure_latency"),
         answering_code=lambda wildcards: asked_code(experiment, wildcards.system),
@@ -48,5 +47,5 @@ rule measure_latency:
         precision=config["precision"],
     message:
         "measure the latency of {wildcards.system} on {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -28,12 +28,11 @@ rule index_chunk:
         record=at(layout.POSTINGS_RECORD),
     log:
         "<results>/logs/index_chunk/{analyzer}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/index_chunk/{analyzer}/{dataset}/chunk-{chunk}.tsv"
     conda:
         "../../envs/data.yaml"
     threads: 2
     params:
+        command=command_of("index_chunk"),
         entrance="beirflow.families.lexical.index_chunk:index_chunk",
         code=code_version("index_chunk"),
         index=lambda wildcards: experiment.expansions.index(
@@ -41,8 +40,8 @@ rule index_chunk:
         )._asdict(),
     message:
         "index chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.analyzer}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule sum_statistics:
@@ -54,19 +53,18 @@ rule sum_statistics:
         record=at(layout.STATISTICS_RECORD),
     log:
         "<results>/logs/sum_statistics/{analyzer}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/sum_statistics/{analyzer}/{dataset}.tsv"
     priority: 1
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("sum_statistics"),
         entrance="beirflow.families.lexical.statistics:sum_statistics",
         code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,
     message:
         "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule search_index:
@@ -84,8 +82,6 @@ rule search_index:
         temp(at(layout.CANDIDATES)),
     log:
         "<results>/logs/search_index/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/search_index/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("lexical")),
     # Before the next corpus is indexed, so that few postings are on disk if they are not kept.
@@ -94,11 +90,12 @@ rule search_index:
         "../../envs/data.yaml"
     threads: 2
     params:
+        command=command_of("search_index"),
         entrance="beirflow.families.lexical.search_index:search_index",
         code=code_version("search_index"),
         settings=of_both(experiment.settings_on),
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

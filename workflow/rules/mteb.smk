@@ -36,14 +36,13 @@ rule export_mteb:
         result=at(layout.MTEB_RESULT),
     log:
         "<results>/logs/export_mteb/{system}/{task}.log",
-    benchmark:
-        "<results>/benchmarks/export_mteb/{system}/{task}.tsv"
     wildcard_constraints:
         task=one_of(dataset_of_task),
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("export_mteb"),
         entrance="beirflow.report.mteb:export_mteb",
         code=code_version("export_mteb"),
         language=lambda wildcards: experiment.catalogue.mteb[
@@ -51,8 +50,8 @@ rule export_mteb:
         ].language,
     message:
         "write {wildcards.task} of {wildcards.system} as MTEB does"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_model_index:
@@ -67,12 +66,11 @@ rule write_model_index:
         eval_results=expand(at(layout.EVAL_RESULT), task=on_hub, allow_missing=True),
     log:
         "<results>/logs/write_model_index/{system}.log",
-    benchmark:
-        "<results>/benchmarks/write_model_index/{system}.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("write_model_index"),
         entrance="beirflow.report.mteb:write_model_index",
         code=code_version("write_model_index"),
         datasets={
@@ -85,5 +83,5 @@ rule write_model_index:
         ],
     message:
         "write the model index of {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

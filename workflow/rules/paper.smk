@@ -47,19 +47,18 @@ rule tabulate_paper:
         expand(at(layout.PAPER_TABLE), table=paper_tables("tabulate_paper")),
     log:
         "<results>/logs/tabulate_paper.log",
-    benchmark:
-        "<results>/benchmarks/tabulate_paper.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("tabulate_paper"),
         entrance="beirflow.report.paper.score_tables:write_tables",
         code=code_version("tabulate_paper"),
         measures=SCORE_TABLES,
     message:
         "tabulate scores with the printed ones"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule count_corpus:
@@ -73,17 +72,16 @@ rule count_corpus:
         statistics=at(layout.PAPER_STATISTICS),
     log:
         "<results>/logs/count_corpus/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/count_corpus/{dataset}.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("count_corpus"),
         entrance="beirflow.report.paper.statistics:count_corpus",
         code=code_version("count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule describe_corpora:
@@ -96,19 +94,18 @@ rule describe_corpora:
         table=at(layout.PAPER_TABLE).format(table="table-1"),
     log:
         "<results>/logs/describe_corpora.log",
-    benchmark:
-        "<results>/benchmarks/describe_corpora.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("describe_corpora"),
         entrance="beirflow.report.paper.corpus_tables:write_table_1",
         code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
         "tabulate statistics of the corpora with the printed ones"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule check_claims:
@@ -121,18 +118,17 @@ rule check_claims:
         claims=at(layout.PAPER_TABLE).format(table="claims"),
     log:
         "<results>/logs/check_claims.log",
-    benchmark:
-        "<results>/benchmarks/check_claims.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("check_claims"),
         entrance="beirflow.report.paper.findings:write_claims",
         code=code_version("check_claims"),
     message:
         "check the findings of the paper"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule compare_with_baseline:
@@ -144,19 +140,18 @@ rule compare_with_baseline:
         table=at(layout.PAPER_TABLE).format(table="against-baseline"),
     log:
         "<results>/logs/compare_with_baseline.log",
-    benchmark:
-        "<results>/benchmarks/compare_with_baseline.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("compare_with_baseline"),
         entrance="beirflow.report.paper.score_tables:write_against_baseline",
         code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
         "count the datasets on which systems beat the baseline"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule measure_overlap:
@@ -167,18 +162,17 @@ rule measure_overlap:
         overlap=at(layout.PAPER_TABLE).format(table="overlap"),
     log:
         "<results>/logs/measure_overlap.log",
-    benchmark:
-        "<results>/benchmarks/measure_overlap.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("measure_overlap"),
         entrance="beirflow.report.paper.overlap:measure_overlap",
         code=code_version("measure_overlap"),
         rows=experiment.chosen_rows,
     message:
         "measure the word overlap of datasets"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule tabulate_lengths:
@@ -190,19 +184,18 @@ rule tabulate_lengths:
         expand(at(layout.PAPER_TABLE), table=paper_tables("tabulate_lengths")),
     log:
         "<results>/logs/tabulate_lengths.log",
-    benchmark:
-        "<results>/benchmarks/tabulate_lengths.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("tabulate_lengths"),
         entrance="beirflow.report.paper.corpus_tables:write_length_tables",
         code=code_version("tabulate_lengths"),
         rows=experiment.chosen_rows,
     message:
         "tabulate the lengths of retrieved and judged documents"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule compare_similarities:
@@ -214,19 +207,18 @@ rule compare_similarities:
         table=at(layout.PAPER_TABLE).format(table="similarities"),
     log:
         "<results>/logs/compare_similarities.log",
-    benchmark:
-        "<results>/benchmarks/compare_similarities.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("compare_similarities"),
         entrance="beirflow.report.paper.score_tables:compare_similarities",
         code=code_version("compare_similarities"),
         pairs=experiment.similarity_pairs,
     message:
         "compare two similarities of the same vectors"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule draw_paper:
@@ -241,20 +233,19 @@ rule draw_paper:
         svg=expand(at(layout.PAPER_FIGURE_SVG), figure=PAPER_FIGURES),
     log:
         "<results>/logs/draw_paper.log",
-    benchmark:
-        "<results>/benchmarks/draw_paper.tsv"
     localrule: in_bucket
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("draw_paper"),
         entrance="beirflow.report.paper.figures:draw_figures",
         code=code_version("draw_paper"),
         pairs=experiment.similarity_pairs,
         style=experiment.figure_style,
     message:
         "draw the figures of the paper"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule measure_bias:
@@ -269,12 +260,11 @@ rule measure_bias:
         bias=at(layout.PAPER_TABLE).format(table="bias"),
     log:
         "<results>/logs/measure_bias.log",
-    benchmark:
-        "<results>/benchmarks/measure_bias.tsv"
     localrule: in_bucket
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("measure_bias"),
         entrance="beirflow.report.paper.bias:measure_bias",
         code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
@@ -282,8 +272,8 @@ rule measure_bias:
         extra_paths=experiment.extra_judgements,
     message:
         "measure the possible effect of unjudged documents"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule tabulate_efficiency:
@@ -298,18 +288,17 @@ rule tabulate_efficiency:
         table=at(layout.PAPER_TABLE).format(table="efficiency"),
     log:
         "<results>/logs/tabulate_efficiency.log",
-    benchmark:
-        "<results>/benchmarks/tabulate_efficiency.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("tabulate_efficiency"),
         entrance="beirflow.report.paper.efficiency:tabulate_efficiency",
         code=code_version("tabulate_efficiency"),
     message:
         "tabulate latency and index size with quoted values"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_paper:
@@ -332,16 +321,15 @@ rule write_paper:
         record=at(layout.PAPER_RECORD),
     log:
         "<results>/logs/write_paper.log",
-    benchmark:
-        "<results>/benchmarks/write_paper.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("write_paper"),
         entrance="beirflow.report.paper.page:write_paper",
         other_paths="beirflow.report.paper.page:counted_files()",
         code=code_version("write_paper"),
     message:
         "write the page of the paper"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

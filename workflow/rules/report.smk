@@ -47,12 +47,11 @@ rule summarize:
         manifest=at(layout.MANIFEST),
     log:
         "<results>/logs/summarize.log",
-    benchmark:
-        "<results>/benchmarks/summarize.tsv"
     localrule: True
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("summarize"),
         entrance="beirflow.evaluation.conclusion:conclude",
         code=code_version("summarize"),
         main_measure=experiment.main_measure,
@@ -65,8 +64,8 @@ rule summarize:
         },
     message:
         "summarize all results"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule tabulate_figures:
@@ -77,20 +76,19 @@ rule tabulate_figures:
         expand(at(layout.FIGURE_DATA), figure=FIGURE_TABLES),
     log:
         "<results>/logs/tabulate_figures.log",
-    benchmark:
-        "<results>/benchmarks/tabulate_figures.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("tabulate_figures"),
         entrance="beirflow.report.figure_tables:write_figure_tables",
         code=code_version("tabulate_figures"),
         main_measure=experiment.main_measure,
         blocks=experiment.blocks,
     message:
         "tabulate the numbers of the figures"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule draw_figures:
@@ -115,11 +113,10 @@ rule draw_figures:
         ],
     log:
         "<results>/logs/draw_figures.log",
-    benchmark:
-        "<results>/benchmarks/draw_figures.tsv"
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("draw_figures"),
         entrance="beirflow.report.figures:draw_figures",
         code=code_version("draw_figures"),
         main_measure=experiment.main_measure,
@@ -129,8 +126,8 @@ rule draw_figures:
         baseline=experiment.baseline,
     message:
         "draw the figures"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule collect_references:
@@ -140,20 +137,19 @@ rule collect_references:
         table=at(layout.REFERENCES),
     log:
         "<results>/logs/collect_references.log",
-    benchmark:
-        "<results>/benchmarks/collect_references.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("collect_references"),
         entrance="beirflow.report.mteb:collect_references",
         code=code_version("collect_references"),
         tasks=experiment.reference_tasks,
         measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],
     message:
         "collect published results of others"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule export_tables:
@@ -172,19 +168,18 @@ rule export_tables:
         citations=at(layout.CITATIONS),
     log:
         "<results>/logs/export_tables.log",
-    benchmark:
-        "<results>/benchmarks/export_tables.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("export_tables"),
         entrance="beirflow.report.exports:export_tables",
         code=code_version("export_tables"),
         baseline=experiment.baseline,
     message:
         "export the tables"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_report:
@@ -228,16 +223,15 @@ rule write_report:
         record=at(layout.REPORT_RECORD),
     log:
         "<results>/logs/write_report.log",
-    benchmark:
-        "<results>/benchmarks/write_report.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
+        command=command_of("write_report"),
         entrance="beirflow.report.report:write_report",
         code=code_version("write_report"),
         baseline=experiment.baseline,
     message:
         "write the report"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -32,8 +32,6 @@ rule score_pairs:
         record=update(at(layout.PAIRS_RECORD)),
     log:
         "<results>/logs/score_pairs/{system}/{dataset}/block-{block}.log",
-    benchmark:
-        "<results>/benchmarks/score_pairs/{system}/{dataset}/block-{block}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("rerank")),
     conda:
@@ -42,6 +40,7 @@ rule score_pairs:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("score_pairs"),
         entrance="beirflow.families.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
         scorer_code=lambda wildcards: code_by_name(experiment, wildcards.system),
@@ -50,8 +49,8 @@ rule score_pairs:
         blocks=of_dataset(experiment.query_blocks),
     message:
         "score block {wildcards.block} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule rerank_run:
@@ -66,13 +65,12 @@ rule rerank_run:
         record=at(layout.RUN_RECORD),
     log:
         "<results>/logs/rerank_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/rerank_run/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.systems_of("rerank")),
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("rerank_run"),
         entrance="beirflow.families.rerank.rerank_run:rerank_run",
         code=code_version("rerank_run"),
         settings=of_both(experiment.settings_on, "weights_sha256"),
@@ -80,5 +78,5 @@ rule rerank_run:
         run_settings=of_both(experiment.run_settings),
     message:
         "rerank the documents of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -26,21 +26,20 @@ rule merge_chunks:
         record=at(layout.RUN_RECORD),
     log:
         "<results>/logs/merge_chunks/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/merge_chunks/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.merged_systems),
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("merge_chunks"),
         entrance="beirflow.ranking.merge:merge_chunks",
         code=code_version("merge_chunks"),
         top_k=config["top_k"],
         run_settings=of_both(experiment.run_settings),
     message:
         "merge the chunks of {wildcards.dataset} for {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule trec_run:
@@ -53,18 +52,17 @@ rule trec_run:
         at(layout.TREC_RUN),
     log:
         "<results>/logs/trec_run/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/trec_run/{system}/{dataset}.tsv"
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("trec_run"),
         entrance="beirflow.ranking.run_file:write_trec",
         tag=lambda wildcards: wildcards.system,
         code=code_version("trec_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule write_predictions:
@@ -77,16 +75,15 @@ rule write_predictions:
         at(layout.PREDICTIONS),
     log:
         "<results>/logs/write_predictions/{system}/{dataset}/{depth}.log",
-    benchmark:
-        "<results>/benchmarks/write_predictions/{system}/{dataset}/{depth}.tsv"
     wildcard_constraints:
         depth=r"[1-9]\d*",
     conda:
         "../../envs/data.yaml"
     params:
+        command=command_of("write_predictions"),
         entrance="beirflow.ranking.run_file:write_predictions",
         code=code_version("write_predictions"),
     message:
         "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -29,14 +29,13 @@ rule fetch_sparse_model:
         at(layout.MODEL),
     log:
         "<results>/logs/fetch_sparse_model/{system}.log",
-    benchmark:
-        "<results>/benchmarks/fetch_sparse_model/{system}.tsv"
     wildcard_constraints:
         system=sparse_systems,
     localrule: True
     conda:
         "../../envs/encode.yaml"
     params:
+        command=command_of("fetch_sparse_model"),
         entrance="beirflow.families.sparse.model_folders:fetch_sparse_model",
         code=code_version("fetch_sparse_model"),
         settings=of_system(
@@ -50,8 +49,8 @@ rule fetch_sparse_model:
         ],
     message:
         "find the model of {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule weigh_queries:
@@ -64,8 +63,6 @@ rule weigh_queries:
         record=at(layout.QUERY_WEIGHTS_RECORD),
     log:
         "<results>/logs/weigh_queries/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/weigh_queries/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=sparse_systems,
     priority: 1
@@ -75,6 +72,7 @@ rule weigh_queries:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("weigh_queries"),
         entrance="beirflow.families.sparse.weigh:weigh_queries",
         code=code_version("weigh_queries"),
         settings=of_system(
@@ -85,8 +83,8 @@ rule weigh_queries:
         precision=config["precision"],
     message:
         "weigh the queries of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule weigh_chunk:
@@ -101,8 +99,6 @@ rule weigh_chunk:
         record=at(layout.TERM_WEIGHTS_RECORD),
     log:
         "<results>/logs/weigh_chunk/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/weigh_chunk/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=sparse_systems,
     conda:
@@ -111,6 +107,7 @@ rule weigh_chunk:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("weigh_chunk"),
         entrance="beirflow.families.sparse.weigh:weigh_chunk",
         code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
@@ -123,8 +120,8 @@ rule weigh_chunk:
         precision=config["precision"],
     message:
         "weigh chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB
 
 
 rule search_weights:
@@ -143,8 +140,6 @@ rule search_weights:
         temp(at(layout.CANDIDATES)),
     log:
         "<results>/logs/search_weights/{system}/{dataset}/chunk-{chunk}.log",
-    benchmark:
-        "<results>/benchmarks/search_weights/{system}/{dataset}/chunk-{chunk}.tsv"
     wildcard_constraints:
         system=sparse_systems,
     # Before the next chunk is weighed, so that few are on disk if they are not kept.
@@ -153,11 +148,12 @@ rule search_weights:
         "../../envs/encode.yaml"
     threads: 2
     params:
+        command=command_of("search_weights"),
         entrance="beirflow.families.sparse.search:search_weights",
         code=code_version("search_weights"),
         settings=of_system(experiment.settings),
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -28,22 +28,20 @@ from beirflow.config.guess import job_work, start_warning
 from beirflow.report.overview import meant, next_step, table_again
 from beirflow.run.interrupts import (
     ignore_further_interrupts,
+    on_interrupt,
     repeat_swallowed_interrupts,
 )
 from beirflow.run.overall import Overall
 from beirflow.run.provenance import name_the_user, note_start, typed_command
 from beirflow.run.results_lock import begin_run, check_run, living_run
+from beirflow.run.rule_job import remove_old_files
+from beirflow.run.stopping import stop_jobs
 from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.run.snakemake_internals.forked_jobs import (
-    fork_scripts,
-    pass_interrupts_on,
-)
 from beirflow.run.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.run.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.run.snakemake_internals.workflow_run import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
-    quote_interpreter,
 )
 from beirflow.ranking.run_settings import check_run_settings
 
@@ -51,7 +49,6 @@ name_the_user()
 end_jobs_with_this_process()
 if not stated:
     keep_folders_off_the_path()
-quote_interpreter()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
 
@@ -78,7 +75,7 @@ def nothing_to_do():
 
 if this_run.is_main:
     repeat_swallowed_interrupts()
-    pass_interrupts_on()
+    on_interrupt(stop_jobs)
     rerun_failed_jobs()
     extend_slurm_plugin()
     # Targets and rules are known only after all rules are read.
@@ -108,6 +105,7 @@ else:
 onstart:
     this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
+    remove_old_files()
     jobs = this_run.planned_jobs
     try:
         check_kept_runs()
@@ -149,9 +147,6 @@ onstart:
         seconds = sum(each.seconds for each in overall.expected.values())
         terminal.plan(overall)
         terminal.say(start_warning(experiment, logs.parent, seconds, configured))
-    functions = {function for job in jobs.values() for function in job.functions}
-    if functions and this_run.is_local and sys.platform == "linux":
-        fork_scripts({function.partition(":")[0] for function in functions})
 
 
 onsuccess:

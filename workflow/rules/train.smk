@@ -28,8 +28,6 @@ rule train_encoder:
         record=at(layout.TRAINED_MODEL_RECORD),
     log:
         "<results>/logs/train_encoder/{system}/{dataset}.log",
-    benchmark:
-        "<results>/benchmarks/train_encoder/{system}/{dataset}.tsv"
     wildcard_constraints:
         system=one_of(experiment.trained_systems),
     conda:
@@ -38,6 +36,7 @@ rule train_encoder:
     resources:
         gpu=gpu_places,
     params:
+        command=command_of("train_encoder"),
         entrance="beirflow.families.training.train_encoder:train_encoder",
         code=code_version("train_encoder"),
         settings=lambda wildcards: experiment.training(
@@ -52,5 +51,5 @@ rule train_encoder:
         precision=config["precision"],
     message:
         "train {wildcards.system} on {wildcards.dataset}"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

@@ -21,6 +21,7 @@ rule try:
         "../../envs/encode.yaml"
     threads: all_cores(this_run.limits)
     params:
+        command=command_of("try"),
         entrance="beirflow.config.trial:try_systems",
         experiment="beirflow.config.load:load_experiment()",
         code=code_version("try"),
@@ -28,5 +29,5 @@ rule try:
         limits=this_run.limits,
     message:
         "try the systems on a tiny dataset"
-    script:
-        "../scripts/run.py"
+    shell:
+        RUN_JOB

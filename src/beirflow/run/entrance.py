@@ -37,7 +37,7 @@ from beirflow.run.job import job
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("entrance", "results")  # entries of ``params`` that are read here, or where the job begins
+OWN = ("command", "entrance", "results")  # entries of ``params`` that are read here, or where the job begins
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
 MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")  # a function of the package that makes an argument, by its module and its name
 
@@ -54,7 +54,7 @@ def run_entrance(snakemake: Any) -> None:
 
 def call_entrance(snakemake: Any, this: Job) -> Any:
     """Return the value of the entrance for Snakemake's object of that name, or one with the same attributes."""
-    entrance = by_name(snakemake.params.entrance)
+    entrance = by_name(snakemake.params.get("entrance"))
     return entrance(**Sources(snakemake, this).arguments(entrance))
 
 
@@ -103,7 +103,7 @@ class Sources:
         self._wildcards = dict(snakemake.wildcards.items())
         self._given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
         self._given |= {key: snakemake.config[key] for key in EXECUTION if key in snakemake.config}
-        self._entrance = snakemake.params.entrance
+        self._entrance = snakemake.params.get("entrance")
         self._taken: set[str] = set()
         self._groups: dict[str, Mapping[str, Any]] = {}
 

@@ -5,17 +5,18 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.addresses import without_secrets
 from beirflow.core.disks import disk_problem
 from beirflow.core.errors import BeirflowError, VerdictError
-from beirflow.core.layout import ENERGY, job_error
+from beirflow.core.layout import BENCHMARK, ENERGY, job_error
 from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import named_job
 from beirflow.core.records import Job, write_json
+from beirflow.run.benchmark import measured
 from beirflow.run.energy import metered
 from beirflow.run.interrupts import signals_stop_once
 from beirflow.run.lifetime import end_with_snakemake
@@ -46,9 +47,10 @@ def job(snakemake: Any) -> Iterator[Job]:
             logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
             sys.exit(0)
 
-    # A job without an output looks at the results and writes nothing there.
-    counted = metered(results / ENERGY(job=name)) if snakemake.output else nullcontext()
-    with named_job(name), surroundings(log, alone), counted:
+    with named_job(name), surroundings(log, alone), ExitStack() as observers:
+        if snakemake.output:  # a job without one looks at the results and writes nothing there
+            observers.enter_context(measured(results / BENCHMARK(job=name)))
+            observers.enter_context(metered(results / ENERGY(job=name)))
         yield Job(results, name, snakemake.params.get("code", ""))
 
 

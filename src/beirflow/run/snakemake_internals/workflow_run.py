@@ -86,7 +86,12 @@ class WorkflowRun:
     @property
     def is_in_this_python(self) -> bool:
         """Test whether jobs run by this Python, with its packages, and not in environments for conda or in containers."""
-        return self.is_local and not self._workflow.deployment_settings.deployment_method
+        return self.is_local and not self.deploys
+
+    @property
+    def deploys(self) -> bool:
+        """Test whether jobs run in environments for conda or in containers."""
+        return bool(self._workflow.deployment_settings.deployment_method)
 
     @property
     def is_dry(self) -> bool:
@@ -250,17 +255,3 @@ def end_jobs_with_this_process() -> None:
     from snakemake.shell import shell
 
     shell.prefix(end_with_this_process())
-
-
-def quote_interpreter() -> None:
-    """Let Snakemake start scripts by a Python in any folder: it quotes the path of the script, not that of Python."""
-    from snakemake.script import PythonScript
-
-    execute = PythonScript._execute_cmd
-
-    def execute_quoted(script: Any, command: str, **options: Any) -> Any:
-        if options.get("py_exec") == sys.executable:
-            options["py_exec"] = shlex.quote(sys.executable)
-        return execute(script, command, **options)
-
-    PythonScript._execute_cmd = execute_quoted
