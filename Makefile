@@ -55,9 +55,9 @@ lint-types:
 lint-form:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pydoclint --quiet src/beirflow
+	$(BIN)/pydoclint --quiet --exclude /tests/ src/beirflow extensions
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
-	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules extensions
 	$(BIN)/snakemake --lint
 
 # What the tests import is compiled by one process, and not by each of three at once; what is wrong with it, the tests themselves say.
@@ -67,7 +67,7 @@ compiled:
 fix: .venv/ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/snakefmt Snakefile workflow/Snakefile workflow/rules
+	$(BIN)/snakefmt Snakefile workflow/Snakefile workflow/rules extensions
 
 # All pins of envs/, from the ranges of pyproject.toml; needs uv. Pins stay where they can: make lock NEW="--upgrade-package torch"
 lock:

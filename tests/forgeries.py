@@ -14,6 +14,7 @@ import yaml
 
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
+from beirflow.extensions.paper import layout as paper
 from forger import Forger, put
 from results_maker import run_rules
 
@@ -280,7 +281,7 @@ def untrained(forger: Forger) -> None:
 
 def recorded(forger: Forger) -> None:
     """Make the records of both pages again."""
-    for record in (layout.REPORT_RECORD, layout.PAPER_RECORD):
+    for record in (layout.REPORT_RECORD, paper.RECORD):
         outputs = {path: file_digest(forger.path(path)) for path in forger.read(record)["outputs"]}
         forger.edit(record, outputs=outputs)
 

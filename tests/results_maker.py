@@ -20,7 +20,9 @@ from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.summary import summarize
-from beirflow.report.registry import FIGURES, PAPER_FIGURES
+from beirflow.extensions.paper import layout as paper
+from beirflow.extensions.paper import registry as of_paper
+from beirflow.report.registry import FIGURES
 from beirflow.run.entrance import call_entrance
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from by_name import call
@@ -93,10 +95,10 @@ def make_report(results: Path, experiment: Experiment) -> None:
 
 def make_paper(results: Path, experiment: Experiment) -> None:
     """The tables of the BEIR paper and their page, with figures that are none, of latencies that are invented."""
-    _invent_figures(results, [(name, layout.PAPER_FIGURE_SVG, layout.PAPER_FIGURE_PDF) for name in PAPER_FIGURES])
+    _invent_figures(results, [(name, paper.FIGURE_SVG, paper.FIGURE_PDF) for name in of_paper.FIGURES])
     for name in experiment.chosen_systems:
         write_latency(results, name, corpus_of(experiment))
-    run_rules(results, experiment, [layout.PAPER])
+    run_rules(results, experiment, [paper.PAGE])
 
 
 def _invent_figures(results: Path, figures: Sequence[tuple[str, Pattern, Pattern]]) -> None:

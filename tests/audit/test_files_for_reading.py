@@ -22,7 +22,8 @@ from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
-from beirflow.report.registry import PAPER_TABLES
+from beirflow.extensions.paper import layout as paper
+from beirflow.extensions.paper.registry import TABLES
 from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from latencies import write_latency
@@ -174,7 +175,7 @@ def less_at_most(table: pa.Table, path: Path) -> None:
     path.write_bytes(content[:start] + content[start:].replace(struct.pack(form, largest), struct.pack(form, largest / 2)))
 
 
-TABLES: dict[str, Callable[[pa.Table, Path], None]] = {
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
     "tiny/small": less_at_most,
     "tiny/more": lambda table, path: pq.write_table(table, path, write_page_index=True),
     "tiny/stack-android": lambda table, path: pq.write_table(table, path, sorting_columns=[pq.SortingColumn(0)]),
@@ -190,7 +191,7 @@ def with_another_column(table: pa.Table, path: Path) -> None:
 
 
 def test_parquet_files_that_readers_read_differently_are_found(reported: Forger) -> None:
-    written = {f"{folder}/{name}.parquet": write for name, write in TABLES.items() for folder in ("metrics", "runs")}
+    written = {f"{folder}/{name}.parquet": write for name, write in WRITERS.items() for folder in ("metrics", "runs")}
     written |= {"scores.parquet": less_at_most, "metrics/second/stack-tex.parquet": with_another_column}
     written["runs/second/stack-android.parquet"] = with_another_column
     for name, write in written.items():
@@ -280,13 +281,13 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
         "depth": 10,
         "other": "more",
     }
-    of_other_names = (layout.EVAL_RESULT, layout.PAPER_TABLE, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG, layout.MATCHES)
+    of_other_names = (layout.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, layout.LEADERBOARD, layout.LEADERBOARD_TABLE)
     without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in of_other_names]
-    paths += [layout.PAPER_TABLE(table=name) for name in PAPER_TABLES]
+    paths += [paper.TABLE(table=name) for name in TABLES]
     with rule_jobs(SNAKEFILE, reported.experiment, tmp_path / "results") as rules:
         assert {path for path in paths if rules.job(path) is None} == {*by_no_rule}
 

@@ -24,14 +24,14 @@ from beirflow.core.layout import CRATE_CODE
 from beirflow.core.patterns import Pattern
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.report.analysis import near_duplicates, pool
-from beirflow.report.paper import bias, corpus_tables, efficiency, findings, overlap, score_tables
 from beirflow.report.registry import FIGURES, TABLES
 from beirflow.run.code_version import reached_modules, rule_modules
 from beirflow.run.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
-RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
-SCHEMAS = sorted((REPOSITORY / "workflow/schemas").glob("*.yaml"))
+RULE_FILES = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/rules/*.smk"))]
+PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/*/README.md"))]
+SCHEMAS = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/schemas/*.yaml"))]
 
 SUMMARY = (
     "system",
@@ -56,19 +56,15 @@ COLUMNS = {
     "systems.csv": systems.COLUMNS,
     "near-duplicates/<dataset>/<other>.csv": near_duplicates.PAIRS,
     "pool/<dataset>.jsonl": pool.KEYS,
-    "paper/table-1.csv": (*corpus_tables.STATISTICS, *corpus_tables.BINS),
-    "paper/table-2.csv": score_tables.COUNTS,
-    "paper/claims.csv": findings.COLUMNS,
-    "paper/similarities.csv": score_tables.SIMILARITIES,
-    **{f"paper/{of.__name__.rpartition('.')[2]}.csv": of.COLUMNS for of in (bias, efficiency, overlap)},
 }
 """Columns of files for reading, by the first path of their section in docs/files.md."""
 
 
 def rules() -> dict[str, str]:
-    """The text of every rule with an output, by name."""
+    """The text of every rule that is more than a word for files, by name."""
     text = "\n".join(path.read_text() for path in RULE_FILES)
-    return dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
+    found = dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
+    return {name: text for name, text in found.items() if "    params:" in text}
 
 
 LOOKING = ("audit", "compare", "leaderboard", "gate", "clean_representations", "estimate", "try")
@@ -399,7 +395,7 @@ ELSEWHERE = r"there is no |nothing is there|expected an existing file|the absolu
 """What is wrong with the examples of a page here: it lies on no machine of ours; of gate.md, what the page before it defined."""
 
 
-@pytest.mark.parametrize("page", [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere(page: Path) -> None:
     for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         given = yaml.safe_load(re.sub("<commit>|<40 digits>", "a" * 40, block))
@@ -425,9 +421,11 @@ def test_every_test_that_a_page_names_is_there() -> None:
     rows = re.findall(r"^\|.*\| (.*`.*`.*) \|$", (REPOSITORY / "docs/promises.md").read_text(), re.MULTILINE)
     named = [f"tests/{each}" for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
     assert len(named) > 40
-    for page in [REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/*.md")]:
+    for page in [REPOSITORY / "CONTRIBUTING.md", *PAGES]:
         commands = re.findall(r"`pytest ([^`]*)`", page.read_text())
-        named += [part for each in commands for part in re.findall(r"tests/\S+(?: -k (?:\w+|\"[^\"]*\"))?", each)]
+        named += [
+            part for each in commands for part in re.findall(r"(?:extensions/\w+/)?tests/\S+(?: -k (?:\w+|\"[^\"]*\"))?", each)
+        ]
     for each in named:
         path, _, words = each.partition(" -k ")
         files = [REPOSITORY / path] if path.endswith(".py") else [*(REPOSITORY / path).rglob("test_*.py")]
@@ -438,7 +436,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
 
 def test_a_command_of_the_docs_has_no_comment_behind_it() -> None:
     """A zsh at which a person types takes it for arguments, which is how every Mac would read ``make demo   # a demo``."""
-    pages = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("tests/**/*.md")]
+    pages = [*REPOSITORY.glob("*.md"), *PAGES, *REPOSITORY.glob("tests/**/*.md")]
     texts = [re.sub(r"^\s*```.*?^\s*```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL) for page in pages]
     commands = [line for text in texts for line in re.findall(r"^ {4}[a-z.].*", text, re.MULTILINE)]
     assert len(commands) > 50
@@ -466,7 +464,7 @@ def used_names(text: str) -> set[str]:
 
 
 def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
-    texts = {path.stem: path.read_text() for path in (REPOSITORY / "workflow/rules").glob("*.smk")}
+    texts = {path.stem: path.read_text() for path in RULE_FILES}
     defined = {name: defined_names(text) for name, text in texts.items()}
     assert {"at", "layout", "corpora"} <= defined["common"]
     for name, text in texts.items():
@@ -474,3 +472,12 @@ def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
         foreign = {other: used & names for other, names in defined.items()}
         assert {other: names for other, names in foreign.items() if names} == {}, name
         assert re.findall(r"^ *\w+ = lambda", text, re.MULTILINE) == [], f"{name}: name a function with def"
+
+
+def test_the_core_names_no_extension() -> None:
+    names = [path.parent.name for path in REPOSITORY.glob("extensions/*/__init__.py")]
+    assert names
+    named = re.compile(rf"extensions[./](?:{'|'.join(names)})\b")
+    folders = [REPOSITORY / "src/beirflow", REPOSITORY / "workflow"]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".smk", ".yaml", ".j2", ".rst")]
+    assert [path.name for path in [*files, REPOSITORY / "workflow/Snakefile"] if named.search(path.read_text())] == []

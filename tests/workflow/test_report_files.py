@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from beirflow.core.digests import file_digest
-from beirflow.report.registry import PAPER_FIGURES, PAPER_TABLES
+from beirflow.extensions.paper.registry import FIGURES, TABLES
 from workflow_runs import REPORTED, Workflow
 
 
@@ -71,7 +71,7 @@ def test_a_part_is_a_target_of_its_own_and_nothing_before_it_is_made_again(finis
 def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow) -> None:
     finished_lexical.run(PAGE)
     recorded = finished_lexical.read("paper/index.json")["outputs"]
-    assert len(recorded) == len(PAPER_TABLES) + 2 * len(PAPER_FIGURES) + 2 + 1 + 1
+    assert len(recorded) == len(TABLES) + 2 * len(FIGURES) + 2 + 1 + 1
     assert all(file_digest(finished_lexical.result(name)) == digest for name, digest in recorded.items())
     table = pd.read_csv(finished_lexical.result("paper/table-2.csv")).set_index("dataset")
     means = finished_lexical.read("metrics/tiny/small.json")["measures"]

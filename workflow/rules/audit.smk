@@ -31,6 +31,7 @@ STEPS
 
 import os
 
+from beirflow.audit.again.for_reading import PAGES
 from beirflow.audit.place import audit_place
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
@@ -188,7 +189,7 @@ rule open_run:
 rule export_crate:
     input:
         manifest=at(layout.MANIFEST),
-        page=there_already(layout.REPORT_RECORD, layout.PAPER_RECORD),
+        page=there_already(layout.REPORT_RECORD, *PAGES),
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),

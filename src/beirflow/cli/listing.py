@@ -150,6 +150,7 @@ FURTHER_WORDS = {
 def _files() -> Mapping[str, str]:
     """Return the files that a target may name, with their content; docs/targets.md has more of each."""
     from beirflow.core import layout
+    from beirflow.core.extensions import extensions
     from beirflow.report.registry import FIGURES, TABLES
 
     files = {
@@ -178,8 +179,8 @@ def _files() -> Mapping[str, str]:
         layout.MTEB_RESULT: "a result as MTEB writes it",
         layout.LATENCY: "milliseconds per query",
         layout.EXPLANATION: "why a result differs from a published score",
-        layout.PAPER: "the tables, figures and findings of the BEIR paper",
         layout.CRATE: "the results as a Workflow Run RO-Crate",
+        **{path: content for extension in extensions() for path, content in extension.files.items()},
     }
     return {path.replace("{", "<").replace("}", ">"): content for path, content in files.items()}
 

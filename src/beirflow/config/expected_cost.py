@@ -10,6 +10,7 @@ from beirflow.config.datasets import BLOCK_QUERIES, CorpusSize, corpus_size
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.core.errors import DataError
+from beirflow.core.extensions import extensions
 from beirflow.core.layout import CORPUS, EXPANSION_RECORD, METRICS, RUN_RECORD, record_of
 from beirflow.core.records import read_json
 from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
@@ -26,7 +27,7 @@ SHARED = (
     Stage("evaluate_run", row=2e-6),
     Stage("measure_latency", job=60.0),
     Stage("draw_figures", job=6.0),
-    Stage("draw_paper", job=4.0),
+    *(Stage(rule, job=seconds) for extension in extensions() for rule, seconds in extension.seconds.items()),
 )
 """Stages of no family, or of several."""
 

@@ -1,8 +1,11 @@
 """The configuration in the manifest (:mod:`beirflow.evaluation.conclusion`)."""
 
+from beirflow.core.extensions import extensions
+
 NO_INFLUENCE = (
     *("command", "figure_width", "figure_font", "gate", "pool_depth", "judge", "references"),
     *("prices", "choice", "results"),
+    *(key for extension in extensions() for key in extension.without_influence),
 )
 """Keys of the configuration that are about looking at results."""
 

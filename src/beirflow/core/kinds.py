@@ -1,9 +1,11 @@
 """Kinds of results by their paths: representations, files for reading, traces of jobs."""
 
 from beirflow.core import layout
+from beirflow.core.extensions import extensions
 from beirflow.core.patterns import ForReading, Pattern, is_safe
 
-PATTERNS = tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
+_OF_THE_CORE = tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
+PATTERNS = (*_OF_THE_CORE, *(pattern for extension in extensions() for pattern in extension.patterns))
 FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
 
 CHUNKS_OF_REPRESENTATIONS = (layout.CHUNK_VECTORS, layout.INDEX, layout.POSTINGS, layout.TERM_WEIGHTS, layout.TOKEN_VECTORS)

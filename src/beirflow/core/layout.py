@@ -120,14 +120,6 @@ CHOICE_RECORD = ForReading("choice.json")
 
 LATENCY = ForReading("latency/{system}/{dataset}.json")
 
-PAPER_TABLE = ForReading("paper/{table}.csv")
-PAPER_FIGURE_PDF = ForReading("paper/{figure}.pdf")
-PAPER_FIGURE_SVG = ForReading("paper/{figure}.svg")
-PAPER_WORDS = ForReading("paper/words/{dataset}.parquet")
-PAPER_STATISTICS = ForReading("paper/words/{dataset}.json")
-PAPER = ForReading("paper/index.html")
-PAPER_RECORD = ForReading("paper/index.json")
-
 AUDIT = ForReading("audit.html")
 AUDIT_RECORD = ForReading("audit.json")
 COMPARISON = ForReading("comparison.html")

@@ -6,11 +6,12 @@ from pathlib import Path, PurePath
 
 from beirflow.config.experiment import Experiment
 from beirflow.config.trial import TRIAL
+from beirflow.core.extensions import extensions
 from beirflow.core.kinds import PATTERNS
-from beirflow.core.layout import CHOICE, PAPER, REPORT, SUMMARY
+from beirflow.core.layout import CHOICE, REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import nearest
-from beirflow.report.registry import FIGURES, PAPER_FIGURES, PAPER_TABLES, TABLES
+from beirflow.report.registry import FIGURES, TABLES
 
 SHOWN = 5  # names of systems or datasets in the text
 
@@ -36,7 +37,7 @@ def target_words(results: Path) -> dict[str, str]:
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
-        "paper": f"the BEIR paper's tables: {results / PAPER}",
+        **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
         "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
     }
@@ -95,15 +96,19 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
     """Return the possible values of each name in a pattern."""
-    return {
+    known = {
         "system": list(experiment.systems),
         "dataset": [*experiment.datasets, *experiment.rows_of_forums],
         "row": list(experiment.rows_of_forums),
         "archive": list(experiment.catalogue.datasets),
         "analyzer": sorted(experiment.expansions.indexes),
-        "table": [*TABLES, *PAPER_TABLES],
-        "figure": [*FIGURES, *PAPER_FIGURES],
+        "table": [*TABLES],
+        "figure": [*FIGURES],
     }
+    for extension in extensions():
+        for name, values in extension.names.items():
+            known[name] = [*known.get(name, ()), *values()]
+    return known
 
 
 def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from beirflow.core.digests import file_digest
+from beirflow.core.extensions import with_extensions
 from beirflow.core.records import Job, write_record
 from beirflow.core.writing import write_text
 from beirflow.data.catalogue.schema import read_yaml
@@ -114,8 +115,9 @@ def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **name
 
 @cache
 def shown_tables() -> dict[str, dict[str, Any]]:
-    """Return the content of ``workflow/report/tables.yaml``, by the name of the table."""
-    return dict(read_yaml(TEMPLATES / "tables.yaml"))
+    """Return the content of ``tables.yaml`` of the workflow and of extensions, by the name of the table."""
+    files = (folder / "tables.yaml" for folder in with_extensions(TEMPLATES))
+    return {name: table for path in files if path.is_file() for name, table in read_yaml(path).items()}
 
 
 def _cell(value: Any, form: str | None, unit: float) -> Cell:
@@ -160,7 +162,8 @@ def embedded(figure: Figure, svg: Path) -> dict[str, str]:
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
     """Fill a template with escaped values, which it knows as ``report``, and write it with the given scripts joined to one.
 
-    Template and scripts are files in ``workflow/report``; a template that extends ``page.html.j2`` needs ``title``.
+    Template and scripts are files in ``workflow/report``, or in ``report`` of an extension; a template that extends
+    ``page.html.j2`` needs ``title``.
     """
     code = {name: _own(files) for name, files in (("style", ["report.css"]), ("script", scripts)) if files}
     page = _templates().get_template(template).render(report=values, policy=_policy(code), **({"script": None} | code))
@@ -171,7 +174,11 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
 def _templates() -> Environment:
     # A name that the values lack is an error, and not a gap on the page.
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(with_extensions(TEMPLATES)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return environment
@@ -179,7 +186,9 @@ def _templates() -> Environment:
 
 def _own(files: Sequence[str]) -> Markup:
     """Return files of the project, which are not escaped."""
-    return Markup("\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files))  # noqa: S704
+    environment = _templates()
+    loader: Any = environment.loader
+    return Markup("\n".join(loader.get_source(environment, file)[0] for file in files))  # noqa: S704
 
 
 def _policy(code: Mapping[str, str]) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from beirflow import WORKFLOW
-from beirflow.core import layout
 from beirflow.data.catalogue.schema import read_yaml
 
 TEMPLATES = WORKFLOW / "report"
@@ -25,29 +24,6 @@ class Figure(NamedTuple):
     table: str = ""
 
 
-class PaperTable(NamedTuple):
-    """A table of the BEIR paper: the rule that makes it, the results behind it, and the measure of a table of scores."""
-
-    rule: str
-    sources: str
-    measure: str = ""
-
-
-def _filled(kind: str) -> dict[str, dict[str, str]]:
-    """Return entries by name, with the paths of layout.py in place of their names."""
-    entries = _REGISTRY[kind].items()
-    return {name: {key: value.format_map(vars(layout)) for key, value in entry.items()} for name, entry in entries}
-
-
-FIGURES: Mapping[str, Figure] = {name: Figure(**entry) for name, entry in _filled("figures").items()}
+FIGURES: Mapping[str, Figure] = {name: Figure(**entry) for name, entry in _REGISTRY["figures"].items()}
 FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.table)
 TABLES: tuple[str, ...] = tuple(_REGISTRY["tables"])
-PAPER_FIGURES: Mapping[str, Figure] = {name: Figure(**entry) for name, entry in _filled("paper_figures").items()}
-PAPER_TABLES: Mapping[str, PaperTable] = {name: PaperTable(**entry) for name, entry in _filled("paper_tables").items()}
-CLAIMED_FROM: tuple[str, ...] = tuple(_REGISTRY["claimed_from"])
-SCORE_TABLES = {name: table.measure for name, table in PAPER_TABLES.items() if table.measure}
-
-
-def paper_tables(rule: str) -> list[str]:
-    """Return the names of the tables of the BEIR paper that a rule makes."""
-    return [name for name, table in PAPER_TABLES.items() if table.rule == rule]

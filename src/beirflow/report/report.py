@@ -10,6 +10,7 @@ from typing import Any
 
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
+from beirflow.core.extensions import extensions
 from beirflow.core.layout import MANIFEST, record_of
 from beirflow.core.records import Job, read_json
 from beirflow.data.catalogue.choice import DOCUMENTS, SAMPLE
@@ -77,6 +78,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "holes": tables.holes_table(summary),
         "systems": [tables.systems_table(settings), tables.settings_table(settings)],
         "datasets": tables.datasets_table(summary),
+        "notes_of_extensions": [extension.note for extension in extensions() if extension.note],
         "bibtex": tables.bibtex(summary["dataset"]),
         "significance": tables.significance_table(comparison),
         "uncertainty": boards.uncertainty_table(uncertainty),

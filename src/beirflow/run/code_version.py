@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beirflow import WORKFLOW
+from beirflow.core.extensions import extensions, with_extensions
 from beirflow.core.python_source import parse_python
 
 PACKAGE = Path(__file__).parents[1]
 RULES = WORKFLOW / "rules"
 
 NO_INFLUENCE = {
-    *("core.disks", "core.errors", "core.progress"),
+    *("core.disks", "core.errors", "core.extensions", "core.progress"),
     *("run.entrance", "run.energy", "run.gpu_job", "run.gpu_lease", "run.gpus"),
     *("run.job", "run.lifetime", "run.results_lock"),
 }
@@ -27,6 +28,8 @@ NO_INFLUENCE = {
 
 PATHS = "core.layout"
 """Nor does an edit to the paths of results: where those of a job's files are others, Snakemake reruns it."""
+
+PATHS_OF_EXTENSION = re.compile(r"extensions\.\w+\.layout")
 
 RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
 FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
@@ -55,7 +58,8 @@ class Module(NamedTuple):
 @cache
 def entrances() -> dict[str, list[str]]:
     """Return, by rule, the functions of the package that its text names: its entrance first, and those that it hands over."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
+    files = (path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
 
 
@@ -99,7 +103,7 @@ def reached_modules(path: Path) -> set[str]:
         name = waiting.pop()
         reached.add(name)
         waiting |= module_at(_file_of(name)).imports - reached
-    return reached - {PATHS}
+    return {name for name in reached if name != PATHS and not PATHS_OF_EXTENSION.fullmatch(name)}
 
 
 @cache
@@ -132,7 +136,9 @@ def code_lines(source: bytes) -> list[bytes]:
 @cache
 def _modules() -> set[str]:
     """Return the names of all modules of the package."""
-    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    folders = [(PACKAGE, ""), *((extension.folder, f"extensions.{extension.folder.name}.") for extension in extensions())]
+    files = [(path.relative_to(folder), start) for folder, start in folders for path in folder.rglob("*.py")]
+    return {start + ".".join(path.with_suffix("").parts) for path, start in files}
 
 
 @cache

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain.reading import check_statistics, part, read_columns, read_packed_lines, read_record
-from beirflow.core import kinds, layout
+from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError
+from beirflow.core.extensions import extensions
 from beirflow.core.layout import SCORES
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import RECORD_DIGEST
-from beirflow.report.paper.bias import EXTRA
 
 OF_THE_JOB = ("job", "code", "outputs", RECORD_DIGEST)
 """Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
@@ -50,7 +50,7 @@ def difference(path: str, here: Path, made: Path) -> str:
         return ""
     suffix = here.suffix
     if suffix == ".csv":
-        return _other_table(here, made, EXTRA if layout.PAPER_TABLE.names_in(path) else MEASURED)
+        return _other_table(here, made, (*MEASURED, *_from_outside(path)))
     if suffix == ".parquet":
         kind = SCORES if path == SCORES else here.name
         check_statistics(here, kind)
@@ -63,6 +63,12 @@ def difference(path: str, here: Path, made: Path) -> str:
     if suffix == ".gz":
         return _other_line(*map(read_packed_lines, (here, made)))
     return _other_line(*(file.read_bytes().split(b"\n") for file in (here, made)))
+
+
+def _from_outside(path: str) -> list[str]:
+    """Return the columns of a table of an extension that come from no result."""
+    tables = [entry for extension in extensions() for entry in extension.from_outside.items()]
+    return [column for pattern, columns in tables if pattern.names_in(path) is not None for column in columns]
 
 
 def _metadata(table: pa.Table) -> dict[bytes, Any]:

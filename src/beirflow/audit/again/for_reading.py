@@ -4,6 +4,7 @@ They are made in a folder of their own, in which links lead to the results.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from beirflow.audit.chain.reading import columns_of, part, read_record
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError
+from beirflow.core.extensions import Page, extensions
 from beirflow.core.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
 from beirflow.core.records import RECORD_DIGEST
-from beirflow.report.paper.facts import facts_digests
 from beirflow.run.code_version import code_version
 from beirflow.run.provenance import code_state
 
@@ -31,7 +32,10 @@ EARLIER = "files for reading are of these results"  # name of the check that ear
 
 INTENSITY = "carbon_intensity"  # column of the costs, and key of the configuration
 
-RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, layout.PAPER_RECORD: layout.PAPER}
+PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
+"""Pages of extensions by their records."""
+
+RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, **{record: page.path for record, page in PAGES.items()}}
 """Records of files for reading, and the page that each was written with."""
 
 
@@ -68,7 +72,7 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
     return checks
 
 
-class Page(NamedTuple):
+class ComparedPage(NamedTuple):
     """The files that the record of a page names, compared with their digests."""
 
     checks: list[Check]  # what was found
@@ -77,20 +81,21 @@ class Page(NamedTuple):
     changed: Mapping[str, Check] = {}  # failed checks of files, by path
 
 
-def _read_page(chain: Chain, record_path: str, page: str) -> Page:
+def _read_page(chain: Chain, record_path: str, page: str) -> ComparedPage:
     """Compare the files with what was recorded when a page was written."""
     name, unchanged, changed = "files for reading are as they were written", list[str](), dict[str, Check]()
     again = chain.repair_command(record_path, goal=page)
     try:
         record = chain.read_whole(record_path)
         chain.note_form(record_path)
-        stated = {**part(chain.manifest, "configuration", kind=dict), "printed": facts_digests()}
+        facts = PAGES[record_path].facts() if record_path in PAGES else {}
+        stated = {**part(chain.manifest, "configuration", kind=dict), **facts}
         for key in (key for key in record.keys() & stated.keys() if record[key] == stated[key]):
             chain.note(record_path, key, record[key], f"{MANIFEST} or the catalogue here")
         recorded = part(record, "outputs", kind=dict)
         is_current = part(record, "inputs", MANIFEST) == file_digest(chain.file(MANIFEST))
     except UNREADABLE as error:
-        return Page([chain.unreadable(name, record_path, error, (), repair=again)])
+        return ComparedPage([chain.unreadable(name, record_path, error, (), repair=again)])
     missing = []
     for path, expected in recorded.items():
         todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
@@ -105,9 +110,11 @@ def _read_page(chain: Chain, record_path: str, page: str) -> Page:
     if not is_current:
         problem = f"{len(unchanged)} files are of an earlier configuration, as {record_path} says: they do not show these results"
         todo = chain.repairs.make_again([], [page])
-        return Page([Check(EARLIER, WARNING, problem, "", (record_path, *unchanged), (), todo)], recorded, unchanged, changed)
+        return ComparedPage(
+            [Check(EARLIER, WARNING, problem, "", (record_path, *unchanged), (), todo)], recorded, unchanged, changed
+        )
     found = f"{len(unchanged)} files have the digests that {record_path} names"
-    return Page([*missing, *([Check(name, PASSED, found)] if unchanged else [])], recorded, (), changed)
+    return ComparedPage([*missing, *([Check(name, PASSED, found)] if unchanged else [])], recorded, (), changed)
 
 
 def _rebuilt(chain: Chain, paths: list[str], left_out: Collection[str] = ()) -> Iterator[Check]:
@@ -192,7 +199,7 @@ def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> C
             f"who is right; the code here is {here}"
         )
         return Check(NAME, WARNING, found, "", (path,), (), repair)
-    if layout.PAPER_TABLE.names_in(path) and not _same_facts(chain):
+    if _made_with_other_facts(chain, path):
         found = f"{path}: {problem}; it was made with another catalogue than the one here"
         return Check(NAME, WARNING, found, "", (path,), (), repair)
     return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
@@ -211,9 +218,12 @@ def _codes(chain: Chain, path: str, code: str) -> tuple[str, str]:
     return str(chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
 
 
-def _same_facts(chain: Chain) -> bool:
-    """Test whether the facts that the paper prints are here those of its page."""
-    try:
-        return bool(read_record(chain.file(layout.PAPER_RECORD)).get("printed") == facts_digests())
-    except UNREADABLE:
-        return True
+def _made_with_other_facts(chain: Chain, path: str) -> bool:
+    """Test whether the page of a file's extension says that files of the extension were others than here."""
+    of_path = (each for each in extensions() if any(pattern.names_in(path) is not None for pattern in each.patterns))
+    for record, page in (entry for extension in of_path for entry in extension.pages.items()):
+        with suppress(*UNREADABLE):
+            said = read_record(chain.file(record))
+            if any(said.get(key) != value for key, value in page.facts().items()):
+                return True
+    return False

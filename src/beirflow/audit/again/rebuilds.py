@@ -18,6 +18,7 @@ from beirflow.audit.chain.reading import part, read_record
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import BeirflowError
+from beirflow.core.extensions import extensions
 from beirflow.core.records import Job
 from beirflow.run.entrance import call_entrance
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
@@ -25,7 +26,8 @@ from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 NOT_REBUILT = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.POOL, layout.POOL_RECORD),
     *(layout.JUDGED, layout.JUDGED_SAMPLE, layout.JUDGED_RECORD),
-    *(layout.FIGURE_PDF, layout.FIGURE_SVG, layout.PAPER_FIGURE_PDF, layout.PAPER_FIGURE_SVG),
+    *(layout.FIGURE_PDF, layout.FIGURE_SVG),
+    *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
 )
 """Files that a model, a clock, people or minutes of drawing make; of the copied code, only the configuration is made again."""
 
@@ -130,7 +132,7 @@ def _shown_files(chain: Chain) -> Iterator[str]:
     with suppress(*UNREADABLE):
         graph = part(read_record(chain.file(layout.CRATE)), "@graph", kind=list)
         named = {str(entity.get("@id")) for entity in graph}
-    pages = {layout.REPORT_RECORD, layout.PAPER_RECORD} - named
+    pages = {layout.REPORT_RECORD, *(record for extension in extensions() for record in extension.pages)} - named
     for path in chain.listing.files:
         if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), f"{layout.CRATE_CODE}/")):
             yield path

@@ -14,6 +14,7 @@ from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.reading import part
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
+from beirflow.core.extensions import extensions
 from beirflow.data.catalogue.catalogue import load_catalogue
 
 PROFILES = (
@@ -31,7 +32,7 @@ MIT = "https://spdx.org/licenses/MIT"
 
 PAGES = {
     str(layout.REPORT_RECORD): (str(layout.REPORT), "The report"),
-    str(layout.PAPER_RECORD): (str(layout.PAPER), "Tables, figures and claims of the BEIR paper"),
+    **{str(record): (str(page.path), page.title) for each in extensions() for record, page in each.pages.items()},
 }
 """Records of pages that a crate describes where they are there, with the page and what it is."""
 

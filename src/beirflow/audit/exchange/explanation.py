@@ -17,13 +17,13 @@ from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json
 from beirflow.data.catalogue.catalogue import load_catalogue, tolerance
 from beirflow.data.corpus_files import Documents, read_table
+from beirflow.evaluation.extra_judgements import read_extra, with_extra
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.evaluation.systems import in_words, settings_and_origins
 from beirflow.ranking.run_file import RUN, read_run
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
-from beirflow.report.paper.bias import read_extra, with_extra
 
 CUTOFFS = (10, 100)  # those of PUBLISHED
 

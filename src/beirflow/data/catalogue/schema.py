@@ -19,6 +19,7 @@ from referencing.jsonschema import DRAFT202012
 from beirflow import WORKFLOW
 from beirflow.core.addresses import shown, without_credentials
 from beirflow.core.errors import ConfigError
+from beirflow.core.extensions import with_extensions
 
 SCHEMAS = WORKFLOW / "schemas"
 ENDING = ".schema.yaml"  # of their names
@@ -142,7 +143,7 @@ def choices(value: object, allowed: Iterable[str]) -> str:
 
 
 def problems_with(value: Any, schema: str) -> Problems:
-    """Return the problems of a value with ``workflow/schemas/<schema>.schema.yaml``, in the order of the keys."""
+    """Return the problems of a value with the schema of this name, in the order of the keys."""
     problems = Problems()
     for error in sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path]):
         # An error of alternatives such as oneOf says less than the errors of each.
@@ -220,7 +221,7 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, Any, str]]:
 
 def _of_others(key: str, known: list[str]) -> str:
     """Return which kinds of systems have a key that a system does not have; empty if none has it, or these are no keys of one."""
-    stems = [path.name.removesuffix(ENDING) for path in sorted(SCHEMAS.glob(f"*{ENDING}")) if "family" in known]
+    stems = _stems() if "family" in known else []
     kinds = [stem for stem in stems if {"family", key} <= _schema(stem).get("properties", {}).keys()]
     return f"; it is a setting of {', '.join(kinds)} systems" if kinds else ""
 
@@ -256,15 +257,24 @@ def read_catalogue(path: Path, schema: str) -> Any:
 
 
 @cache
+def _stems() -> list[str]:
+    """Return the names of all schemas, those of extensions too."""
+    return sorted({path.name.removesuffix(ENDING) for folder in with_extensions(SCHEMAS) for path in folder.glob(f"*{ENDING}")})
+
+
+@cache
 def _schema(name: str) -> Any:
-    return read_yaml(SCHEMAS / f"{name}{ENDING}")
+    """Return a schema, with the properties that extensions add to it."""
+    schema, *more = (read_yaml(path) for folder in with_extensions(SCHEMAS) if (path := folder / f"{name}{ENDING}").is_file())
+    for each in more:
+        schema["properties"] |= each["properties"]
+    return schema
 
 
 @cache
 def _validator(name: str) -> Any:
-    stems = [path.name.removesuffix(ENDING) for path in SCHEMAS.glob(f"*{ENDING}")]
     # Without their $schema: if a referenced schema has one, jsonschema uses a separate validator for it.
-    contents = {stem: {key: value for key, value in _schema(stem).items() if key != "$schema"} for stem in stems}
+    contents = {stem: {key: value for key, value in _schema(stem).items() if key != "$schema"} for stem in _stems()}
     registry: Registry[Any] = Registry().with_resources(
         (stem, DRAFT202012.create_resource(each)) for stem, each in contents.items()
     )

@@ -17,10 +17,9 @@ from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import PreparedCorpus, read_table
 from beirflow.data.sources.query_lists import for_reading
+from beirflow.evaluation.extra_judgements import PAIR
 from beirflow.ranking.run_file import read_run
 from beirflow.report.analysis.document_scan import WITH_TITLES, document_batches, titles_and_texts
-
-PAIR = ["query_id", "doc_id"]
 
 KEYS = ("query_id", "query", "doc_id", "title", "text", "grade")  # of a line of a pool
 

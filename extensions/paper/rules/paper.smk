@@ -1,0 +1,340 @@
+"""The tables, figures and findings of the BEIR paper, from the configured systems and datasets.
+
+REQUIRED INPUTS
+  means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
+  runs, records = <results>/runs/<system>/<dataset>.parquet, .json
+  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
+  inspections, comparison, costs = the outputs of analyse.smk
+  latencies  = <results>/latency/<system>/<dataset>.json of every configured system on one dataset
+  printed    = extensions/paper/catalogue/paper.yaml, workflow/catalogue/published.yaml: the printed values
+
+OUTPUTS
+  tables     = <results>/paper/<table>.csv             tables 1 and 2, findings, and the data of every figure
+  words, statistics = <results>/paper/words/<dataset>.parquet, .json   word frequencies; counts and lengths
+  figures    = <results>/paper/<figure>.pdf, .svg
+  page       = <results>/paper/index.html              all parts, and the missing ones; index.json, the digests
+
+STEPS
+  - tabulate every system on every dataset with the printed values; average over named datasets
+  - count documents, queries and words; compare the words of datasets
+  - check every finding
+  - measure the possible effect of unjudged documents
+  - tabulate latency and index size with quoted values of the paper
+  - draw the figures, write the page
+"""
+
+from beirflow.config.asked import corpus_of
+from beirflow.extensions.paper import layout as paper_files
+from beirflow.extensions.paper.facts import PRINTED
+from beirflow.extensions.paper import registry as of_paper
+
+printed = [
+    *map(on_this_machine, (str(PRINTED), f"{WORKFLOW}/catalogue/published.yaml"))
+]
+
+
+rule tabulate_paper:
+    input:
+        means=rules.summarize.input.means,
+        printed=printed,
+    output:
+        expand(at(paper_files.TABLE), table=of_paper.tables_of("tabulate_paper")),
+    log:
+        "<results>/logs/tabulate_paper.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("tabulate_paper"),
+        entrance="beirflow.extensions.paper.score_tables:write_tables",
+        code=code_version("tabulate_paper"),
+        measures=of_paper.SCORE_TABLES,
+    message:
+        "tabulate scores with the printed ones"
+    shell:
+        RUN_JOB
+
+
+rule count_corpus:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+    output:
+        words=at(paper_files.WORDS),
+        statistics=at(paper_files.STATISTICS),
+    log:
+        "<results>/logs/count_corpus/{dataset}.log",
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("count_corpus"),
+        entrance="beirflow.extensions.paper.statistics:count_corpus",
+        code=code_version("count_corpus"),
+    message:
+        "count the words of {wildcards.dataset}"
+    shell:
+        RUN_JOB
+
+
+rule describe_corpora:
+    input:
+        statistics=expand(
+            at(paper_files.STATISTICS), dataset=experiment.chosen_datasets
+        ),
+        printed=printed,
+    output:
+        table=at(paper_files.TABLE).format(table="table-1"),
+    log:
+        "<results>/logs/describe_corpora.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("describe_corpora"),
+        entrance="beirflow.extensions.paper.corpus_tables:write_table_1",
+        code=code_version("describe_corpora"),
+        rows=experiment.chosen_rows,
+    message:
+        "tabulate statistics of the corpora with the printed ones"
+    shell:
+        RUN_JOB
+
+
+rule check_claims:
+    input:
+        expand(at(paper_files.TABLE), table=of_paper.CLAIMED_FROM),
+        means=rules.summarize.input.means,
+        comparison=at(layout.SIGNIFICANCE),
+        printed=printed,
+    output:
+        claims=at(paper_files.TABLE).format(table="claims"),
+    log:
+        "<results>/logs/check_claims.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("check_claims"),
+        entrance="beirflow.extensions.paper.findings:write_claims",
+        code=code_version("check_claims"),
+    message:
+        "check the findings of the paper"
+    shell:
+        RUN_JOB
+
+
+rule compare_with_baseline:
+    input:
+        means=rules.summarize.input.means,
+        comparison=at(layout.SIGNIFICANCE),
+        printed=printed,
+    output:
+        table=at(paper_files.TABLE).format(table="against-baseline"),
+    log:
+        "<results>/logs/compare_with_baseline.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("compare_with_baseline"),
+        entrance="beirflow.extensions.paper.score_tables:write_against_baseline",
+        code=code_version("compare_with_baseline"),
+        baseline=experiment.baseline,
+    message:
+        "count the datasets on which systems beat the baseline"
+    shell:
+        RUN_JOB
+
+
+rule measure_overlap:
+    input:
+        words=expand(at(paper_files.WORDS), dataset=experiment.chosen_datasets),
+        statistics=rules.describe_corpora.input.statistics,
+    output:
+        overlap=at(paper_files.TABLE).format(table="overlap"),
+    log:
+        "<results>/logs/measure_overlap.log",
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("measure_overlap"),
+        entrance="beirflow.extensions.paper.overlap:measure_overlap",
+        code=code_version("measure_overlap"),
+        rows=experiment.chosen_rows,
+    message:
+        "measure the word overlap of datasets"
+    shell:
+        RUN_JOB
+
+
+rule tabulate_lengths:
+    input:
+        inspections=rules.draw_figures.input.inspections,
+        statistics=rules.describe_corpora.input.statistics,
+        printed=printed,
+    output:
+        expand(at(paper_files.TABLE), table=of_paper.tables_of("tabulate_lengths")),
+    log:
+        "<results>/logs/tabulate_lengths.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("tabulate_lengths"),
+        entrance="beirflow.extensions.paper.corpus_tables:write_length_tables",
+        code=code_version("tabulate_lengths"),
+        rows=experiment.chosen_rows,
+    message:
+        "tabulate the lengths of retrieved and judged documents"
+    shell:
+        RUN_JOB
+
+
+rule compare_similarities:
+    input:
+        means=rules.summarize.input.means,
+        medians=at(paper_files.TABLE).format(table="lengths-medians"),
+        printed=printed,
+    output:
+        table=at(paper_files.TABLE).format(table="similarities"),
+    log:
+        "<results>/logs/compare_similarities.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("compare_similarities"),
+        entrance="beirflow.extensions.paper.score_tables:compare_similarities",
+        code=code_version("compare_similarities"),
+        pairs=experiment.similarity_pairs,
+    message:
+        "compare two similarities of the same vectors"
+    shell:
+        RUN_JOB
+
+
+rule draw_paper:
+    input:
+        rules.measure_overlap.output,
+        rules.compare_with_baseline.output,
+        rules.tabulate_lengths.output,
+        printed=printed,
+        drawn_with=rules.draw_figures.input.drawn_with,
+    output:
+        pdf=expand(at(paper_files.FIGURE_PDF), figure=of_paper.FIGURES),
+        svg=expand(at(paper_files.FIGURE_SVG), figure=of_paper.FIGURES),
+    log:
+        "<results>/logs/draw_paper.log",
+    localrule: in_bucket
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("draw_paper"),
+        entrance="beirflow.extensions.paper.figures:draw_figures",
+        code=code_version("draw_paper"),
+        pairs=experiment.similarity_pairs,
+        style=experiment.figure_style,
+    message:
+        "draw the figures of the paper"
+    shell:
+        RUN_JOB
+
+
+rule measure_bias:
+    input:
+        means=expand(at(layout.METRICS), **corpora),
+        runs=expand(at(layout.RUN), **corpora),
+        qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
+        corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
+        extra_judgements=[*map(on_this_machine, experiment.extra_judgements.values())],
+        printed=printed,
+    output:
+        bias=at(paper_files.TABLE).format(table="bias"),
+    log:
+        "<results>/logs/measure_bias.log",
+    localrule: in_bucket
+    conda:
+        "../../../envs/data.yaml"
+    params:
+        command=command_of("measure_bias"),
+        entrance="beirflow.extensions.paper.bias:measure_bias",
+        code=code_version("measure_bias"),
+        corpora=experiment.chosen_datasets,
+        rows=experiment.chosen_rows,
+        extra_paths=experiment.extra_judgements,
+    message:
+        "measure the possible effect of unjudged documents"
+    shell:
+        RUN_JOB
+
+
+rule tabulate_efficiency:
+    input:
+        latencies=lambda wildcards: expand(
+            at(layout.LATENCY),
+            system=experiment.chosen_systems,
+            dataset=corpus_of(experiment),
+        ),
+        printed=printed,
+    output:
+        table=at(paper_files.TABLE).format(table="efficiency"),
+    log:
+        "<results>/logs/tabulate_efficiency.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("tabulate_efficiency"),
+        entrance="beirflow.extensions.paper.efficiency:tabulate_efficiency",
+        code=code_version("tabulate_efficiency"),
+    message:
+        "tabulate latency and index size with quoted values"
+    shell:
+        RUN_JOB
+
+
+rule write_paper:
+    input:
+        rules.tabulate_paper.output,
+        rules.describe_corpora.output,
+        rules.tabulate_efficiency.output,
+        rules.check_claims.output,
+        rules.draw_paper.input,
+        rules.draw_paper.output,
+        rules.measure_bias.output,
+        words=rules.measure_overlap.input.words,
+        statistics=rules.measure_overlap.input.statistics,
+        latencies=rules.tabulate_efficiency.input.latencies,
+        manifest=rules.summarize.output.manifest,
+        templates=[
+            *rules.write_report.input.templates,
+            *map(
+                on_this_machine, sorted(map(str, PRINTED.parents[1].glob("report/*")))
+            ),
+        ],
+        printed=printed,
+    output:
+        page=at(paper_files.PAGE),
+        record=at(paper_files.RECORD),
+    log:
+        "<results>/logs/write_paper.log",
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("write_paper"),
+        entrance="beirflow.extensions.paper.page:write_paper",
+        other_paths="beirflow.extensions.paper.page:counted_files()",
+        code=code_version("write_paper"),
+    message:
+        "write the page of the paper"
+    shell:
+        RUN_JOB
+
+
+# All of it, in a word: snakemake --cores 8 -- paper
+rule paper:
+    input:
+        rules.write_paper.output,

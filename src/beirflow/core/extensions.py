@@ -1,0 +1,65 @@
+"""Extensions: packages that add rules, files, keys of the configuration and pages to the core, which names none of them.
+
+Those of the project are the folders of ``beirflow.extensions``; others are installed with an entry point of the group
+``beirflow.extensions`` that names their package, ``beirflow_<name>``. Each holds an :class:`Extension` called ``EXTENSION``. What
+else its folder may hold is found by its place, as in the workflow of the core:
+
+- ``rules/*.smk``: rules, included after those of the core;
+- ``schemas/<name>.schema.yaml``: a schema; one with the name of a schema of the core adds properties to that;
+- ``report/``: templates and scripts of pages, and their tables in ``tables.yaml``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from beirflow.core.patterns import Pattern
+
+GROUP = "beirflow.extensions"
+FOLDER = Path(__file__).parents[1] / "extensions"
+
+
+class Page(NamedTuple):
+    """A page that an extension writes, with a record of its files beside it."""
+
+    path: Pattern  # of the page below the results
+    title: str  # what it is, in words
+    facts: Callable[[], Mapping[str, Any]] = dict  # by key of its record, what the files of the extension say here
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What an extension adds besides the files in its folder."""
+
+    folder: Path
+    patterns: tuple[Pattern, ...] = ()  # of its files below the results
+    targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by word to ask for, a file and what it is
+    files: Mapping[Pattern, str] = field(default_factory=dict)  # what the files are that people ask for
+    names: Mapping[str, Callable[[], list[str]]] = field(default_factory=dict)  # by name in a pattern, its values
+    seconds: Mapping[str, float] = field(default_factory=dict)  # expected of a job of a rule that takes longer than others
+    pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record
+    note: str = ""  # HTML at the end of the report
+    not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
+    from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
+    without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
+
+    def folders(self, name: str) -> list[Path]:
+        """Return its folder of a name as a list, empty if it has none."""
+        return [folder] if (folder := self.folder / name).is_dir() else []
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Return the extensions of the project, by name, then the installed ones of others."""
+    own = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
+    others = sorted(point.value for point in entry_points(group=GROUP))
+    return tuple(import_module(name).EXTENSION for name in (*(f"beirflow.extensions.{name}" for name in own), *others))
+
+
+def with_extensions(folder: Path) -> list[Path]:
+    """Return a folder of the workflow, and those of the same name that extensions have."""
+    return [folder, *(path for extension in extensions() for path in extension.folders(folder.name))]

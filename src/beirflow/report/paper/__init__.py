@@ -1,1 +1,0 @@
-"""The BEIR paper as targets: its tables, figures and findings, computed from the available results, beside the printed ones."""
