@@ -10,7 +10,7 @@ import beirflow
 from installation import REPOSITORY, build, tracked
 
 NEEDED = (
-    *("workflow/Snakefile", "workflow/rules/common.smk", "workflow/scripts/run.py", "workflow/profiles/default/profile.yaml"),
+    *("workflow/Snakefile", "workflow/rules/common.smk", "workflow/profiles/default/profile.yaml"),
     *("config/config.yaml", "envs/encode.yaml", "envs/requirements.txt", "envs/requirements-torch.txt"),
 )
 
@@ -37,8 +37,11 @@ def test_a_wheel_has_the_code_and_one_workflow(archives: Path) -> None:
         assert held[f"beirflow/{name}"] == (REPOSITORY / name).read_bytes()
     workflow = {name.removeprefix("beirflow/") for name in held if name.startswith("beirflow/workflow/")}
     assert workflow == tracked("workflow")
-    code = {name.removeprefix("src/") for name in tracked("src")} - {"beirflow/workflow"}
-    assert {name for name in held if name.startswith("beirflow/") and not name.startswith("beirflow/workflow/")} - code == {
+    extensions = {name.removeprefix("beirflow/") for name in held if name.startswith("beirflow/extensions/")}
+    assert extensions == {name for name in tracked("extensions") if "/tests/" not in name}
+    code = {name.removeprefix("src/") for name in tracked("src")} - {"beirflow/workflow", "beirflow/extensions"}
+    beside = {name for name in held if name.startswith("beirflow/")} - {f"beirflow/{name}" for name in workflow | extensions}
+    assert beside - code == {
         *(f"beirflow/envs/{name}.yaml" for name in ("audit", "data", "encode", "report")),
         *("beirflow/config/config.yaml", "beirflow/envs/requirements.txt", "beirflow/envs/requirements-torch.txt"),
     }

@@ -61,11 +61,27 @@ def run_bm25(environment: Environment, folder: Path, *targets: str) -> None:
     assert round(score, 4) == BM25_ON_KITCHEN
 
 
+def audit(environment: Environment, folder: Path) -> str:
+    """Return what an audit of the results in a folder prints."""
+    done = environment.snakemake(folder, "--configfile", "my.yaml", "--", "audit")
+    return done.stdout + done.stderr
+
+
 def test_a_wheel_evaluates_bm25_without_the_packages_of_models(tmp_path: Path) -> None:
     environment = Environment(tmp_path / "environment")
     from_wheel(environment, tmp_path)
     environment.borrow(*OF_MODEL_CODE)
     run_bm25(environment, tmp_path / "an empty folder")
+
+
+def test_the_core_without_extensions_evaluates_reports_and_audits(tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "environment")
+    from_wheel(environment, tmp_path)
+    environment.borrow()
+    shutil.rmtree(environment.site_packages / "beirflow/extensions")
+    folder = tmp_path / "an empty folder"
+    run_bm25(environment, folder, "results/report.html")
+    assert "The audit of results passed" in audit(environment, folder)
 
 
 @pytest.mark.long
@@ -77,8 +93,7 @@ def test_every_installation_writes_summary_and_report(install: Callable[[Environ
     run_bm25(environment, tmp_path / "an empty folder", "results/report.html")
     place = Path(environment.ask("import beirflow; print(beirflow.__path__[0])", tmp_path))
     assert place.is_relative_to(environment.site_packages) == (install not in (editable, unpacked))
-    audited = environment.snakemake(tmp_path / "an empty folder", "--configfile", "my.yaml", "--", "audit")
-    assert "The audit of results passed" in audited.stdout + audited.stderr
+    assert "The audit of results passed" in audit(environment, tmp_path / "an empty folder")
 
 
 OTHER_WORKFLOW = """
