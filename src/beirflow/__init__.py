@@ -24,11 +24,17 @@ __all__ = ["SNAKEFILE", "WORKFLOW", "BeirflowError", "Evaluation", "Results", "e
 
 __version__ = "0.1.0"
 
-# Of the second, an unpacked source archive: it has no link.
-_PLACES = (Path(__file__).parent / "workflow", Path(__file__).parents[2] / "workflow")
+# An unpacked source archive has no links here: what they lead to is beside the folder ``src``.
+_HERE, _AROUND = Path(__file__).parent, Path(__file__).parents[2]
+if not (_HERE / "workflow").is_dir() and (_AROUND / "workflow").is_dir():
+    __path__.append(str(_AROUND))  # where beirflow.extensions is
+    _HERE = _AROUND
 
-WORKFLOW = next((folder.resolve() for folder in _PLACES if folder.is_dir()), _PLACES[0])
+WORKFLOW = (_HERE / "workflow").resolve()
 """The folder of the workflow: rules, catalogue, schemas, templates, profiles. ``config/`` and ``envs/`` lie beside it."""
+
+EXTENSIONS = _HERE / "extensions"
+"""The folder of the extensions that come with the package; others are installed."""
 
 SNAKEFILE = WORKFLOW / "Snakefile"
 """The Snakefile of the workflow, for ``--snakefile`` and for modules of other workflows."""

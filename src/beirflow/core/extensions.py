@@ -17,10 +17,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from beirflow import EXTENSIONS
 from beirflow.core.patterns import Pattern
 
 GROUP = "beirflow.extensions"
-FOLDER = Path(__file__).parents[1] / "extensions"
 
 
 class Page(NamedTuple):
@@ -55,7 +55,7 @@ class Extension:
 @cache
 def extensions() -> tuple[Extension, ...]:
     """Return the extensions of the project, by name, then the installed ones of others."""
-    own = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
+    own = sorted(path.parent.name for path in EXTENSIONS.glob("*/__init__.py"))
     others = sorted(point.value for point in entry_points(group=GROUP))
     return tuple(import_module(name).EXTENSION for name in (*(f"beirflow.extensions.{name}" for name in own), *others))
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from beirflow import WORKFLOW
+from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.core.extensions import extensions, with_extensions
 from beirflow.core.python_source import parse_python
 
@@ -143,7 +143,8 @@ def _modules() -> set[str]:
 
 @cache
 def _file_of(name: str) -> Path:
-    return PACKAGE.joinpath(*name.split(".")).with_suffix(".py")
+    folder = EXTENSIONS.parent if name.startswith("extensions.") else PACKAGE
+    return folder.joinpath(*name.split(".")).with_suffix(".py")
 
 
 def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
