@@ -24,7 +24,7 @@ from beirflow.families.lexical.index_chunk import index_chunk
 from beirflow.families.lexical.search_index import search_index
 from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import sum_statistics
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.ranking.merge import merge_chunks
 from by_name import call

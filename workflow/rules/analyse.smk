@@ -23,7 +23,7 @@ STEPS
   - test the differences between systems, pair by pair, and correct for the number of tests
 """
 
-from beirflow.config.asked import asked_settings, finder_code, finder_of
+from beirflow.config.asked import analyzer_code, asked_settings, finder_code, finder_of
 
 
 rule collect_scores:
@@ -162,6 +162,9 @@ rule inspect_dataset:
         code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
         analyzers=of_dataset(experiment.analyzers),
+        analyzer_code=lambda wildcards: analyzer_code(
+            experiment.analyzers(wildcards.dataset)
+        ),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
     shell:

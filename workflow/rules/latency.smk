@@ -39,7 +39,9 @@ rule measure_latency:
         command=command_of("measure_latency"),
         entrance="beirflow.evaluation.latency:measure_latency",
         code=code_version("measure_latency"),
-        answering_code=lambda wildcards: asked_code(experiment, wildcards.system),
+        answering_code=lambda wildcards: asked_code(
+            experiment, wildcards.system, wildcards.dataset
+        ),
         systems=lambda wildcards: asked_systems(
             experiment, wildcards.system, wildcards.dataset
         ),

@@ -16,6 +16,8 @@ STEPS
   - score every document with a term of a query, in Lucene's arithmetic
 """
 
+from beirflow.config.asked import analyzer_code, code_by_name
+
 
 rule index_chunk:
     input:
@@ -35,6 +37,9 @@ rule index_chunk:
         command=command_of("index_chunk"),
         entrance="beirflow.families.lexical.index_chunk:index_chunk",
         code=code_version("index_chunk"),
+        analyzer_code=lambda wildcards: analyzer_code(
+            [experiment.expansions.index(wildcards.analyzer).analyzer]
+        ),
         index=lambda wildcards: experiment.expansions.index(
             wildcards.analyzer
         )._asdict(),
@@ -93,6 +98,9 @@ rule search_index:
         command=command_of("search_index"),
         entrance="beirflow.families.lexical.search_index:search_index",
         code=code_version("search_index"),
+        analyzer_code=lambda wildcards: code_by_name(
+            experiment, wildcards.system, wildcards.dataset
+        ),
         settings=of_both(experiment.settings_on),
         retrieval=of_dataset(experiment.retrieval),
     message:

@@ -43,7 +43,9 @@ rule score_pairs:
         command=command_of("score_pairs"),
         entrance="beirflow.families.rerank.score_pairs:score_pairs",
         code=code_version("score_pairs"),
-        scorer_code=lambda wildcards: code_by_name(experiment, wildcards.system),
+        scorer_code=lambda wildcards: code_by_name(
+            experiment, wildcards.system, wildcards.dataset
+        ),
         settings=of_both(experiment.settings_on, "below", "weights_sha256"),
         precision=config["precision"],
         blocks=of_dataset(experiment.query_blocks),

@@ -8,6 +8,7 @@ from beirflow.config.dependencies import needed
 from beirflow.config.experiment import MOST_THREADS, Experiment
 from beirflow.core.layout import RESULTS, RUN_RECORD
 from beirflow.data.catalogue.choice import asked_corpus
+from beirflow.families.postings.names import modules_of
 from beirflow.run.code_version import code_of
 
 
@@ -57,19 +58,25 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def asked_code(experiment: Experiment, system: str) -> str:
+def asked_code(experiment: Experiment, system: str, dataset: str) -> str:
     """Return the digest of the code that answers, which is imported by name and so is not among the modules of an entrance."""
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
         family, settings = experiment.family(name), experiment.systems[name].settings
-        modules |= {type(settings).__module__, *family.by_name(settings)}
+        modules |= {type(settings).__module__, *experiment.modules_by_name(name, dataset)}
         modules |= {family.answers.partition(":")[0]} if family.answers else set()
     return code_of(modules)
 
 
-def code_by_name(experiment: Experiment, system: str) -> str | None:
-    """Return the digest of the code that the stages of a system import by name; None if they import none."""
-    modules = experiment.family(system).by_name(experiment.systems[system].settings)
+def code_by_name(experiment: Experiment, system: str, dataset: str) -> str | None:
+    """Return the digest of the code that the stages of a system import by name for a corpus; None if they import none."""
+    modules = experiment.modules_by_name(system, dataset)
+    return code_of(modules) if modules else None
+
+
+def analyzer_code(names: Iterable[str]) -> str | None:
+    """Return the digest of the code of analyzers, which is imported by name; None without those of extensions."""
+    modules = [module for name in names for module in modules_of(name)]
     return code_of(modules) if modules else None
 
 

@@ -17,7 +17,7 @@ from beirflow.data.catalogue.catalogue import of_seeds
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import defaults
 from beirflow.data.sources.forms import form_of
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 from beirflow.models.settings import EncoderSettings
 from beirflow.ranking.run_settings import ConfiguredRun
 
@@ -189,6 +189,10 @@ class Experiment(Systems):
         """Return the settings of a system as they are for one corpus."""
         corpus = self.datasets[dataset]
         return self.family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
+
+    def modules_by_name(self, system: str, dataset: str) -> tuple[str, ...]:
+        """Return the modules that the stages of a system import by name for a corpus."""
+        return self.family(system).by_name(self._on(system, dataset))
 
     def encoding(self, system: str, dataset: str, *unused: str) -> dict[str, Any]:
         """Return the settings that determine the vectors of a system; a change of any other setting re-encodes nothing.

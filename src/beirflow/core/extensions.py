@@ -31,6 +31,14 @@ class Page(NamedTuple):
     facts: Callable[[], Mapping[str, Any]] = dict  # by key of its record, what the files of the extension say here
 
 
+class Analysis(NamedTuple):
+    """The analyzer of a name, or why there is none."""
+
+    make: str = ""  # function that returns it from its name, as "module:function"
+    made: Mapping[str, str] = {}  # packages with the versions that its terms are of, for records
+    problem: str = ""  # why there is none, and what to do
+
+
 @dataclass(frozen=True)
 class Extension:
     """What an extension adds besides the files in its folder."""
@@ -45,6 +53,7 @@ class Extension:
     note: str = ""  # HTML at the end of the report
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
+    analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
 
     def folders(self, name: str) -> list[Path]:

@@ -47,7 +47,7 @@ def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment)
 
 
 def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:
-    codes = [asked_code(experiment, name) for name in ("bm25", "encoded", "fused", "twice")]
+    codes = [asked_code(experiment, name, "scifact") for name in ("bm25", "encoded", "fused", "twice")]
     assert len(set(codes)) == 3
     assert codes[2] == codes[3]
 

@@ -258,12 +258,13 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         "families.postings.search",
     }
     assert {name for name, ways in found.items() if ways} == known
-    # Its callers: the entrances; what answers queries, finds matches, scores pairs or states a system, whose digest is its own
-    # parameter; and spot checks and what only imports ahead, which no result depends on.
+    # Its callers: the entrances; what answers queries, finds matches, scores pairs, states a system or turns texts into terms,
+    # whose digest is its own parameter; and spot checks and what only imports ahead, which no result depends on.
     callers = {
         "report.analysis.matches",
         "evaluation.latency",
         "run.entrance",
+        "families.postings.analyzer",
         "families.rerank.scorers.load",
         "families.rerank.settings",
         "families.system",

@@ -12,7 +12,7 @@ from beirflow.families.expansions.models import model_problem
 from beirflow.families.family import TOOK, Family, Record, Stage
 from beirflow.families.lexical.index import Index
 from beirflow.families.lexical.settings import LexicalSettings
-from beirflow.families.postings.languages import ANALYZERS, ENGLISH, REFUSED
+from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses, modules_of
 from beirflow.families.system import Setting, System
 
 WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
@@ -44,8 +44,8 @@ class LexicalFamily(Family):
 
     def problem(self, settings: LexicalSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
-        if settings.analyzer not in ANALYZERS:
-            return Setting("analyzer", settings.analyzer, _unknown(settings.analyzer))
+        if problem := _problem_with(settings.analyzer):
+            return Setting("analyzer", settings.analyzer, problem)
         if settings.query_weights == "bm25" and settings.searched != ("contents",):
             todo = "queries are weighed in title and text as one field; use fields: [contents], and no field of queries"
             return Setting("query_weights", "bm25", todo)
@@ -69,10 +69,10 @@ class LexicalFamily(Family):
         """Return the datasets whose language has no analyzer here."""
         missing: dict[str, list[str]] = {}
         for dataset in datasets:
-            if (analyzer := settings.analyzers.get(dataset, ENGLISH)) not in ANALYZERS:
+            if _problem_with(analyzer := settings.analyzers.get(dataset, ENGLISH)):
                 missing.setdefault(analyzer, []).append(dataset)
         return [
-            Setting("analyzer", analyzer, f"that of the language of {', '.join(of)}; {_unknown(analyzer)}")
+            Setting("analyzer", analyzer, f"that of the language of {', '.join(of)}; {_problem_with(analyzer)}")
             for analyzer, of in missing.items()
         ]
 
@@ -98,6 +98,10 @@ class LexicalFamily(Family):
         """Return the bytes of the postings of documents."""
         return WORD_BYTES * words * documents
 
+    def by_name(self, settings: LexicalSettings) -> tuple[str, ...]:
+        """Return the module that makes the analyzer, unless it is that of English."""
+        return modules_of(settings.analyzer)
+
 
 @cache
 def _analyzers() -> dict[str, str]:
@@ -107,10 +111,15 @@ def _analyzers() -> dict[str, str]:
     return {name: analyzer for name, analyzer in every.items() if analyzer != ENGLISH}
 
 
-def _unknown(analyzer: str) -> str:
-    if analyzer in REFUSED:
-        return f"{REFUSED[analyzer]}; none is here. State another analyzer, such as lucene-yoruba, which cuts at white space"
-    return f"allowed are {', '.join(ANALYZERS)}{nearest(analyzer, ANALYZERS)}"
+def _problem_with(analyzer: str) -> str | None:
+    """Return why there is no analyzer of a name, and what to do; None if there is one."""
+    known = analyses()
+    if analyzer in known:
+        return known[analyzer].problem or None
+    allowed = [name for name, analysis in known.items() if not analysis.problem]
+    if allowed == [ENGLISH]:
+        return f"only {ENGLISH} is here; {ELSEWHERE}"
+    return f"allowed are {', '.join(allowed)}{nearest(analyzer, allowed)}"
 
 
 FAMILY = LexicalFamily()

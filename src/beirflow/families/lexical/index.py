@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from beirflow.families.expansions.settings import WordWeights, WrittenQueries
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 
 
 class Index(NamedTuple):

@@ -15,7 +15,7 @@ from beirflow.core.background import map_ahead
 from beirflow.core.errors import DataError
 from beirflow.families.lexical.postings import Postings
 from beirflow.families.postings.analyzer import Pieces, Vocabulary, cut, large_strings
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 
 BATCH_BYTES = 1 << 24
 """Maximum bytes of texts that are analysed at once: many enough that most pieces of a batch repeat, few enough for memory."""

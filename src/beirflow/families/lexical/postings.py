@@ -19,7 +19,7 @@ import pyarrow as pa
 from beirflow.core.verified import damaged, reading
 from beirflow.core.writing import atomic_path
 from beirflow.families.postings.columns import ColumnWriter, read_columns
-from beirflow.families.postings.languages import SNOWBALL, SNOWBALL_VERSION
+from beirflow.families.postings.names import analyses
 
 FORMAT = b"beirflow postings 2"
 
@@ -160,6 +160,5 @@ def _problem_of_part(part: Part, expected: int, documents: int) -> str | None:
 def made_with(analyzer: str) -> dict[str, str]:
     """Return the analyzer, the processor and the versions of the packages that make postings, for records."""
     versions = {"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
-    if analyzer in SNOWBALL:
-        versions |= {"PyStemmer": SNOWBALL_VERSION}
-    return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions}
+    own = analyses()[analyzer].made
+    return {"analyzer": analyzer, "device": platform.processor() or platform.machine(), **versions, **own}

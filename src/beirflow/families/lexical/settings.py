@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
 from beirflow.families.lexical.index import Index
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Lucene's analysis of texts, by the name of an analyzer, on documents and queries.
 
 ``lucene-english`` equals the ``DefaultEnglishAnalyzer`` of Anserini with Lucene 9: tokens, no possessive, lower case, no stop
-words, Porter's stems. Those of other languages are in ``languages.py``. A text is first cut where no token continues, at spaces
-and most signs of ASCII; a piece is analysed once and then looked up, since most pieces were seen before.
+words, Porter's stems. Extensions have others. A text is first cut where no token continues, at spaces and most signs of ASCII; a
+piece is analysed once and then looked up, since most pieces were seen before.
 """
 
 import re
@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.families.postings.chains import chain, lower
+from beirflow.core.errors import ConfigError
 from beirflow.families.postings.grammar import LONGEST_TOKEN, tokenize
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses
 from beirflow.families.postings.porter import stem
+from beirflow.run.by_name import by_name
 
 STOP_WORDS = frozenset(
     {
@@ -40,12 +41,12 @@ _NEVER_FIRST, _NEVER_LAST = ".,;:'\"", '.,;:"#*'
 
 _WHITE_SPACE = bytes([*range(9, 14), *range(28, 32)])
 
-_AT_SIGNS = bytes(code if code >= 128 or chr(code).isalnum() or chr(code) in _JOINING else ord(" ") for code in range(256))
-_AT_SPACES = bytes(ord(" ") if code in _WHITE_SPACE else code for code in range(256))
+AT_SIGNS = bytes(code if code >= 128 or chr(code).isalnum() or chr(code) in _JOINING else ord(" ") for code in range(256))
+AT_SPACES = bytes(ord(" ") if code in _WHITE_SPACE else code for code in range(256))
 """Replacement of each byte of UTF-8: a space where texts are cut."""
 
 # The grammar of grammar.py for ASCII: a test compares the two. Here texts are in lower case already.
-_ASCII_TOKENS = re.compile(r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*").findall
+ASCII_TOKENS = re.compile(r"_*[a-z0-9]+(?:(?:_+|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z])[.:'](?=[a-z]))[a-z0-9]+)*_*").findall
 
 
 class Pieces(NamedTuple):
@@ -66,18 +67,16 @@ class Analyzer(NamedTuple):
 
 @cache
 def analyzer_of(name: str) -> Analyzer:
-    """Return an analyzer, ``lucene-english`` or one of another language."""
-    if name == ENGLISH:
-        return Analyzer(_AT_SIGNS.lower(), True, _terms_of)
-    by = chain(name.removeprefix("lucene-"))
-    cuts = _AT_SIGNS if by.in_words else _AT_SPACES
+    """Return an analyzer by its name. Raises ConfigError if there is none."""
+    if name not in analyses():
+        raise ConfigError(f"{name} is not here; {ELSEWHERE}")
+    made: Analyzer = by_name(analyses()[name].make)(name)
+    return made
 
-    def terms(piece: str) -> list[str]:
-        ascii_words = by.tokens is None and by.in_lower_case and len(piece) <= LONGEST_TOKEN and piece.isascii()
-        tokens = _ASCII_TOKENS(piece) if ascii_words else (by.tokens or tokenize)(piece)
-        return [term for term in map(by.term, tokens) if term is not None]
 
-    return Analyzer(cuts.lower() if by.in_lower_case else cuts, by.in_words, terms)
+def english(_name: str) -> Analyzer:
+    """Return the analyzer of English."""
+    return Analyzer(AT_SIGNS.lower(), True, _terms_of)
 
 
 def analyze(text: str, analyzer: str = ENGLISH) -> list[str]:
@@ -177,8 +176,13 @@ def _terms_of(piece: str) -> list[str]:
     """Return the terms of a piece of a text, in which ASCII is in lower case."""
     if piece.isascii() and piece.isalnum() and len(piece) <= LONGEST_TOKEN:
         return [] if piece in STOP_WORDS else [stem(piece)]  # by far the most pieces
-    tokens = _ASCII_TOKENS(piece) if len(piece) <= LONGEST_TOKEN and piece.isascii() else tokenize(piece)
+    tokens = ASCII_TOKENS(piece) if len(piece) <= LONGEST_TOKEN and piece.isascii() else tokenize(piece)
     return [stem(word) for word in map(_normalize, tokens) if word not in STOP_WORDS]
+
+
+def lower(token: str) -> str:
+    """Return the lower case that Java has, each character by itself: no final sigma, and of U+0130 only the i."""
+    return token.lower() if token.isascii() else "".join(character.lower()[0] for character in token)
 
 
 def _normalize(token: str) -> str:

@@ -21,7 +21,7 @@ from beirflow.data.corpus_files import PreparedCorpus, read_table
 from beirflow.data.sources.query_lists import for_reading
 from beirflow.evaluation.scores import read_per_query
 from beirflow.families.postings.analyzer import analyze, analyze_all
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 from beirflow.report.analysis.document_scan import scan_documents
 from beirflow.report.analysis.shown_queries import choose_queries, query_scores
 

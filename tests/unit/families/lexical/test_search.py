@@ -22,7 +22,7 @@ from beirflow.families.lexical.search import search_postings
 from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, add_up
 from beirflow.families.postings import search as lists_search
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.ranking import Cut, Ties, byte_order, merge_hits
 from lucene_reference import Document
 

@@ -11,6 +11,7 @@ from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.postings.analyzer import analyzer_of
 from beirflow.models.settings import EncoderSettings
 from refusals import problems_of
 
@@ -130,38 +131,25 @@ def test_the_variants_of_the_catalogue_are_anserinis() -> None:
         assert systems[name].settings.for_dataset("nfcorpus") == LexicalSettings(name, 0.9, 0.4, fields)
 
 
-def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_is_stated() -> None:
-    """As Anserini is configured for each language of MIRACL, whose Swahili and Yoruba are not stemmed."""
-    chosen = ["miracl.fi", "miracl.sw", "beir-nl.scifact", "scifact"]
-    stated = {"family": "lexical", "analyzer": "lucene-spanish"}
-    experiment = load_experiment({"systems": ["bm25", "mine"], "datasets": chosen, "custom": {"systems": {"mine": stated}}})
-    found = [experiment.settings_on("bm25", dataset)["analyzer"] for dataset in chosen]
-    assert found == ["lucene-finnish", "lucene-swahili", "lucene-dutch", "lucene-english"]
-    assert [experiment.analyzers(dataset) for dataset in chosen] == [[each, "lucene-spanish"] for each in found]
-    assert load_experiment({"systems": "contriever", "datasets": chosen[:1]}).analyzers(chosen[0]) == ["lucene-english"]
-    assert experiment.in_paths("bm25", "miracl.fi") == {"system": "bm25", "analyzer": "lucene-finnish"}
-    assert experiment.expansions.index("lucene-finnish").analyzer == "lucene-finnish"
-    assert {experiment.settings_on("mine", dataset)["analyzer"] for dataset in chosen} == {"lucene-spanish"}
+def test_an_analyzer_of_no_extension_is_refused_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beirflow.families.postings.names.extensions", lambda: ())
+    bm25 = {"systems": ["bm25"], "datasets": ["scifact", "miracl.fi", "miracl.sw"]}
+    stated = {"mine": {"family": "lexical", "analyzer": "lucene-hungarian"}}
+    needed = r"only lucene-english is here; those of other languages need an extension that has them \(docs/extensions\.md\)"
+    of_datasets = f"bm25.analyzer: found 'lucene-finnish'; that of the language of miracl.fi; {needed}.*of miracl.sw; {needed}"
+    with pytest.raises(ConfigError, match=f"(?s){of_datasets}"):
+        load_experiment(bm25)
+    with pytest.raises(ConfigError, match=f"mine.analyzer: found 'lucene-hungarian'; {needed}"):
+        load_experiment({"systems": ["mine"], "datasets": ["scifact"], "custom": {"systems": stated}})
+    assert load_experiment(bm25 | {"datasets": ["scifact"]}).analyzers("scifact") == ["lucene-english"]
+    with pytest.raises(ConfigError, match="lucene-finnish is not here; those of other languages need an extension"):
+        analyzer_of.__wrapped__("lucene-finnish")
 
 
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        (
-            {"datasets": ["miracl.ja"]},
-            "bm25.analyzer: found 'lucene-japanese'; that of the language of miracl.ja; .*Kuromoji.; none is here",
-        ),
-        ({"datasets": ["beir-pl.scifact"]}, "the language of beir-pl.scifact; .*Stempel.* State another analyzer"),
-        ({"analyzer": "lucene-thai"}, "mine.analyzer: found 'lucene-thai'.*dictionary of Java; none is here"),
-        ({"analyzer": "lucene-finish"}, "found 'lucene-finish'; allowed are lucene-english, .*lucene-yoruba.*'lucene-finnish'"),
-        ({"query_weights": "bm25", "fields": ["title", "text"]}, r"query_weights: found 'bm25'.* use fields: \[contents\]"),
-    ],
-)
-def test_what_cannot_be_analyzed_or_weighed_is_refused(config: dict[str, Any], said: str) -> None:
-    datasets = config.pop("datasets", ["scifact"])
-    systems = {"mine": {"family": "lexical", **config}} if config else {}
-    with pytest.raises(ConfigError, match=said):
-        load_experiment({"systems": list(systems) or ["bm25"], "datasets": datasets, "custom": {"systems": systems}})
+def test_queries_are_not_weighed_in_two_fields() -> None:
+    entry = {"family": "lexical", "query_weights": "bm25", "fields": ["title", "text"]}
+    with pytest.raises(ConfigError, match=r"query_weights: found 'bm25'.* use fields: \[contents\]"):
+        load_experiment({"systems": ["mine"], "datasets": ["scifact"], "custom": {"systems": {"mine": entry}}})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from beirflow.families.lexical.family import FAMILY
 from beirflow.families.lexical.postings import read_postings, write_postings
 from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.spot_check import PostingsCheck, spot_checks
-from beirflow.families.postings.languages import ENGLISH
+from beirflow.families.postings.names import ENGLISH
 from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject
 from beirflow.families.system import System
 from lexical_results import DATASET, LexicalResults

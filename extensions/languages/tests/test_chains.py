@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 import anserini
-import beirflow.families.postings.chains
+import beirflow.extensions.languages.chains
 from beirflow.core.errors import ConfigError
+from beirflow.extensions.languages.chains import STEPS, chain
+from beirflow.extensions.languages.names import ANALYZERS, REFUSED
 from beirflow.families.lexical.index import Index
 from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.postings.analyzer import analyze
-from beirflow.families.postings.chains import STEPS, chain
-from beirflow.families.postings.languages import ANALYZERS, ENGLISH, REFUSED
 from lexical_results import LexicalResults, rows_of
 
-DATA = Path(__file__).parents[3] / "data"
+DATA = Path(__file__).parent
 GOLDEN: dict[str, dict[str, Any]] = json.loads((DATA / "lucene_languages.json").read_text(encoding="utf-8"))
 LANGUAGES = [language for language in GOLDEN if language != "_about"]
 
 
 def test_every_analyzer_is_compared() -> None:
-    assert {f"lucene-{language}" for language in LANGUAGES} | {ENGLISH} == set(ANALYZERS)
+    assert {f"lucene-{language}" for language in LANGUAGES} == set(ANALYZERS)
     assert set(STEPS) | {"swahili", "yoruba"} == set(LANGUAGES)
     assert not set(ANALYZERS) & set(REFUSED)
 
@@ -72,10 +72,10 @@ def test_lucene_makes_the_expected_terms_and_scores_again(language: str) -> None
 
 
 def test_stems_of_another_pystemmer_and_other_stop_words_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(beirflow.families.postings.chains, "SNOWBALL_VERSION", "1.0")
+    monkeypatch.setattr(beirflow.extensions.languages.chains, "SNOWBALL_VERSION", "1.0")
     with pytest.raises(ConfigError, match=r"lucene-finnish needs PyStemmer 1\.0.*pip install PyStemmer==1\.0"):
         chain.__wrapped__("finnish")
     (tmp_path / "other.json").write_text("{}")
-    monkeypatch.setattr(beirflow.families.postings.chains, "_STOP_WORDS", tmp_path / "other.json")
+    monkeypatch.setattr(beirflow.extensions.languages.chains, "_STOP_WORDS", tmp_path / "other.json")
     with pytest.raises(ConfigError, match=r"other\.json has the sha256 .* other stop words, other scores"):
         chain.__wrapped__("french")

@@ -1,9 +1,7 @@
 """Names of the analyzers of Lucene by language, and why some are not here."""
 
-ENGLISH = "lucene-english"
-
 LANGUAGES = "arabic bengali chinese dutch finnish french german hindi indonesian persian russian spanish swahili telugu yoruba"
-ANALYZERS = (ENGLISH, *(f"lucene-{language}" for language in LANGUAGES.split()))
+ANALYZERS = tuple(f"lucene-{language}" for language in LANGUAGES.split())
 """Analyzers whose terms are those of Lucene 9; another one, or a change of the terms, needs another name."""
 
 REFUSED = {

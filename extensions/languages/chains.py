@@ -10,19 +10,20 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import regex
 
-from beirflow import WORKFLOW
 from beirflow.core.errors import ConfigError
-from beirflow.families.postings import stemmers
-from beirflow.families.postings.grammar import WITH, spans, tokenize
-from beirflow.families.postings.languages import SNOWBALL, SNOWBALL_VERSION
+from beirflow.extensions.languages import stemmers
+from beirflow.extensions.languages.names import SNOWBALL, SNOWBALL_VERSION
+from beirflow.families.postings.analyzer import ASCII_TOKENS, AT_SIGNS, AT_SPACES, Analyzer, lower
+from beirflow.families.postings.grammar import LONGEST_TOKEN, WITH, spans, tokenize
 
 Step = Callable[[str], str]
 
-_STOP_WORDS = WORKFLOW / "catalogue" / "stop_words.json"
+_STOP_WORDS = Path(__file__).parent / "catalogue" / "stop_words.json"
 _STOP_WORDS_SHA256 = (
     "7ba0f9d2124f64cdf17414fae79d9b105ce93248dc254d3ba2d8a258d9faa4ec"  # with other stop words this is other code
 )
@@ -46,9 +47,17 @@ class Chain(NamedTuple):
     in_lower_case: bool = True  # ASCII may be put into lower case before
 
 
-def lower(token: str) -> str:
-    """Return the lower case that Java has, each character by itself: no final sigma, and of U+0130 only the i."""
-    return token.lower() if token.isascii() else "".join(character.lower()[0] for character in token)
+def analyzer(name: str) -> Analyzer:
+    """Return an analyzer of this extension. Raises ConfigError as :func:`chain` does."""
+    by = chain(name.removeprefix("lucene-"))
+    cuts = AT_SIGNS if by.in_words else AT_SPACES
+
+    def terms(piece: str) -> list[str]:
+        ascii_words = by.tokens is None and by.in_lower_case and len(piece) <= LONGEST_TOKEN and piece.isascii()
+        tokens = ASCII_TOKENS(piece) if ascii_words else (by.tokens or tokenize)(piece)
+        return [term for term in map(by.term, tokens) if term is not None]
+
+    return Analyzer(cuts.lower() if by.in_lower_case else cuts, by.in_words, terms)
 
 
 @cache
