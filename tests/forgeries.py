@@ -14,6 +14,7 @@ import yaml
 
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
+from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.paper import layout as paper
 from forger import Forger, put
 from results_maker import run_rules
@@ -382,9 +383,9 @@ def a_name_in_the_header(content: bytes) -> bytes:
 def other_prices(forger: Forger) -> None:
     """Choose by prices that nobody configured."""
     forger.experiment.config["prices"] = {"hour": 0.001}
-    for path in (layout.CHOICE, layout.CHOICE_TABLE, layout.CHOICE_RECORD):
+    for path in (choice.PAGE, choice.TABLE, choice.RECORD):
         forger.path(path).unlink()
-    run_rules(forger.results, forger.experiment, [layout.CHOICE])
+    run_rules(forger.results, forger.experiment, [choice.PAGE])
 
 
 def other_code(forger: Forger) -> None:

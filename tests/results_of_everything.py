@@ -6,6 +6,7 @@ from typing import Any
 
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
+from beirflow.extensions.choice import layout as choice
 from results_maker import Made, make_paper, make_report, run_rules
 from results_of_families import config_with_dev, write_given
 from tiny_bert import save_tiny_bert
@@ -62,5 +63,5 @@ def make_everything(folder: Path) -> Made:
         layout.TREC_RUN(system="late", dataset="small"),
         layout.POOL(dataset="small"),
     ]
-    run_rules(made.results, experiment, [layout.CRATE, layout.CHOICE, *exports])
+    run_rules(made.results, experiment, [layout.CRATE, choice.PAGE, *exports])
     return made

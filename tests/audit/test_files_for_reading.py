@@ -22,6 +22,7 @@ from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
+from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
 from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
@@ -117,7 +118,7 @@ def test_the_choice_is_made_again_with_its_prices(reported: Forger) -> None:
         for system in reported.experiment.chosen_systems:
             write_latency(reported.results, system, name)
     reported.experiment.config.update(prices={"hour": 2.1, "gigabyte_month": 0.02}, choice={"milliseconds": 50})
-    names = [layout.CHOICE_TABLE(), layout.CHOICE()]
+    names = [choice.TABLE(), choice.PAGE()]
     run_rules(reported.results, reported.experiment, names)
     reported.experiment.config.update(prices={}, choice={})  # the audit takes those of the record
     assert [check.status for check in _rebuilt(reported.followed(), names)] == [PASSED] * 2

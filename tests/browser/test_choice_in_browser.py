@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from beirflow.core.records import Job
-from beirflow.report.choice import ChoiceFiles, Prices
-from beirflow.report.choice_page import write_choice
+from beirflow.extensions.choice.page import write_choice
+from beirflow.extensions.choice.table import ChoiceFiles, Prices
 from chromium import Chromium
 from latencies import latency, write_latency
 from results_writer import write_metrics

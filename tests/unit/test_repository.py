@@ -22,6 +22,7 @@ from beirflow.core import layout
 from beirflow.core.errors import ConfigError
 from beirflow.core.layout import CRATE_CODE
 from beirflow.core.patterns import Pattern
+from beirflow.data.catalogue.schema import defaults
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.report.analysis import near_duplicates, pool
 from beirflow.report.registry import FIGURES, TABLES
@@ -29,6 +30,7 @@ from beirflow.run.code_version import reached_modules, rule_modules
 from beirflow.run.lifetime import end_with_this_process
 
 REPOSITORY = Path(__file__).parents[2]
+EXTENSIONS = [path.parent for path in sorted(REPOSITORY.glob("extensions/*/__init__.py"))]
 RULE_FILES = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/rules/*.smk"))]
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/*/README.md"))]
 SCHEMAS = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/schemas/*.yaml"))]
@@ -243,23 +245,36 @@ def test_every_key_is_described_and_no_other_is_allowed() -> None:
 
 def test_the_configuration_names_every_key_of_its_schema_and_comments_it() -> None:
     text = (REPOSITORY / "config.yaml").read_text()
-    schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
-    keys = set(schema["properties"]) - {"pathvars"}
+    keys = set(configuration_keys(REPOSITORY / "workflow")) - {"pathvars"}
     assert set(yaml.safe_load(text)) == keys
     for key in keys:
         assert re.search(rf"^#.*\n{key}:", text, re.MULTILINE), f"{key} has no comment"
 
 
+def configuration_keys(folder: Path) -> list[str]:
+    """The keys of the configuration that the workflow, or an extension, defines."""
+    path = folder / "schemas/config.schema.yaml"
+    return [*yaml.safe_load(path.read_text())["properties"]] if path.exists() else []
+
+
+@pytest.mark.parametrize("folder", EXTENSIONS, ids=lambda folder: folder.name)
+def test_an_extension_documents_its_keys_of_the_configuration_with_their_defaults(folder: Path) -> None:
+    given: dict[str, Any] = {}
+    for block in re.findall(r"^```yaml\n(.*?)^```", (folder / "README.md").read_text(), re.MULTILINE | re.DOTALL):
+        given |= {key: yaml.safe_load(block)[key] for key in re.findall(r"^#.*\n(\w+):", block, re.MULTILINE)}
+    assert given == {key: defaults("config")[key] for key in configuration_keys(folder)}
+
+
 def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
     code = "".join(
         path.read_text()
-        for folder in ("src/beirflow", "workflow/scripts", "workflow/rules")
+        for folder in ("src/beirflow", "workflow/rules", "extensions")
         for path in (REPOSITORY / folder).rglob("*")
         if path.suffix in (".py", ".smk")
     )
-    schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
+    keys = {key for folder in (REPOSITORY / "workflow", *EXTENSIONS) for key in configuration_keys(folder)}
     read = set(re.findall(r'config(?:\["|uration\.get\(")(\w+)"', code))
-    assert schema["properties"].keys() - read == {"pathvars"}
+    assert keys - read == {"pathvars"}
 
 
 def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it() -> None:
@@ -401,11 +416,7 @@ def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere
         given = yaml.safe_load(re.sub("<commit>|<40 digits>", "a" * 40, block))
         if given.keys() & {"jobs", "retrieval"}:  # of GitHub and GitLab
             continue
-        config = (
-            given
-            if given.keys() <= yaml.safe_load((REPOSITORY / "config.yaml").read_text()).keys()
-            else {"custom": {"systems": given}}
-        )
+        config = given if given.keys() <= defaults("config").keys() else {"custom": {"systems": given}}
         own = config.get("custom", {})
         config = {"systems": [*own.get("systems", ["bm25"])], "datasets": [*own.get("datasets", ["nfcorpus"])], **config}
         lines: list[str] = []
@@ -475,7 +486,7 @@ def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
 
 
 def test_the_core_names_no_extension() -> None:
-    names = [path.parent.name for path in REPOSITORY.glob("extensions/*/__init__.py")]
+    names = [folder.name for folder in EXTENSIONS]
     assert names
     named = re.compile(rf"extensions[./](?:{'|'.join(names)})\b")
     folders = [REPOSITORY / "src/beirflow", REPOSITORY / "workflow"]

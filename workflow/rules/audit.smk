@@ -189,7 +189,10 @@ rule open_run:
 rule export_crate:
     input:
         manifest=at(layout.MANIFEST),
-        page=there_already(layout.REPORT_RECORD, *PAGES),
+        page=there_already(
+            layout.REPORT_RECORD,
+            *[record for record, page in PAGES.items() if page.title],
+        ),
     output:
         crate=at(layout.CRATE),
         code=directory(at(layout.CRATE_CODE)),

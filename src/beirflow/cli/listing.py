@@ -156,7 +156,6 @@ def _files() -> Mapping[str, str]:
     files = {
         layout.SUMMARY: "every system on every dataset, and the averages",
         layout.REPORT: "the report",
-        layout.CHOICE: "which system to take: quality beside latency, bytes and prices",
         layout.METRICS: "means of one system on one dataset; .parquet has every query",
         layout.SCORES: "every measure of every query of all systems",
         layout.TREC_RUN: "a run in TREC form",

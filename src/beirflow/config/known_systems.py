@@ -153,13 +153,6 @@ class Systems(Datasets):
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
         return self.family(system).in_paths(self.systems[system].settings)["system"]
 
-    @property
-    def base_encoders(self) -> dict[str, tuple[str, str]]:
-        """Return by chosen system the other one whose representations it searches, and by which dimensions or index."""
-        paths = {system: self.family(system).in_paths(self.systems[system].settings) for system in self.chosen_systems}
-        of_system = {system: (names.pop("system"), " ".join(names.values())) for system, names in paths.items()}
-        return {system: (other, curve) for system, (other, curve) in of_system.items() if other != system}
-
     def variant(self, system: str) -> dict[str, Any]:
         """Return the compression of the vectors that a dense system searches, and the system that has them."""
         return self.systems[system].settings.variant

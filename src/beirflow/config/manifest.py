@@ -4,7 +4,7 @@ from beirflow.core.extensions import extensions
 
 NO_INFLUENCE = (
     *("command", "figure_width", "figure_font", "gate", "pool_depth", "judge", "references"),
-    *("prices", "choice", "results"),
+    *("prices", "results"),
     *(key for extension in extensions() for key in extension.without_influence),
 )
 """Keys of the configuration that are about looking at results."""

@@ -27,8 +27,9 @@ class Page(NamedTuple):
     """A page that an extension writes, with a record of its files beside it."""
 
     path: Pattern  # of the page below the results
-    title: str  # what it is, in words
+    title: str = ""  # what it is, in words, for a crate; none describes it without
     facts: Callable[[], Mapping[str, Any]] = dict  # by key of its record, what the files of the extension say here
+    configured: tuple[str, ...] = ()  # keys of the configuration that its record has, and an audit makes it again with
 
 
 class Analysis(NamedTuple):

@@ -114,10 +114,6 @@ FIGURE_DATA = ForReading("figures/{figure}.csv")
 REPORT = ForReading("report.html")
 REPORT_RECORD = ForReading("report.json")
 
-CHOICE = ForReading("choice.html")
-CHOICE_TABLE = ForReading("choice.csv")
-CHOICE_RECORD = ForReading("choice.json")
-
 LATENCY = ForReading("latency/{system}/{dataset}.json")
 
 AUDIT = ForReading("audit.html")

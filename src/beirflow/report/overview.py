@@ -8,7 +8,7 @@ from beirflow.config.experiment import Experiment
 from beirflow.config.trial import TRIAL
 from beirflow.core.extensions import extensions
 from beirflow.core.kinds import PATTERNS
-from beirflow.core.layout import CHOICE, REPORT, SUMMARY
+from beirflow.core.layout import REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import nearest
 from beirflow.report.registry import FIGURES, TABLES
@@ -38,7 +38,6 @@ def target_words(results: Path) -> dict[str, str]:
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
-        "choice": f"quality beside latency, bytes and prices: {results / CHOICE}",
         "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
     }
 

@@ -19,9 +19,10 @@ from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.kinds import FOR_READING
-from beirflow.core.layout import AUDIT, AUDIT_RECORD, CHOICE_RECORD, REPORT_RECORD
+from beirflow.core.layout import AUDIT, AUDIT_RECORD, REPORT_RECORD
 from beirflow.core.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from beirflow.evaluation.summary import summarize
+from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.paper import layout as paper
 from forger import Forger, put
 from results_maker import Made, add_invented_family
@@ -373,7 +374,7 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Forger) 
     }
     names = {pattern(**of_one) for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
     assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
-    for name in names - {REPORT_RECORD, CHOICE_RECORD, paper.RECORD, AUDIT, AUDIT_RECORD}:
+    for name in names - {REPORT_RECORD, choice.RECORD, paper.RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)
         audited.path(name).touch()
     assert {check.name for check in audited.failed()} == {"files for reading show the results"}

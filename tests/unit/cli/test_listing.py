@@ -13,6 +13,7 @@ import yaml
 from beirflow.cli import listing
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
+from beirflow.core.extensions import extensions
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.meanings import MEASURES, OF_SOME
 from beirflow.evaluation.measures import measure
@@ -87,6 +88,10 @@ def test_targets_are_those_of_the_documentation(capsys: pytest.CaptureFixture[st
     rows = re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)} - {"help"}
     ours = {row["target"]: row["content"] for row in listed(capsys, "targets")}
+    for extension in extensions():
+        added = {*extension.targets, *(re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for path in extension.files)}
+        assert {name for name in added if name not in (extension.folder / "README.md").read_text()} == set()
+        documented |= added
     # The page has one figure and one table as examples, and calls the parts of names otherwise.
     patterns = {re.sub(r"<\w+>", "<>", name) for name in ours}
     examples = {"results/figures/pareto.pdf": "results/figures/<>.pdf", "results/tables/leaderboard.tex": "results/tables/<>.tex"}

@@ -35,7 +35,7 @@ INTENSITY = "carbon_intensity"  # column of the costs, and key of the configurat
 PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
 """Pages of extensions by their records."""
 
-RECORDS = {REPORT_RECORD: REPORT, layout.CHOICE_RECORD: layout.CHOICE, **{record: page.path for record, page in PAGES.items()}}
+RECORDS = {REPORT_RECORD: REPORT, **{record: page.path for record, page in PAGES.items()}}
 """Records of files for reading, and the page that each was written with."""
 
 

@@ -109,10 +109,11 @@ def rebuilds(chain: Chain, left_out: Collection[str] = ()) -> Iterator[Rebuilds]
             experiment.config["carbon_intensity"] = stated_intensity(chain)
     if layout.REFERENCES() in chain.listing.files:
         experiment.config["references"] = [str(chain.folder)]  # so that tables show it
-    if layout.CHOICE_RECORD in chain.listing.files:
-        with suppress(*UNREADABLE):
-            record = read_record(chain.file(layout.CHOICE_RECORD))
-            experiment.config.update({key: part(record, key, kind=dict) for key in ("prices", "choice")})
+    for record, page in (entry for extension in extensions() for entry in extension.pages.items()):
+        if page.configured and record in chain.listing.files:
+            with suppress(*UNREADABLE):
+                stated = read_record(chain.file(record))
+                experiment.config.update({key: part(stated, key, kind=dict) for key in page.configured})
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         scratch = Path(folder, "results")
         _link(chain, scratch, (path for path in _shown_files(chain) if path not in left_out))

@@ -32,7 +32,7 @@ MIT = "https://spdx.org/licenses/MIT"
 
 PAGES = {
     str(layout.REPORT_RECORD): (str(layout.REPORT), "The report"),
-    **{str(record): (str(page.path), page.title) for each in extensions() for record, page in each.pages.items()},
+    **{str(record): (str(page.path), page.title) for each in extensions() for record, page in each.pages.items() if page.title},
 }
 """Records of pages that a crate describes where they are there, with the page and what it is."""
 

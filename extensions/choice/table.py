@@ -1,6 +1,6 @@
 """The choice of a system: quality beside what a query and an index cost, and which systems cannot be distinguished from the best.
 
-``docs/files.md`` describes ``choice.csv``.
+``README.md`` describes ``choice.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,9 +12,9 @@ from beirflow.core.layout import record_of
 from beirflow.core.records import Job
 from beirflow.evaluation.machine_load import BUSY_LOAD, IN_WORDS
 from beirflow.evaluation.paired_tests import LEVEL
-from beirflow.report.choice import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
+from beirflow.extensions.choice.scatter import Scatter, scatter
+from beirflow.extensions.choice.table import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
 from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
-from beirflow.report.scatter import Scatter, scatter
 
 BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
 """By key of ``choice``, the column, the size of its unit, and how it is said."""

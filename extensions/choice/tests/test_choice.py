@@ -14,9 +14,10 @@ from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job
 from beirflow.data.catalogue.schema import problems_with
-from beirflow.report.choice import ChoiceFiles, Prices, choice_table
-from beirflow.report.choice_page import answers, write_choice
-from beirflow.report.scatter import scatter
+from beirflow.extensions.choice.encoders import base_encoders
+from beirflow.extensions.choice.page import answers, write_choice
+from beirflow.extensions.choice.scatter import scatter
+from beirflow.extensions.choice.table import ChoiceFiles, Prices, choice_table
 from latencies import latency, write_latency
 from results_writer import write_metrics
 
@@ -316,9 +317,9 @@ def test_a_line_joins_an_encoder_with_what_differs_in_vectors_or_search_alone() 
         "graph": {"approximate": "contriever", "index": "hnsw", "m": 8, "ef_construction": 40, "ef_search": [10, 20]},
     }
     names = ["contriever", "int8", "binary", "short", "graph-ef-10", "graph-ef-20"]
-    of = load_experiment(
-        {"systems": ["contriever", *systems], "datasets": "scifact", "custom": {"systems": systems}}
-    ).base_encoders
+    of = base_encoders(
+        load_experiment({"systems": ["contriever", *systems], "datasets": "scifact", "custom": {"systems": systems}})
+    )
     curves = [of.get(name, (None, None))[1] for name in names]
     table = pd.DataFrame({"system": names, "cost": [9, 3, 1, 2, 7, 8], "NDCG@10": np.linspace(0.9, 0.1, 6), "curve": curves})
     plot = scatter(table.assign(low=np.nan, high=np.nan), "cost", "NDCG@10", "cost", series="curve")

@@ -5,7 +5,7 @@ REQUIRED INPUTS
   latencies = <results>/latency/<system>/<dataset>.json of the same
   costs     = <results>/cost.csv
   manifest  = <results>/manifest.json
-  templates = workflow/report/…
+  templates = those of the report, extensions/choice/report/…
 
 OUTPUTS
   page   = <results>/choice.html    the answer in words, plots, tables
@@ -18,6 +18,11 @@ STEPS
   - find the fronts, and the cheapest system in each budget
 """
 
+from pathlib import Path
+
+from beirflow.extensions.choice import layout as choice_files
+from beirflow.extensions.choice.encoders import base_encoders
+
 
 rule write_choice:
     input:
@@ -26,25 +31,37 @@ rule write_choice:
         latencies=expand(at(layout.LATENCY), **corpora),
         costs=at(layout.COST),
         manifest=at(layout.MANIFEST),
-        templates=rules.write_report.input.templates,
+        templates=[
+            *rules.write_report.input.templates,
+            *map(
+                on_this_machine,
+                sorted(map(str, Path(choice_files.__file__).parent.glob("report/*"))),
+            ),
+        ],
     output:
-        page=at(layout.CHOICE),
-        table=at(layout.CHOICE_TABLE),
-        record=at(layout.CHOICE_RECORD),
+        page=at(choice_files.PAGE),
+        table=at(choice_files.TABLE),
+        record=at(choice_files.RECORD),
     log:
         "<results>/logs/write_choice.log",
     conda:
-        "../../envs/report.yaml"
+        "../../../envs/report.yaml"
     params:
         command=command_of("write_choice"),
-        entrance="beirflow.report.choice_page:write_choice",
+        entrance="beirflow.extensions.choice.page:write_choice",
         code=code_version("write_choice"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
-        base_encoders=experiment.base_encoders,
+        base_encoders=base_encoders(experiment),
         prices=config["prices"],
         choice=config["choice"],
     message:
         "put quality beside cost"
     shell:
         RUN_JOB
+
+
+# In a word: snakemake --cores 8 -- choice
+rule choice:
+    input:
+        rules.write_choice.output,

@@ -1,0 +1,16 @@
+"""The choice of a system: quality beside latency, bytes and prices, on a page of its own."""
+
+from pathlib import Path
+
+from beirflow.core.extensions import Extension, Page
+from beirflow.core.patterns import Pattern
+from beirflow.extensions.choice import layout
+
+EXTENSION = Extension(
+    folder=Path(__file__).parent,
+    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    targets={"choice": (layout.PAGE, "quality beside latency, bytes and prices")},
+    files={layout.PAGE: "which system to take: quality beside latency, bytes and prices"},
+    pages={layout.RECORD: Page(layout.PAGE, configured=("prices", "choice"))},
+    without_influence=("choice",),
+)
