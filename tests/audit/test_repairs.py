@@ -17,7 +17,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core.layout import LOG, job_error
 from beirflow.core.writing import own_partial
 from beirflow.run.results_lock import LOCK, RUN
-from forger import FAILED, WARNING, Forger, named
+from forger import FAILED, NOT_CHECKED, WARNING, Forger, named
 from warm_snakemake import REPOSITORY
 
 HOSTILE = [
@@ -101,6 +101,23 @@ def test_files_of_file_managers_and_the_signature_are_named_and_fail_nothing(for
     assert forger.failed() == []
     (meaningless,) = [check for check in forger.checks() if check.found.endswith("are no results, and were not opened")]
     assert (meaningless.status, list(meaningless.files)) == ("not checked", names)
+
+
+def test_files_of_an_extension_that_is_not_here_are_not_checked_and_those_of_nobody_fail(forger: Forger) -> None:
+    names = ["cards/tiny.md", "cards.html"]
+    for name in names:
+        forger.replace(name, b"a card")
+    assert sorted(path for check in forger.failed() for path in check.files) == sorted(names)
+    forger.replace("logs/write_card/tiny.log", b"")  # of a rule that nothing here has
+    forger.replace("metrics/tiny/card.md", b"a card")  # where no extension writes
+    (failed,) = forger.failed()
+    assert list(failed.files) == ["metrics/tiny/card.md"]
+    (found,) = [check for check in forger.checks() if "needs the extension that writes" in check.found]
+    assert (found.status, sorted(found.files), "the rules write_card, of which" in found.found) == (
+        NOT_CHECKED,
+        sorted(names),
+        True,
+    )
 
 
 def test_why_a_job_failed_once_is_no_left_over(forger: Forger) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -23,8 +22,6 @@ FURTHER = "--configfile"
 
 OPTIONS = "options"
 """Folder beside Snakemake's own notes with the files of options: a printed command, and commands of repairs, name these."""
-
-RULE = re.compile(r"^(?:use )?rule (\w+)(?::| from)", re.MULTILINE)
 
 
 def snakefile() -> Path:
@@ -190,8 +187,9 @@ def _cores(snakemakes: Namespace) -> list[str]:
 def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:
     """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
     from beirflow.report.overview import is_made, meant
+    from beirflow.run.code_version import entrances
 
-    rules = rule_names()
+    rules = entrances()
     for target in targets:
         if target in rules or is_made(target, results, experiment):
             continue
@@ -199,12 +197,6 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
             raise second_configuration(target)
         others = "" if (near := meant(target, results, experiment, rules)) else "; docs/targets.md lists all files"
         raise ConfigError(f"{target}: no rule makes this{near or others}")
-
-
-def rule_names() -> list[str]:
-    """Return the names of the workflow's rules."""
-    files = [snakefile(), *WORKFLOW.glob("Snakefile"), *sorted((WORKFLOW / "rules").glob("*.smk"))]
-    return [name for path in dict.fromkeys(files) for name in RULE.findall(path.read_text(encoding="utf-8"))]
 
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:

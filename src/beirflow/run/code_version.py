@@ -58,7 +58,7 @@ class Module(NamedTuple):
 @cache
 def entrances() -> dict[str, list[str]]:
     """Return, by rule, the functions of the package that its text names: its entrance first, and those that it hands over."""
-    files = (path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk")))
+    files = (WORKFLOW / "Snakefile", *(path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk"))))
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
 

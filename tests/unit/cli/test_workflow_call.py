@@ -220,9 +220,10 @@ def test_every_rule_and_every_kind_of_file_is_a_target() -> None:
     from beirflow.config.load import load_experiment
     from beirflow.core.kinds import PATTERNS
     from beirflow.report.overview import is_made
+    from beirflow.run.code_version import entrances
 
     assert {"summary", "report", "choice", "paper", "audit", "try", "runs", "tables", "clean_representations"} <= {
-        *workflow_call.rule_names()
+        *entrances()
     }
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["scifact"], "results": "out/mine"})
     names = {"system": "bm25", "dataset": "scifact", "row": "scifact", "archive": "scifact", "analyzer": "lucene-english"}
@@ -259,7 +260,7 @@ def test_the_exit_status_of_snakemake_is_that_of_the_command(
 
 
 def test_every_command_has_a_line_and_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in cli.COMMANDS:
+    for name in cli.command_names():
         module = cli.command_module(name)
         assert module.HELP
         assert "\n" not in module.HELP
@@ -267,7 +268,7 @@ def test_every_command_has_a_line_and_an_example(capsys: pytest.CaptureFixture[s
         assert re.search(rf"Examples?: beirflow {name}\b", capsys.readouterr().out)
     assert cli.main([]) == 0
     overview = capsys.readouterr().out
-    assert all(f"  {name} " in overview for name in cli.COMMANDS)
+    assert all(f"  {name} " in overview for name in cli.command_names())
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -8,9 +8,12 @@ from beirflow.core import kinds, layout
 from beirflow.core.kinds import PATTERNS, TRACES, is_for_reading
 from beirflow.core.layout import ARCHIVE, MANIFEST, RUN, TREC_RUN
 from beirflow.core.writing import PARTIAL
+from beirflow.run.code_version import entrances
 
 RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
 """Every form that a result can have."""
+
+PLACES = {pattern.partition("/")[0] for pattern in PATTERNS}  # the first part of each path
 
 OF_FILE_MANAGERS = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files that file managers leave in the folders that they show."""
@@ -68,7 +71,15 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
         problem = f"it is not known whether {_listed(names)} are needed, since {_listed(blind)} cannot be read"
         return [Check(name, NOT_CHECKED, problem, "", tuple(names[:SHOWN]), (), "repair the records first, and audit again")]
     checks = []
-    if unknown:
+    rules = _rules_of_others(chain)
+    of_others = [path for path in unknown if rules and path.partition("/")[0] not in PLACES]
+    if of_others:
+        problem = (
+            f"not checked, since this needs the extension that writes {_listed(of_others)}: nothing here does, or has the rules"
+            f" {_listed(rules)}, of which there are logs; no number of the summary depends on these files"
+        )
+        checks.append(Check(name, NOT_CHECKED, problem, "", tuple(of_others[:SHOWN])))
+    if unknown := [path for path in unknown if path not in of_others]:
         problem = f"beirflow writes no such file: {_listed(unknown)}; no number of the summary depends on it"
         checks.append(Check(name, FAILED, problem, "only results", tuple(unknown[:SHOWN]), (), chain.repairs.aside(unknown)))
     if earlier:
@@ -79,6 +90,13 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
             Check(name, WARNING, problem, "only files of these results", tuple(earlier[:SHOWN]), (), chain.repairs.aside(earlier))
         )
     return checks or [Check(name, PASSED, "every file belongs to these results")]
+
+
+def _rules_of_others(chain: Chain) -> list[str]:
+    """Return the rules that have logs in the folder, and that neither the workflow nor an extension has here."""
+    folder, ending = layout.LOG.folder(), ".log"
+    logs = [path.removeprefix(folder) for path in chain.listing.files if path.startswith(folder) and path.endswith(ending)]
+    return sorted({log.partition("/")[0].removesuffix(ending) for log in logs} - entrances().keys())
 
 
 def _check_unfinished(chain: Chain, paths: list[str]) -> list[Check]:
