@@ -19,9 +19,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 
 import warm_jobs
-from made_once import made_once, results_made_once
+from made_once import guarded, made_once, results_made_once
 
 if TYPE_CHECKING:
+    from forger import Forger
     from results_maker import Made
     from workflow_runs import Workflow
 
@@ -170,6 +171,42 @@ def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> "
     return results_made_once(
         tmp_path_factory, "results", lambda folder: make_results(folder / "results", audit_config(folder / "data", tiny_bert))
     )
+
+
+@pytest.fixture(scope="session")
+def original(results_once: "Made") -> "Iterator[Made]":
+    """The same, for tests of the audit."""
+    yield from guarded(results_once)
+
+
+@pytest.fixture
+def forger(original: "Made", tmp_path: Path) -> "Forger":
+    """Results to forge, audited where sources and models are."""
+    from forger import Forger
+
+    return Forger.of(original, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def original_report(results_once: "Made", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Made]":
+    """The same with a report."""
+    from forger import Forger
+    from results_maker import Made, make_report
+
+    def make(folder: Path) -> "Made":
+        forger = Forger.of(results_once, folder)
+        make_report(forger.results, forger.experiment)
+        return Made(forger.results, results_once.config)
+
+    yield from guarded(results_made_once(tmp_path_factory, "report", make))
+
+
+@pytest.fixture
+def reported(original_report: "Made", tmp_path: Path) -> "Forger":
+    """Results with a report to forge."""
+    from forger import Forger
+
+    return Forger.of(original_report, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,3 +45,12 @@ def results_made_once(factory: pytest.TempPathFactory, name: str, make: "Callabl
 
     results, config = json.loads((made_once(factory, name, make_with_one_thread) / "made.json").read_text())
     return Made(Path(results), config)
+
+
+def guarded(made: "Made") -> Iterator["Made"]:
+    """Yield results; a test that changes a file of theirs in place makes the session fail."""
+    from beirflow.core.digests import file_digest
+
+    before = {path: file_digest(path) for path in made.results.rglob("*") if path.is_file()}
+    yield made
+    assert {path: file_digest(path) for path in made.results.rglob("*") if path.is_file()} == before

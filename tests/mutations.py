@@ -96,7 +96,7 @@ BREAKS = [
         "audit/test_records.py unit/audit",
     ),
     Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit/test_any_fact.py unit/audit"),
-    Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/audit/exchange/test_gate.py"),
+    Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/audit/test_gate.py"),
     Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/report/analysis"),
     Break(
         "approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/families/approximate"

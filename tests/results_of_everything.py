@@ -7,6 +7,7 @@ from typing import Any
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.extensions.choice import layout as choice
+from beirflow.extensions.exchange import layout as exchanged
 from results_maker import Made, make_paper, make_report, run_rules
 from results_of_families import config_with_dev, write_given
 from tiny_bert import save_tiny_bert
@@ -59,9 +60,9 @@ def make_everything(folder: Path) -> Made:
     make_report(made.results, experiment)
     make_paper(made.results, experiment)
     exports = [
-        layout.OPEN_RUN(system="words", dataset="small"),
+        exchanged.OPEN_RUN(system="words", dataset="small"),
         layout.TREC_RUN(system="late", dataset="small"),
         layout.POOL(dataset="small"),
     ]
-    run_rules(made.results, experiment, [layout.CRATE, choice.PAGE, *exports])
+    run_rules(made.results, experiment, [exchanged.CRATE, choice.PAGE, *exports])
     return made

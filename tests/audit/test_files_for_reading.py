@@ -21,8 +21,8 @@ from beirflow.config.load import load_experiment
 from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
-from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.extensions.choice import layout as choice
+from beirflow.extensions.exchange import layout as exchanged
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
 from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
@@ -99,18 +99,6 @@ def test_files_of_an_earlier_configuration_are_one_warning_and_edited_ones_fail(
     failed = [check for check in reported.checks() if check.status == FAILED]
     assert {path for check in failed for path in check.files} == {"report.html", "cost.csv", figure}
     assert not any("b'" in f"{check.found} {check.expected}" for check in failed)
-
-
-def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(load_catalogue().mteb, "small", MtebTask("Small", "mteb/small", "English"))
-    names = [layout.MTEB_RESULT(system="tiny", task="Small"), layout.MODEL_INDEX(system="tiny")]
-    names += [layout.EVAL_RESULT(system="tiny", task="Small")]
-    run_rules(reported.results, reported.experiment, names)
-    assert [check.status for check in _rebuilt(reported.followed(), names)] == [PASSED] * 3
-    score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
-    for name, shown in zip(names, (score, round(100 * score, 10), round(100 * score, 5)), strict=True):
-        reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
-    assert [check.status for check in _rebuilt(reported.followed(), names)] == [FAILED] * 3
 
 
 def test_the_choice_is_made_again_with_its_prices(reported: Forger) -> None:
@@ -282,12 +270,13 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
         "depth": 10,
         "other": "more",
     }
-    of_other_names = (layout.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
-    by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, layout.COMPARISON, layout.COMPARISON_RECORD)
-    by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, layout.LEADERBOARD, layout.LEADERBOARD_TABLE)
+    of_other_names = (exchanged.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
+    by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, exchanged.COMPARISON, exchanged.COMPARISON_RECORD)
+    by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
     without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
-    paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in of_other_names]
+    in_folders = (exchanged.CRATE_CONFIGURATION,)  # which are an output as a whole
+    paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in (*of_other_names, *in_folders)]
     paths += [paper.TABLE(table=name) for name in TABLES]
     with rule_jobs(SNAKEFILE, reported.experiment, tmp_path / "results") as rules:
         assert {path for path in paths if rules.job(path) is None} == {*by_no_rule}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from beirflow.audit.audit import audit
-from beirflow.audit.exchange.compare import compare
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
+from beirflow.extensions.exchange.compare import compare
 from chromium import Chromium
 from results_maker import Made
 

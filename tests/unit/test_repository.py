@@ -18,9 +18,9 @@ import yaml
 
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
-from beirflow.core import layout
+from beirflow.core import kinds, layout
 from beirflow.core.errors import ConfigError
-from beirflow.core.layout import CRATE_CODE
+from beirflow.core.extensions import commands
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import defaults
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
@@ -69,7 +69,7 @@ def rules() -> dict[str, str]:
     return {name: text for name, text in found.items() if "    params:" in text}
 
 
-LOOKING = ("audit", "compare", "leaderboard", "gate", "clean_representations", "estimate", "try")
+LOOKING = ("audit", "gate", "clean_representations", "estimate", "try", *commands())
 """Rules without outputs: they look at results as they lie there, or write results of their own."""
 
 
@@ -293,10 +293,11 @@ def test_every_rule_that_computes_with_a_model_has_a_gpu_in_the_slurm_profile() 
 
 PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
 
+COPIES = {str(inventory.copies) for inventory in kinds.INVENTORIES}
+
 SPELLED = sorted(
-    {pattern.folder() for pattern in PATTERNS.values() if "/" in pattern}
-    | {pattern.rpartition("/")[2] for pattern in PATTERNS.values() if "{" not in pattern.rpartition("/")[2]} - {CRATE_CODE}
-    | {f"{CRATE_CODE}/"}
+    {pattern.folder() for pattern in kinds.PATTERNS if "/" in pattern}
+    | {pattern.rpartition("/")[2] for pattern in kinds.PATTERNS if "{" not in pattern.rpartition("/")[2]} - COPIES
 )
 """First or last parts of paths below the results."""
 
@@ -324,7 +325,8 @@ def test_paths_of_results_are_found_wherever_they_are_spelled() -> None:
 
 
 def test_no_path_below_the_results_is_spelled_outside_the_layout() -> None:
-    paths = [path for path in (REPOSITORY / "src/beirflow").rglob("*.py") if not path.match("core/layout.py")]
+    files = (path for folder in ("src/beirflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/**/*.py")))
+    paths = [path for path in files if path.name != "layout.py" and path.parent.name != "tests"]
     assert [(path.name, *found) for path in paths for found in literals(path.read_text()) if A_PATH.search(found[1])] == []
 
 
@@ -378,12 +380,11 @@ def test_the_map_names_every_package() -> None:
 def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> None:
     page = (REPOSITORY / "docs/targets.md").read_text()
     named = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE)))
-    named += re.findall(r"`(results/mteb/[^`]+)`", page)
     files = [re.sub(r"<(\w+)>", "name", name.removeprefix("results/")) for name in named if "/" in name]
     assert len(files) > 15
     assert [name for name in files if all(pattern.names_in(name) is None for pattern in PATTERNS.values())] == []
     in_a_word = re.findall(r"^rule (\w+):", (REPOSITORY / "workflow/Snakefile").read_text(), re.MULTILINE)
-    assert {name for name in named if "/" not in name} == {*LOOKING, *in_a_word}
+    assert {name for name in named if "/" not in name} == {*LOOKING, *in_a_word} - commands().keys()
 
 
 @pytest.mark.parametrize(("names", "row"), [(FIGURES, "figures/pareto.pdf"), (TABLES, "tables/leaderboard.tex")])

@@ -21,7 +21,7 @@ import pytrec_eval
 import yaml
 
 import anserini_run
-from beirflow.audit.exchange.anserini_scores import as_read
+from beirflow.audit.anserini_scores import as_read
 from http_servers import FileServer
 from workflow_runs import Workflow
 

@@ -1,23 +1,15 @@
-"""Audit results, compare them with others, and export their provenance.
+"""Audit results, compare them with a baseline, and explain how they differ from published ones.
 
 REQUIRED INPUTS
-  none for audit and compare: they read <results>/ as it is, and build or repair nothing
+  none for audit: it reads <results>/ as it is, and builds or repairs nothing
   summary, report = <results>/summary.csv, report.html, for the gate
-  manifest = <results>/manifest.json, for the exports; and run, record, corpus of a run
-  pages = <results>/report.json, paper/index.json, for the crate, if they are there
 
 OUTPUTS
-  not declared for audit and compare, so that they survive a failure:
+  not declared for audit and gate, so that they survive a failure:
   <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair;
                                                 of results of others in audits/<name>/, with the log
-  <results>/comparison.json, comparison.html    differences from another folder of results
-  <results>/leaderboard/index.html, .csv          the leaderboard of many folders, each audited (leaderboard)
   <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
   page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
-  open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
-  code  = <results>/code/                       a copy of the workflow, required in such a crate
-  readme = <results>/README.md                  how to reproduce the results with that copy
-  crate = <results>/ro-crate-metadata.json      inputs and tools of the results, as a Workflow Run RO-Crate
 
 STEPS
   - follow the digests from manifest.json to every file; find what is missing or left over
@@ -25,13 +17,11 @@ STEPS
   - recompute metrics and summary by another path
   - encode and search a sample again
   - compare with published scores
-  - compare two folders of results: how they were made, their scores, their rankings
   - fail if a system is worse than a baseline (gate)
 """
 
 import os
 
-from beirflow.audit.again.for_reading import PAGES
 from beirflow.audit.place import audit_place
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
@@ -72,43 +62,6 @@ rule audit:
         RUN_JOB
 
 
-rule compare:
-    log:
-        "<results>/logs/compare.log",
-    localrule: True
-    conda:
-        "../../envs/audit.yaml"
-    params:
-        command=command_of("compare"),
-        entrance="beirflow.audit.exchange.compare:compare",
-        code=code_version("compare"),
-        other=experiment.options("compare").get("other"),
-    message:
-        "compare the results with others"
-    shell:
-        RUN_JOB
-
-
-rule leaderboard:
-    log:
-        "<results>/logs/leaderboard.log",
-    localrule: True
-    conda:
-        "../../envs/audit.yaml"
-    params:
-        command=command_of("leaderboard"),
-        entrance="beirflow.audit.exchange.joint_leaderboard:collect_folders",
-        experiment="beirflow.config.load:load_experiment()",
-        code=code_version("leaderboard"),
-        folders=experiment.options("leaderboard").get("folders", []),
-        main_measure=experiment.main_measure,
-        sample=audit_options.get("sample", 0),
-    message:
-        "verify the folders and write their leaderboard"
-    shell:
-        RUN_JOB
-
-
 rule gate:
     input:
         summary=at(layout.SUMMARY),
@@ -121,7 +74,7 @@ rule gate:
         "../../envs/audit.yaml"
     params:
         command=command_of("gate"),
-        entrance="beirflow.audit.exchange.gate:check_gate",
+        entrance="beirflow.audit.gate:check_gate",
         code=code_version("gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
@@ -154,59 +107,10 @@ rule explain_result:
         "../../envs/audit.yaml"
     params:
         command=command_of("explain_result"),
-        entrance="beirflow.audit.exchange.explanation:explain",
+        entrance="beirflow.audit.explanation:explain",
         code=code_version("explain_result"),
         settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
-    shell:
-        RUN_JOB
-
-
-rule open_run:
-    input:
-        run=at(layout.RUN),
-        record=at(layout.RUN_RECORD),
-        corpus=at(layout.CORPUS),
-        queries=at(layout.QUERIES),
-        manifest=at(layout.MANIFEST),
-    output:
-        at(layout.OPEN_RUN),
-    log:
-        "<results>/logs/open_run/{system}/{dataset}.log",
-    conda:
-        "../../envs/audit.yaml"
-    params:
-        command=command_of("open_run"),
-        entrance="beirflow.audit.exchange.open_run:write_open_run",
-        code=code_version("open_run"),
-    message:
-        "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
-    shell:
-        RUN_JOB
-
-
-rule export_crate:
-    input:
-        manifest=at(layout.MANIFEST),
-        page=there_already(
-            layout.REPORT_RECORD,
-            *[record for record, page in PAGES.items() if page.title],
-        ),
-    output:
-        crate=at(layout.CRATE),
-        code=directory(at(layout.CRATE_CODE)),
-        readme=at(layout.CRATE_README),
-    log:
-        "<results>/logs/export_crate.log",
-    localrule: True
-    conda:
-        "../../envs/audit.yaml"
-    params:
-        command=command_of("export_crate"),
-        entrance="beirflow.audit.exchange.crate:export_crate",
-        code=code_version("export_crate"),
-    message:
-        "describe the results as an RO-Crate"
     shell:
         RUN_JOB

@@ -142,7 +142,7 @@ rule collect_references:
         "../../envs/report.yaml"
     params:
         command=command_of("collect_references"),
-        entrance="beirflow.report.mteb:collect_references",
+        entrance="beirflow.report.references:collect_references",
         code=code_version("collect_references"),
         tasks=experiment.reference_tasks,
         measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],

@@ -8,7 +8,6 @@ OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
   record = <results>/runs/<system>/<dataset>.json        its inputs and settings
   trec   = <results>/runs/<system>/<dataset>.trec.gz     the run in TREC form, on request
-  <results>/predictions/<system>/<dataset>.top-<k>.json  its first k documents in MTEB's form, on request
 
 STEPS
   - merge the chunks: cut at k, and rank what is kept by the ranking rule
@@ -61,29 +60,5 @@ rule trec_run:
         code=code_version("trec_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
-    shell:
-        RUN_JOB
-
-
-rule write_predictions:
-    input:
-        run=at(layout.RUN),
-        record=at(layout.RUN_RECORD),
-        queries=at(layout.QUERIES),
-        corpus=at(layout.CORPUS),
-    output:
-        at(layout.PREDICTIONS),
-    log:
-        "<results>/logs/write_predictions/{system}/{dataset}/{depth}.log",
-    wildcard_constraints:
-        depth=r"[1-9]\d*",
-    conda:
-        "../../envs/data.yaml"
-    params:
-        command=command_of("write_predictions"),
-        entrance="beirflow.ranking.run_file:write_predictions",
-        code=code_version("write_predictions"),
-    message:
-        "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"
     shell:
         RUN_JOB

@@ -1,4 +1,4 @@
-"""The command ``beirflow``: each of its commands is a module here, imported when it is chosen.
+"""The command ``beirflow``: each of its commands is a module here or of an extension, imported when it is chosen.
 
 A module has ``HELP``, one line; ``add_arguments(parser)``, which ends the help with an example (``parser.epilog``); and
 ``main(options)``, which returns the exit status. With ``PASSES_ON = True`` it gets ``options.words``, those before the first
@@ -23,15 +23,13 @@ COMMANDS = {
     "run": "run",
     "report": "report",
     "audit": "audit",
-    "compare": "compare",
     "gate": "gate",
     "explain": "explain",
-    "leaderboard": "leaderboard",
     "evaluate": "evaluate",
     "list": "listing",
     "doctor": "doctor",
 }
-"""The commands, in the order of the help, and their modules."""
+"""The commands of the core, in the order of the help, and their modules here."""
 
 FAILED, UNUSABLE, INTERRUPTED = 1, 2, 130  # exit statuses
 
@@ -51,12 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"beirflow {version('beirflow')}\n")
         return 0
     name, *words = arguments
-    if name not in COMMANDS:
+    if name not in COMMANDS and name not in (known := command_names()):
         from difflib import get_close_matches
 
-        near = get_close_matches(name, COMMANDS, n=1)
+        near = get_close_matches(name, known, n=1)
         meant = f"; did you mean {near[0]!r}?" if near else ""
-        return complain(f"{name!r} is no command of beirflow{meant}; there are {', '.join(COMMANDS)}")
+        return complain(f"{name!r} is no command of beirflow{meant}; there are {', '.join(known)}")
     try:
         return _run(name, words)
     except SystemExit as end:
@@ -107,12 +105,23 @@ def _run(name: str, words: Sequence[str]) -> int:
 
 def command_module(name: str) -> ModuleType:
     """Return the module of a command."""
-    return importlib.import_module(f"{__name__}.{COMMANDS[name]}")
+    if name in COMMANDS:
+        return importlib.import_module(f"{__name__}.{COMMANDS[name]}")
+    from beirflow.core.extensions import commands
+
+    return importlib.import_module(commands()[name].module)
+
+
+def command_names() -> list[str]:
+    """Return the commands of the core, then those of extensions."""
+    from beirflow.core.extensions import commands
+
+    return [*COMMANDS, *commands()]
 
 
 def print_overview() -> None:
     """Print all commands with a line on each."""
-    lines = [f"  {name:12} {command_module(name).HELP}" for name in COMMANDS]
+    lines = [f"  {name:12} {command_module(name).HELP}" for name in command_names()]
     sys.stdout.write("\n".join([USAGE, "", *lines, "", EXAMPLE, ""]))
 
 

@@ -123,10 +123,12 @@ def _measures(experiment: "Experiment") -> Listed:
 def _targets(experiment: "Experiment") -> Listed:
     from pathlib import Path
 
+    from beirflow.core.extensions import commands
     from beirflow.report.overview import target_words
 
     results = str(experiment.config["results"])
     words: dict[str, str] = {**target_words(Path(results)), **FURTHER_WORDS}
+    words |= {name: command.content for name, command in commands().items()}
     files = {f"{results}/{path}": content for path, content in _files().items()}
     rows = [{"target": name, "content": content} for name, content in {**words, **files}.items()]
     names = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
@@ -139,9 +141,7 @@ FURTHER_WORDS = {
     "runs": "the runs of all systems in TREC form",
     "tables": "all tables for LaTeX and Markdown",
     "figures": "all figures",
-    "compare": "these results beside those in another folder",
     "gate": "failure if a system became worse",
-    "leaderboard": "a leaderboard of many folders, each audited",
     "clean_representations": "deletes vectors and postings behind finished runs",
 }
 """Targets in a word that the overview of a run does not explain."""
@@ -159,8 +159,6 @@ def _files() -> Mapping[str, str]:
         layout.METRICS: "means of one system on one dataset; .parquet has every query",
         layout.SCORES: "every measure of every query of all systems",
         layout.TREC_RUN: "a run in TREC form",
-        layout.OPEN_RUN: "the same with an ir_metadata header",
-        layout.PREDICTIONS: "its first documents as MTEB writes predictions",
         layout.SIGNIFICANCE: "every two systems compared on every dataset and mean",
         layout.UNCERTAINTY: "every mean and rank with its interval",
         layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",
@@ -175,10 +173,8 @@ def _files() -> Mapping[str, str]:
         layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(FIGURES)}",
         layout.TABLE_TEX: f"a table, also .md: {', '.join(TABLES)}",
         layout.CITATIONS: "BibTeX of the datasets",
-        layout.MTEB_RESULT: "a result as MTEB writes it",
         layout.LATENCY: "milliseconds per query",
         layout.EXPLANATION: "why a result differs from a published score",
-        layout.CRATE: "the results as a Workflow Run RO-Crate",
         **{path: content for extension in extensions() for path, content in extension.files.items()},
     }
     return {path.replace("{", "<").replace("}", ">"): content for path, content in files.items()}

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from beirflow.data.catalogue.schema import Problems
+from beirflow.core.extensions import commands
+from beirflow.data.catalogue.schema import Problems, typed_below
 
 MOVED = {
     "audit_folder": ("audit", "folder", ""),
@@ -16,11 +17,12 @@ MOVED = {
     "manifest_sha256": ("audit", "manifest_sha256", "--manifest-sha256"),
     "manifest_signature": ("audit", "manifest_signature", "--signature"),
     "allowed_signers": ("audit", "allowed_signers", "--allowed-signers"),
-    "compare_with": ("compare", "other", ""),
     "of": ("explain", "result", ""),
-    "folders": ("leaderboard", "folders", ""),
+    **{key: (name, *moved) for name, command in commands().items() for key, moved in command.moved.items()},
 }
 """By key: the command, the name below ``command`` in a configuration, and the option; without one, an argument."""
+
+OF_RESULTS = {name for name, command in commands().items() if command.of_results}
 
 
 def without_moved_keys(config: Mapping[str, Any], files: Sequence[str], problems: Problems) -> dict[str, Any]:
@@ -28,9 +30,8 @@ def without_moved_keys(config: Mapping[str, Any], files: Sequence[str], problems
 
     ``files`` are the files that the configuration was read from.
     """
-    given = {key: config[key] for key in MOVED if config.get(key)}  # without defaults
-    if isinstance(folders := given.get("folders"), str):
-        given["folders"] = folders.split(",")
+    # Without defaults; Snakemake's command line has words in place of lists.
+    given = {key: typed_below(config[key], "config", "command", *MOVED[key][:2]) for key in MOVED if config.get(key)}
     for key in (each for each in MOVED if each in config):
         instead = _instead(key, given, files, config.get("results", "results"))
         problems.add(key, config[key], f"remove this key: it is an option of a command now, {instead}")
@@ -44,10 +45,10 @@ def _instead(moved: str, given: Mapping[str, Any], files: Sequence[str], results
     options = {MOVED[key][1]: value for key, value in own.items()}
     if not options:
         return f"beirflow {command} {option}".strip()
-    words: list[Any] = [results] if command == "compare" else []
+    words: list[Any] = [results] if command in OF_RESULTS else []
     if command == "audit" and "folder" not in options:
         words = [*files[:1]] or [results]
-    further = [word for file in files if file not in words and command != "compare" for word in ("--configfile", file)]
+    further = [word for file in files if file not in words and command not in OF_RESULTS for word in ("--configfile", file)]
     for key, value in own.items():
         words += [*filter(None, [MOVED[key][2]]), *(value if isinstance(value, list) else [value])]
     # No option has the name, digest or signature of a folder.

@@ -5,7 +5,7 @@ Those of the project are the folders of ``beirflow.extensions``; others are inst
 else its folder may hold is found by its place, as in the workflow of the core:
 
 - ``rules/*.smk``: rules, included after those of the core;
-- ``schemas/<name>.schema.yaml``: a schema; one with the name of a schema of the core adds properties to that;
+- ``schemas/<name>.schema.yaml``: a schema; one with the name of a schema of the core adds properties to that and to its keys;
 - ``report/``: templates and scripts of pages, and their tables in ``tables.yaml``.
 """
 
@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from beirflow import EXTENSIONS
@@ -40,6 +41,25 @@ class Analysis(NamedTuple):
     problem: str = ""  # why there is none, and what to do
 
 
+class Command(NamedTuple):
+    """A command of ``beirflow``, and the target of its name, a rule that reads results as they are and no dataset."""
+
+    module: str  # as those of ``beirflow.cli`` are
+    content: str  # what the target makes, in words
+    moved: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """By key that configurations had, the name below ``command`` that it has now, and the option; without one, an argument."""
+
+    of_results: bool = False  # whether its first argument is the folder of the results, in place of a configuration
+
+
+class Inventory(NamedTuple):
+    """A file that names files of the results with their digests, and has copies beside it in a folder of their own."""
+
+    path: Pattern  # of the file below the results
+    named: Callable[[Any], set[str]]  # from its JSON, the files that were there when it was written
+    copies: Pattern  # the folder of the copies; an audit makes those again that are files for reading by a pattern of their own
+
+
 @dataclass(frozen=True)
 class Extension:
     """What an extension adds besides the files in its folder."""
@@ -51,6 +71,8 @@ class Extension:
     names: Mapping[str, Callable[[], list[str]]] = field(default_factory=dict)  # by name in a pattern, its values
     seconds: Mapping[str, float] = field(default_factory=dict)  # expected of a job of a rule that takes longer than others
     pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record
+    commands: Mapping[str, Command] = field(default_factory=dict)  # by name
+    inventories: tuple[Inventory, ...] = ()  # among its files
     note: str = ""  # HTML at the end of the report
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
@@ -73,3 +95,8 @@ def extensions() -> tuple[Extension, ...]:
 def with_extensions(folder: Path) -> list[Path]:
     """Return a folder of the workflow, and those of the same name that extensions have."""
     return [folder, *(path for extension in extensions() for path in extension.folders(folder.name))]
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands of all extensions, by name."""
+    return {name: command for extension in extensions() for name, command in extension.commands.items()}

@@ -8,6 +8,9 @@ _OF_THE_CORE = tuple(value for value in vars(layout).values() if isinstance(valu
 PATTERNS = (*_OF_THE_CORE, *(pattern for extension in extensions() for pattern in extension.patterns))
 FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
 
+INVENTORIES = tuple(inventory for extension in extensions() for inventory in extension.inventories)
+COPIES = tuple(f"{inventory.copies}/" for inventory in INVENTORIES)
+
 CHUNKS_OF_REPRESENTATIONS = (layout.CHUNK_VECTORS, layout.INDEX, layout.POSTINGS, layout.TERM_WEIGHTS, layout.TOKEN_VECTORS)
 """Representations that grow with the corpus, and that no later step needs once a chunk has been searched."""
 
@@ -21,7 +24,7 @@ TRACES = tuple(pattern.folder() for pattern in (layout.LOG, layout.BENCHMARK, la
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
     kept = (*FOR_READING, layout.JUDGE_ANSWERS)
-    return path.startswith(f"{layout.CRATE_CODE}/") or any(pattern.names_in(path) is not None for pattern in kept)
+    return path.startswith(COPIES) or any(pattern.names_in(path) is not None for pattern in kept)
 
 
 def is_trace(path: str) -> bool:

@@ -67,12 +67,8 @@ CANDIDATES = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.npz")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
-OPEN_RUN = ForReading("open-runs/{system}/{dataset}.trec.gz")  # the same with a header that says where the run comes from
 
-LEADERBOARD = ForReading("leaderboard/index.html")
-LEADERBOARD_TABLE = ForReading("leaderboard/leaderboard.csv")
 EXPLANATION = ForReading("explanations/{system}/{dataset}.html")
-PREDICTIONS = ForReading("predictions/{system}/{dataset}.top-{depth}.json")  # the first documents of a run in MTEB's form
 
 METRICS = Pattern("metrics/{system}/{dataset}.json")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")  # the same of a dataset of forums, which has no run of its own
@@ -104,10 +100,6 @@ NEAR_DUPLICATE_PAIRS = ForReading("near-duplicates/{dataset}/{other}-pairs.csv")
 TABLE_TEX = ForReading("tables/{table}.tex")
 TABLE_MD = ForReading("tables/{table}.md")
 CITATIONS = ForReading("tables/datasets.bib")
-MTEB_RESULT = ForReading("mteb/{system}/{task}.json")  # of a task of MTEB, in its form
-
-MODEL_INDEX = ForReading("mteb/{system}/model-index.yaml")
-EVAL_RESULT = ForReading("mteb/{system}/eval_results/{task}.yaml")
 FIGURE_PDF = ForReading("figures/{figure}.pdf")
 FIGURE_SVG = ForReading("figures/{figure}.svg")
 FIGURE_DATA = ForReading("figures/{figure}.csv")
@@ -118,15 +110,9 @@ LATENCY = ForReading("latency/{system}/{dataset}.json")
 
 AUDIT = ForReading("audit.html")
 AUDIT_RECORD = ForReading("audit.json")
-COMPARISON = ForReading("comparison.html")
-COMPARISON_RECORD = ForReading("comparison.json")
 GATE = ForReading("gate.json")
 GATE_JUNIT = ForReading("gate.xml")
 GATE_COMMENT = ForReading("gate.md")
-CRATE = ForReading("ro-crate-metadata.json")
-CRATE_CODE = Pattern("code")
-CRATE_CONFIGURATION = Pattern("code/configuration.yaml")
-CRATE_README = ForReading("README.md")
 
 LOG = Pattern("logs/{job}.log")
 BENCHMARK = Pattern("benchmarks/{job}.tsv")

@@ -1,14 +1,12 @@
 """Runs: the ranked documents of one system for one dataset, as Parquet and as TREC run files."""
 
 import gzip
-import json
 import logging
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +179,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
     Raises DataError, and writes nothing, if the run or the queries were changed after they were written, the run is of other
     queries, an id holds whitespace, which separates the columns of a TREC run, or NUL, or a query begins with ``#``.
     """
-    _check_export(run_path, record_path, queries_path, output_path, system=tag)
+    check_export(run_path, record_path, queries_path, output_path, system=tag)
     run = pq.ParquetFile(run_path)
     # Without name and time in the header of gzip, equal runs are equal bytes.
     with (
@@ -201,30 +199,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
             out.write("".join(lines).encode("utf-8"))
 
 
-def write_predictions(*, system: str, depth: int, run_path: str, record_path: str, queries_path: str, output_path: str) -> None:
-    """Write the first ``depth`` documents of each query as JSON in MTEB's form, ``{query: {document: score}}``, best first.
-
-    Scores are float32 at full precision. A judged query for which the system found nothing has an empty object, so that a
-    program that averages over the queries of the file counts it as 0. Raise DataError if the run or the queries were changed
-    after they were written, or the run is of other queries.
-    """
-    missing = _check_export(run_path, record_path, queries_path, output_path, system=system)
-    run = pq.read_table(run_path)
-    run = run.filter(pc.less_equal(run["rank"], depth))
-    counts = pc.value_counts(run["query_id"].combine_chunks())
-    query_ids, lengths = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    documents = zip(run["doc_id"].to_pylist(), run["score"].to_pylist(), strict=True)
-    with atomic_path(output_path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
-        out.write("{")
-        # A run is sorted by query; one query is in memory as JSON at a time.
-        for number, (query_id, length) in enumerate([*zip(query_ids, lengths, strict=True), *((each, 0) for each in missing)]):
-            scores = dict(islice(documents, length))
-            line = f"{json.dumps(query_id, ensure_ascii=False)}: {json.dumps(scores, ensure_ascii=False)}"
-            out.write(f"{',' if number else ''}\n{line}")
-        out.write("\n}\n")
-
-
-def _check_export(run_path: str, record_path: str, queries_path: str, output_path: str, *, system: str) -> list[str]:
+def check_export(run_path: str, record_path: str, queries_path: str, output_path: str, *, system: str) -> list[str]:
     """Check that a run is the recorded one of this system and these queries; return judged queries without a document."""
     record = read_json(record_path)
     queries = {QUERIES(dataset=record["dataset"]): recorded_digest(queries_path)}

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 from beirflow.config.experiment import Experiment
 from beirflow.config.trial import TRIAL
-from beirflow.core.extensions import extensions
+from beirflow.core.extensions import commands, extensions
 from beirflow.core.kinds import PATTERNS
 from beirflow.core.layout import REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
@@ -38,7 +38,7 @@ def target_words(results: Path) -> dict[str, str]:
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
-        "audit": "checks of results; also gate, explain, compare, leaderboard, files of docs/targets.md",
+        "audit": f"checks of results; also {', '.join(('gate', 'explain', *commands()))}, files of docs/targets.md",
     }
 
 

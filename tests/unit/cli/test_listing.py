@@ -89,7 +89,11 @@ def test_targets_are_those_of_the_documentation(capsys: pytest.CaptureFixture[st
     documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)} - {"help"}
     ours = {row["target"]: row["content"] for row in listed(capsys, "targets")}
     for extension in extensions():
-        added = {*extension.targets, *(re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for path in extension.files)}
+        added = {
+            *extension.targets,
+            *extension.commands,
+            *(re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for path in extension.files),
+        }
         assert {name for name in added if name not in (extension.folder / "README.md").read_text()} == set()
         documented |= added
     # The page has one figure and one table as examples, and calls the parts of names otherwise.

@@ -222,9 +222,7 @@ def test_every_rule_and_every_kind_of_file_is_a_target() -> None:
     from beirflow.report.overview import is_made
     from beirflow.run.code_version import entrances
 
-    assert {"summary", "report", "choice", "paper", "audit", "try", "runs", "tables", "clean_representations"} <= {
-        *entrances()
-    }
+    assert {"summary", "report", "choice", "paper", "audit", "try", "runs", "tables", "clean_representations"} <= {*entrances()}
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["scifact"], "results": "out/mine"})
     names = {"system": "bm25", "dataset": "scifact", "row": "scifact", "archive": "scifact", "analyzer": "lucene-english"}
     names |= {"table": "leaderboard", "figure": "pareto"}

@@ -26,8 +26,8 @@ REFUSED: list[tuple[str, Any, str, str]] = [
     ("manifest_sha256", DIGEST, f"audit results --manifest-sha256 {DIGEST}", f"{{audit: {{manifest_sha256: {DIGEST}}}}}"),
     ("manifest_signature", "m.json.sig", "audit results --signature m.json.sig", "{audit: {manifest_signature: m.json.sig}}"),
     ("allowed_signers", "signers", "audit results --allowed-signers signers", "{audit: {allowed_signers: signers}}"),
-    ("compare_with", "/other/results", "compare results /other/results", "{compare: {other: /other/results}}"),
     ("of", "bm25/nfcorpus", "explain bm25/nfcorpus", "{explain: {result: bm25/nfcorpus}}"),
+    ("compare_with", "/other/results", "compare results /other/results", "{compare: {other: /other/results}}"),
     ("folders", ["/of a", "/of-b"], "leaderboard '/of a' /of-b", "{leaderboard: {folders: [/of a, /of-b]}}"),
 ]
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.audit.exchange.open_run import header_of
 from beirflow.core.errors import DataError
 from beirflow.data.sources import source
+from beirflow.extensions.exchange.open_run import header_of
 from beirflow.ranking.run_rows import concatenated, read_rows
 
 RIGHT = b"q1 Q0 d1 1 2.5 tag\nq1\tQ0\td2\t2\t-1e-3\ttag\n\nq2 0 d\xc3\xa9\xc2\xa0x 0 .5 other\n"

@@ -25,8 +25,8 @@ from beirflow.run.provenance import code_state
 NAME = "files for reading show the results"
 
 FORMS = (".html", ".tex", ".md", ".bib", ".gz")
-OF_A_FORM = (SYSTEMS, layout.CRATE, layout.CRATE_CONFIGURATION)
-"""Endings and paths of files whose form, not only their numbers, is that of the code."""
+OF_A_FORM = (SYSTEMS, *(inventory.path for inventory in kinds.INVENTORIES), *kinds.COPIES)
+"""Endings of files, and paths of these or their folders, whose form, not only their numbers, is that of the code."""
 
 EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
 
@@ -57,8 +57,9 @@ def check_files_for_reading(chain: Chain) -> list[Check]:
     checks += made
     recorded = {path for page in pages for path in page.recorded}
     compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
-    in_crate = f"{layout.CRATE_CODE}/" if layout.CRATE in compared else "/"  # the crate, made again, has their digests
-    others = tuple(path for path in paths if path not in compared and path not in recorded and not path.startswith(in_crate))
+    # An inventory that was made again has their digests.
+    named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
+    others = tuple(path for path in paths if path not in compared and path not in recorded and not path.startswith(named))
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
         problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
@@ -193,7 +194,7 @@ def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> C
     if not problem:
         return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
     said, here = _codes(chain, path, code)
-    if (path.endswith(FORMS) or path in OF_A_FORM) and said not in ("", here):
+    if (path.endswith(FORMS) or path.startswith(OF_A_FORM)) and said not in ("", here):
         found = (
             f"{path} is not what this beirflow writes: {problem}; it says that other code wrote it, {said}, so nobody knows "
             f"who is right; the code here is {here}"

@@ -29,7 +29,9 @@ NOT_REBUILT = (
     *(layout.FIGURE_PDF, layout.FIGURE_SVG),
     *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
 )
-"""Files that a model, a clock, people or minutes of drawing make; of the copied code, only the configuration is made again."""
+"""Files that a model, a clock, people or minutes of drawing make."""
+
+REBUILT = tuple(pattern for pattern in kinds.FOR_READING if pattern not in NOT_REBUILT)
 
 
 class Rebuilds:
@@ -45,9 +47,8 @@ class Rebuilds:
 
         Returns the new file, and the digest of the code here that made it; None if nothing makes it again.
         """
-        target = layout.CRATE_CODE if path == layout.CRATE_CONFIGURATION else path
-        is_excluded = target.startswith(f"{layout.CRATE_CODE}/") or any(each.names_in(path) is not None for each in NOT_REBUILT)
-        job = None if is_excluded else self._rules.job(target)
+        target = next((each.copies for each in kinds.INVENTORIES if path.startswith(f"{each.copies}/")), path)
+        job = self._rules.job(target) if any(each.names_in(path) is not None for each in REBUILT) else None
         if job is None:
             return None
         if job.output not in self._done:
@@ -128,14 +129,14 @@ def stated_intensity(chain: Chain) -> float | None:
 
 
 def _shown_files(chain: Chain) -> Iterator[str]:
-    """List the plain files that jobs may look up: none of the crate's code, and no page that was written after the crate."""
-    named: set[str] = set()
-    with suppress(*UNREADABLE):
-        graph = part(read_record(chain.file(layout.CRATE)), "@graph", kind=list)
-        named = {str(entity.get("@id")) for entity in graph}
+    """List the plain files that jobs may look up: no copies, and no page that was written after what would name it."""
+    named = set[str]()
+    for inventory in kinds.INVENTORIES:
+        with suppress(*UNREADABLE):
+            named |= inventory.named(read_record(chain.file(inventory.path)))
     pages = {layout.REPORT_RECORD, *(record for extension in extensions() for record in extension.pages)} - named
     for path in chain.listing.files:
-        if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), f"{layout.CRATE_CODE}/")):
+        if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), *kinds.COPIES)):
             yield path
 
 

@@ -183,6 +183,11 @@ def with_types(config: Mapping[str, Any], schema: str) -> dict[str, Any]:
     return typed
 
 
+def typed_below(value: Any, schema: str, *keys: str) -> Any:
+    """Return a value with the type that a schema has for the last of some keys, each below the one before it."""
+    return _typed(value, reduce(lambda entry, key: entry["properties"][key], keys, _schema(schema)))
+
+
 def _typed(value: Any, entry: Mapping[str, Any]) -> Any:
     """Return a value of the configuration with the type that the schema of its key has."""
     types = [entry.get("type"), *(each.get("type") for kind in ("oneOf", "anyOf") for each in entry.get(kind, ()))]
@@ -267,8 +272,17 @@ def _schema(name: str) -> Any:
     """Return a schema, with the properties that extensions add to it."""
     schema, *more = (read_yaml(path) for folder in with_extensions(SCHEMAS) if (path := folder / f"{name}{ENDING}").is_file())
     for each in more:
-        schema["properties"] |= each["properties"]
+        _add_properties(schema, each)
     return schema
+
+
+def _add_properties(schema: Any, more: Any) -> None:
+    """Add the properties of an extension's schema to a schema, and those of a key of both to that key's."""
+    for key, entry in more["properties"].items():
+        if "properties" in schema["properties"].get(key, {}):
+            _add_properties(schema["properties"][key], entry)
+        else:
+            schema["properties"][key] = entry
 
 
 @cache

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from beirflow.core import layout
+from beirflow.core.extensions import extensions
 from beirflow.core.patterns import ForReading
 from beirflow.run.snakemake_internals.workflow_run import check_version
 
@@ -55,9 +56,10 @@ class RuleJobs:
 
 
 def _makes_for_reading(rules: Path) -> bool:
-    """Test whether a rule file, if it has rules, names a file for reading; results that others only need are not made here."""
+    """Test whether a rule file, if it has rules, or its extension, names a file for reading; other results are not made here."""
     text = rules.read_text(encoding="utf-8")
-    named = (vars(layout).get(name) for name in re.findall(r"layout\.(\w+)", text))
+    of_extension = (pattern for each in extensions() if rules.is_relative_to(each.folder) for pattern in each.patterns)
+    named = [*of_extension, *(vars(layout).get(name) for name in re.findall(r"layout\.(\w+)", text))]
     return not re.search(r"^rule ", text, re.MULTILINE) or any(isinstance(pattern, ForReading) for pattern in named)
 
 

@@ -11,13 +11,14 @@ from beirflow import WORKFLOW
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import UNREADABLE, RecordError
 from beirflow.audit.chain.reading import part, read_record
-from beirflow.audit.exchange.crate_metadata import check_pages, crate_of, words_of
 from beirflow.core.errors import DataError
-from beirflow.core.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION, MANIFEST, SUMMARY
+from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.core.writing import write_text
+from beirflow.extensions.exchange.crate_metadata import check_pages, crate_of, words_of
+from beirflow.extensions.exchange.layout import CRATE, CRATE_CODE, CRATE_CONFIGURATION
 from beirflow.run.code_version import PACKAGE
 
-COPIED, CONFIGURATION = ("workflow", "envs"), Path("config/config.yaml")
+COPIED, CONFIGURATION = ("workflow", "extensions", "envs"), Path("config/config.yaml")
 """Folders and a file that a crate holds: they lie beside the package in a checkout, and in it where it is installed."""
 
 README = """# {name}
@@ -83,7 +84,7 @@ def _copy_code(folder: Path) -> None:
     """Copy the files that reproduce the results."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    without = shutil.ignore_patterns("__pycache__", ".*", "lock.txt", "requirements-[!t]*.txt")
+    without = shutil.ignore_patterns("__pycache__", "tests", ".*", "lock.txt", "requirements-[!t]*.txt")
 
     def left_out(at: str, names: list[str]) -> set[str]:
         """Return what lies in an installed package alone, and is copied from beside that of a checkout."""

@@ -13,7 +13,7 @@ import yaml
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
 from beirflow.core.errors import DataError
-from beirflow.core.layout import OPEN_RUN
+from beirflow.extensions.exchange.layout import OPEN_RUN
 from beirflow.ranking.run_file import queries_without_line, write_trec
 from beirflow.ranking.run_rows import HEADER_END, HEADER_START
 

@@ -18,14 +18,14 @@ from urllib3 import HTTPResponse
 from beirflow import SNAKEFILE
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.reading import read_record
-from beirflow.audit.exchange import crate as crate_module
-from beirflow.audit.exchange import crate_metadata
-from beirflow.audit.exchange.crate import export_crate
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json
 from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.extensions.exchange import crate as crate_module
+from beirflow.extensions.exchange import crate_metadata
+from beirflow.extensions.exchange.crate import export_crate
 from beirflow.run.code_version import PACKAGE
 from results_maker import Made, add_invented_family
 from workflow_runs import Workflow
@@ -154,6 +154,7 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
         "code/configuration.yaml",
         "code/envs/requirements.txt",
         "code/workflow/rules/dense.smk",
+        "code/extensions/exchange/rules/exchange.smk",
     ):
         assert crate[name]["sha256"] == file_digest(results / name)
 

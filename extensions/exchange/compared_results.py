@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 
 from beirflow.audit.again.recomputation import TOLERANCE
 from beirflow.audit.chain.reading import columns_of, open_parquet, part, read_columns, read_record
-from beirflow.audit.exchange.reproducibility import (
+from beirflow.config.main_measure import MAIN_MEASURE
+from beirflow.core.layout import METRICS, PER_QUERY, RUN
+from beirflow.evaluation.measures import measure
+from beirflow.extensions.exchange.reproducibility import (
     Scores,
     kendall_tau,
     kendall_tau_union,
@@ -20,9 +23,6 @@ from beirflow.audit.exchange.reproducibility import (
     rank_biased_overlap,
     rank_biased_overlap_to_depth,
 )
-from beirflow.config.main_measure import MAIN_MEASURE
-from beirflow.core.layout import METRICS, PER_QUERY, RUN
-from beirflow.evaluation.measures import measure
 
 AGREEMENT = ("tau", "ktu", "rbo0.95")
 """Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""

@@ -6,7 +6,7 @@ import pytest
 import pytrec_eval
 
 import anserini_run
-from beirflow.audit.exchange.anserini_scores import as_read, lowered
+from beirflow.audit.anserini_scores import as_read, lowered
 
 
 def tied(score: float, number: int) -> pd.DataFrame:

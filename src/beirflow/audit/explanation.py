@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.audit.exchange.anserini_scores import as_read
+from beirflow.audit.anserini_scores import as_read
 from beirflow.core.errors import DataError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json

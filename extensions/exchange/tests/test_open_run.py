@@ -19,13 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approximate_results import IVF_FLAT
-from beirflow.audit.exchange.open_run import header_of, write_open_run
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.layout import CORPUS, MANIFEST, METRICS, PER_QUERY, QRELS, QUERIES, RUN, RUN_RECORD, SUMMARY
 from beirflow.core.records import read_json
-from beirflow.ranking.run_file import write_predictions, write_trec
+from beirflow.extensions.exchange.open_run import header_of, write_open_run
+from beirflow.extensions.exchange.predictions import write_predictions
+from beirflow.ranking.run_file import write_trec
 from beirflow.ranking.run_rows import HEADER_END
 from made_once import results_made_once
 from results_maker import Made, make_results, run_rules, with_systems

@@ -19,12 +19,13 @@ from beirflow.audit.chain.chain import in_words
 from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.chain.root import Published
 from beirflow.audit.chain.setup import Setup
-from beirflow.audit.exchange.gate import Side, same_data
+from beirflow.audit.gate import Side, same_data
 from beirflow.audit.verdict import grades, level, not_compared, verdict_line
 from beirflow.core import layout
 from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
 from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summary_table
+from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from beirflow.report.leaderboard import leaderboard, notes
 from beirflow.report.pages import Table, framed, write_page
 
@@ -105,7 +106,7 @@ def collect_folders(
     if not tables:
         raise DataError(f"no folder has a result that can be shown\n{words}")
     summary = pd.concat(tables, ignore_index=True)
-    page, table = (Path(folder) / path for path in (layout.LEADERBOARD, layout.LEADERBOARD_TABLE))
+    page, table = (Path(folder) / path for path in (LEADERBOARD, LEADERBOARD_TABLE))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_csv(summary, table)
     values = {

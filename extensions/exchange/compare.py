@@ -9,24 +9,25 @@ from beirflow.audit.chain.chain import is_whole
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.folder import list_folder, printable
 from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
-from beirflow.audit.exchange.compared_results import (
+from beirflow.config.main_measure import MAIN_MEASURE
+from beirflow.core import layout, patterns
+from beirflow.core.errors import DataError, VerdictError
+from beirflow.core.records import RECORD_DIGEST, write_json
+from beirflow.extensions.exchange.compared_results import (
     compare_rankings,
     compare_scores,
     doubts_about_means,
     doubts_about_values,
     per_query,
 )
-from beirflow.audit.exchange.reproducibility import (
+from beirflow.extensions.exchange.layout import COMPARISON, COMPARISON_RECORD
+from beirflow.extensions.exchange.reproducibility import (
     delta_relative_improvement,
     effect_ratio,
     paired_p_value,
     reproduced,
     root_mean_square_error,
 )
-from beirflow.config.main_measure import MAIN_MEASURE
-from beirflow.core import layout, patterns
-from beirflow.core.errors import DataError, VerdictError
-from beirflow.core.records import RECORD_DIGEST, write_json
 from beirflow.ranking.run_file import problem_with_order, problem_with_run
 from beirflow.report.pages import write_page
 
@@ -82,8 +83,8 @@ def compare(*, folder: str, other: str | None) -> str:
         problem = f"{folder} and {other} cannot be compared: {type(error).__name__}: {error}"
         raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
     report["disagreements"] = disagreements(report)
-    write_json(sides[0] / layout.COMPARISON_RECORD, report)
-    write_page("comparison.html.j2", sides[0] / layout.COMPARISON, report | {"title": "Comparison of two folders of results"})
+    write_json(sides[0] / COMPARISON_RECORD, report)
+    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
     if report["disagreements"]:
         raise VerdictError(for_terminal(report))
     return for_terminal(report)
@@ -231,4 +232,4 @@ def for_terminal(report: Mapping[str, Any]) -> str:
     said = report["disagreements"]
     lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
     lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)
-    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{layout.COMPARISON}"])
+    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])

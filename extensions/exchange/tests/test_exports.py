@@ -12,25 +12,35 @@ from beirflow.audit.again import for_reading
 from beirflow.audit.again.for_reading import check_files_for_reading
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
-from beirflow.audit.exchange.crate import export_crate
-from beirflow.audit.exchange.open_run import write_open_run
 from beirflow.core import layout
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
+from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
+from beirflow.extensions.exchange.crate import export_crate
+from beirflow.extensions.exchange.layout import (
+    CRATE,
+    CRATE_CODE,
+    CRATE_CONFIGURATION,
+    CRATE_README,
+    EVAL_RESULT,
+    MODEL_INDEX,
+    MTEB_RESULT,
+)
+from beirflow.extensions.exchange.open_run import write_open_run
 from beirflow.run.code_version import code_version
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
-from results_maker import Made
+from results_maker import Made, run_rules
 
 RUN = "open-runs/tiny/small.trec.gz"
-EXPORTED = (layout.CRATE, layout.CRATE_README, layout.CRATE_CONFIGURATION, RUN)
+EXPORTED = (CRATE, CRATE_README, CRATE_CONFIGURATION, RUN)
 
 
 @pytest.fixture(scope="session")
 def original_exports(original: Made, tmp_path_factory: pytest.TempPathFactory) -> Made:
     forger = Forger.of(original, tmp_path_factory.mktemp("exports"))
     manifest = str(forger.path("manifest.json"))
-    crate, readme = str(forger.path(layout.CRATE)), str(forger.path(layout.CRATE_README))
-    export_crate(manifest_path=manifest, crate_path=crate, code_folder=str(forger.path(layout.CRATE_CODE)), readme_path=readme)
+    crate, readme = str(forger.path(CRATE)), str(forger.path(CRATE_README))
+    export_crate(manifest_path=manifest, crate_path=crate, code_folder=str(forger.path(CRATE_CODE)), readme_path=readme)
     forger.path("code/.snakemake_timestamp").touch()  # as Snakemake does in a folder that it knows
     forger.path(RUN).parent.mkdir(parents=True)
     write_open_run(
@@ -87,9 +97,9 @@ def test_untouched_exports_are_what_the_results_give(exported: Forger) -> None:
 
 
 OTHER_WORDS = [
-    instead(layout.CRATE, b"model.safetensors", b"other.safetensors"),
-    instead(layout.CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
-    instead(layout.CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
+    instead(CRATE, b"model.safetensors", b"other.safetensors"),
+    instead(CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
+    instead(CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
     other_header,
 ]
 
@@ -103,7 +113,7 @@ def test_exports_that_say_something_else_are_found(exported: Forger, changes: li
 
 def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:
     exported.path("code/more").symlink_to("/proc")
-    assert [check.status for check in named(checks_of(exported), layout.CRATE)] == [FAILED]
+    assert [check.status for check in named(checks_of(exported), CRATE)] == [FAILED]
 
 
 @pytest.mark.parametrize(("code", "status"), [(code_version("summarize"), FAILED), ("0" * 16, WARNING)])
@@ -112,29 +122,29 @@ def test_where_no_commit_is_known_the_digest_of_the_code_says_who_wrote_an_expor
 ) -> None:
     monkeypatch.setattr(for_reading, "code_state", lambda: {"commit": None, "clean": None})
     exported.edit(layout.MANIFEST, code=code, repository={"commit": None, "clean": None})
-    exported.replace(layout.CRATE_README, b"Trust me.")
-    assert status in [check.status for check in named(checks_of(exported), layout.CRATE_README)]
+    exported.replace(CRATE_README, b"Trust me.")
+    assert status in [check.status for check in named(checks_of(exported), CRATE_README)]
 
 
 def crate_with_report(reported: Forger) -> list[str]:
     """A crate that describes the report as well; what it lists."""
     paths = {
         "manifest_path": "manifest.json",
-        "crate_path": layout.CRATE,
+        "crate_path": CRATE,
         "code_folder": "code",
-        "readme_path": layout.CRATE_README,
+        "readme_path": CRATE_README,
     }
     places = {key: str(reported.path(path)) for key, path in paths.items()}
     export_crate(**places, page_paths=[str(reported.path(layout.REPORT_RECORD))])
-    graph = json.loads(reported.path(layout.CRATE).read_text())["@graph"]
+    graph = json.loads(reported.path(CRATE).read_text())["@graph"]
     return [entity["@id"] for entity in graph if entity["@type"] == "File"]
 
 
 def test_a_crate_with_the_report_is_made_again_with_it(reported: Forger) -> None:
     assert {"report.html", "report.json", "significance.csv", "inspection/small.json"} <= set(crate_with_report(reported))
-    assert [check.status for check in named(checks_of(reported), layout.CRATE)] == [PASSED]
+    assert [check.status for check in named(checks_of(reported), CRATE)] == [PASSED]
     reported.edit(layout.REPORT_RECORD, outputs=reported.read(layout.REPORT_RECORD)["outputs"] | {"report.html": "0" * 64})
-    assert FAILED in [check.status for check in named(checks_of(reported), layout.CRATE)]
+    assert FAILED in [check.status for check in named(checks_of(reported), CRATE)]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +158,7 @@ def test_no_crate_describes_a_report_of_other_results_or_half_of_one(reported: F
     reported.edit(layout.REPORT_RECORD, **facts)
     with pytest.raises(DataError, match=found):
         crate_with_report(reported)
-    assert not reported.path(layout.CRATE).exists()
+    assert not reported.path(CRATE).exists()
 
 
 def test_what_nothing_makes_again_is_listed_but_for_the_code_that_the_crate_has_digests_of(exported: Forger) -> None:
@@ -156,3 +166,15 @@ def test_what_nothing_makes_again_is_listed_but_for_the_code_that_the_crate_has_
     listed = {path for check in checks_of(exported) if check.status == NOT_CHECKED for path in check.files}
     assert "gate.json" in listed
     assert not listed & {"code/workflow/Snakefile", *EXPORTED}
+
+
+def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(load_catalogue().mteb, "small", MtebTask("Small", "mteb/small", "English"))
+    names = [MTEB_RESULT(system="tiny", task="Small"), MODEL_INDEX(system="tiny")]
+    names += [EVAL_RESULT(system="tiny", task="Small")]
+    run_rules(reported.results, reported.experiment, names)
+    assert [check.status for check in for_reading._rebuilt(reported.followed(), names)] == [PASSED] * 3
+    score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
+    for name, shown in zip(names, (score, round(100 * score, 10), round(100 * score, 5)), strict=True):
+        reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
+    assert [check.status for check in for_reading._rebuilt(reported.followed(), names)] == [FAILED] * 3

@@ -9,8 +9,8 @@ import pytest
 import pytrec_eval
 
 from beir_writer import write_corpus_record
-from beirflow.audit.exchange import explanation
-from beirflow.audit.exchange.explanation import CAVEAT, explain
+from beirflow.audit import explanation
+from beirflow.audit.explanation import CAVEAT, explain
 from beirflow.core.errors import DataError
 from beirflow.core.layout import METRICS, PER_QUERY, QRELS
 from beirflow.evaluation.evaluate import evaluate_run

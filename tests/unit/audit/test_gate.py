@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from beirflow.audit.exchange.gate import (
+from beirflow.audit.gate import (
     NOT_COMPARABLE,
     NOT_WORSE,
     UNDECIDED,
@@ -24,7 +24,7 @@ from beirflow.audit.exchange.gate import (
     check_gate,
     for_terminal,
 )
-from beirflow.audit.exchange.gate_files import write_comment, write_junit
+from beirflow.audit.gate_files import write_comment, write_junit
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.exchange.reproducibility import (
+from beirflow.extensions.exchange.reproducibility import (
     Scores,
     delta_relative_improvement,
     effect_ratio,

@@ -16,6 +16,7 @@ from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.extensions import extensions
 from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.extensions.exchange.layout import CRATE_CODE, CRATE_README
 
 PROFILES = (
     ("Process Run Crate", "https://w3id.org/ro/wfrun/process/0.5"),
@@ -121,7 +122,7 @@ class _Describer:
             f"{corpus['name']}: {corpus.get('licence') or 'not stated'}" for corpus in self.chain.corpora.values()
         )
         words = f"Those of the datasets ({licences}) and models apply to what was made from them"
-        words += f", the MIT licence to {layout.CRATE_CODE}/"
+        words += f", the MIT licence to {CRATE_CODE}/"
         root["license"] = self._thing("#licences", "CreativeWork", name="Licences of data, models and code", description=words)
         root["conformsTo"] = [
             self._thing(url, "CreativeWork", name=name, version=url.rpartition("/")[2]) for name, url in PROFILES
@@ -131,7 +132,7 @@ class _Describer:
         """Add the Snakefile, with its commit and the packages that it ran with."""
         repository, environment = part(self.manifest, "repository"), part(self.manifest, "environment")
         kinds = {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"]}
-        workflow = self.crate.add(File(self.crate, dest_path=f"{layout.CRATE_CODE}/workflow/Snakefile", properties=kinds))
+        workflow = self.crate.add(File(self.crate, dest_path=f"{CRATE_CODE}/workflow/Snakefile", properties=kinds))
         workflow["name"], workflow["encodingFormat"] = "beirflow", "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow", version="1.0")
         workflow["license"] = {"@id": MIT}
@@ -161,18 +162,14 @@ class _Describer:
     def _code(self) -> None:
         """Add every file that makes the results again, with its digest, and the instructions."""
         folder = self.chain.folder
-        for path in sorted(
-            path for path in (folder / layout.CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")
-        ):
+        for path in sorted(path for path in (folder / CRATE_CODE).rglob("*") if path.is_file() and not path.name.startswith(".")):
             name = path.relative_to(folder).as_posix()
-            if name == f"{layout.CRATE_CODE}/workflow/Snakefile":
+            if name == f"{CRATE_CODE}/workflow/Snakefile":
                 self.crate.mainEntity["sha256"] = file_digest(path)
                 continue
             kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")
             self._described(name, kind, file_digest(path))
-        readme = self.crate.add(
-            File(self.crate, dest_path=str(layout.CRATE_README), properties={"encodingFormat": "text/markdown"})
-        )
+        readme = self.crate.add(File(self.crate, dest_path=str(CRATE_README), properties={"encodingFormat": "text/markdown"}))
         readme["name"], readme["about"] = "How to make these results again", self.crate.root_dataset
         self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][1]}]
 

@@ -25,7 +25,7 @@ from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
 from beirflow.audit.chain.root import Published, check_published_digest
-from beirflow.audit.exchange.gate_files import (
+from beirflow.audit.gate_files import (
     LOST,
     NOT_COMPARABLE,
     NOT_WORSE,

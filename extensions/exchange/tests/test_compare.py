@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.audit.exchange.compare import compare, disagreements
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
+from beirflow.extensions.exchange.compare import compare, disagreements
 from forger import Forger, best_last, put
 from results_maker import Made
 

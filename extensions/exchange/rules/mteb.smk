@@ -14,6 +14,8 @@ STEPS
   - write the main scores of all tasks as the block of a model card
 """
 
+from beirflow.extensions.exchange import layout as exchanged
+
 dataset_of_task = {
     task.name: dataset for dataset, task in experiment.catalogue.mteb.items()
 }
@@ -33,17 +35,17 @@ rule export_mteb:
             ),
         ),
     output:
-        result=at(layout.MTEB_RESULT),
+        result=at(exchanged.MTEB_RESULT),
     log:
         "<results>/logs/export_mteb/{system}/{task}.log",
     wildcard_constraints:
         task=one_of(dataset_of_task),
     localrule: True
     conda:
-        "../../envs/report.yaml"
+        "../../../envs/report.yaml"
     params:
         command=command_of("export_mteb"),
-        entrance="beirflow.report.mteb:export_mteb",
+        entrance="beirflow.extensions.exchange.mteb:export_mteb",
         code=code_version("export_mteb"),
         language=lambda wildcards: experiment.catalogue.mteb[
             dataset_of_task[wildcards.task]
@@ -57,21 +59,21 @@ rule export_mteb:
 rule write_model_index:
     input:
         results=expand(
-            at(layout.MTEB_RESULT),
+            at(exchanged.MTEB_RESULT),
             task=[task.name for task in of_mteb],
             allow_missing=True,
         ),
     output:
-        index=at(layout.MODEL_INDEX),
-        eval_results=expand(at(layout.EVAL_RESULT), task=on_hub, allow_missing=True),
+        index=at(exchanged.MODEL_INDEX),
+        eval_results=expand(at(exchanged.EVAL_RESULT), task=on_hub, allow_missing=True),
     log:
         "<results>/logs/write_model_index/{system}.log",
     localrule: True
     conda:
-        "../../envs/report.yaml"
+        "../../../envs/report.yaml"
     params:
         command=command_of("write_model_index"),
-        entrance="beirflow.report.mteb:write_model_index",
+        entrance="beirflow.extensions.exchange.mteb:write_model_index",
         code=code_version("write_model_index"),
         datasets={
             task.name: task.dataset for task in experiment.catalogue.mteb.values()

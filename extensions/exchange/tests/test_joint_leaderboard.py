@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 
 from beirflow.audit.chain.root import Published
-from beirflow.audit.exchange import joint_leaderboard
-from beirflow.audit.exchange.gate import Side
-from beirflow.audit.exchange.joint_leaderboard import collect_folders
+from beirflow.audit.gate import Side
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import LEADERBOARD, LEADERBOARD_TABLE, MANIFEST, SUMMARY
+from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.evaluation.summary import TrainedOn
+from beirflow.extensions.exchange import joint_leaderboard
+from beirflow.extensions.exchange.joint_leaderboard import collect_folders
+from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from forger import Forger, put
 from results_maker import Made, make_results, run_rules
 
@@ -83,7 +84,7 @@ def test_results_on_other_data_are_left_out(original: Made, tmp_path: Path, monk
     other = tmp_path / "other"
     shutil.copytree(original.results, other)
 
-    def differ(here: Side, there: Side, corpus: str) -> None:  # as tests/unit/audit/exchange/test_gate.py has it with real files
+    def differ(here: Side, there: Side, corpus: str) -> None:  # as tests/unit/audit/test_gate.py has it with real files
         if (there.folder, corpus) == (other, "small"):
             raise DataError("small has other judgements there: corpora/small/qrels.parquet differs")
 

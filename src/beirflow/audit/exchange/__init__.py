@@ -1,1 +1,0 @@
-"""Comparison of results with other results, and results for other tools."""
