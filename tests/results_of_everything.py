@@ -8,6 +8,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.exchange import layout as exchanged
+from beirflow.extensions.judging import layout as judging
 from results_maker import Made, make_paper, make_report, run_rules
 from results_of_families import config_with_dev, write_given
 from tiny_bert import save_tiny_bert
@@ -62,7 +63,7 @@ def make_everything(folder: Path) -> Made:
     exports = [
         exchanged.OPEN_RUN(system="words", dataset="small"),
         layout.TREC_RUN(system="late", dataset="small"),
-        layout.POOL(dataset="small"),
+        judging.POOL(dataset="small"),
     ]
     run_rules(made.results, experiment, [exchanged.CRATE, choice.PAGE, *exports])
     return made

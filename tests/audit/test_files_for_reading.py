@@ -23,6 +23,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.exchange import layout as exchanged
+from beirflow.extensions.judging import layout as judging
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
 from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
@@ -273,7 +274,7 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     of_other_names = (exchanged.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, exchanged.COMPARISON, exchanged.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
-    without_judge = (layout.JUDGED, layout.JUDGED_RECORD, layout.JUDGED_SAMPLE)  # none is configured
+    without_judge = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     in_folders = (exchanged.CRATE_CONFIGURATION,)  # which are an output as a whole
     paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in (*of_other_names, *in_folders)]

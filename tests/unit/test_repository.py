@@ -24,7 +24,7 @@ from beirflow.core.extensions import commands
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import defaults
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
-from beirflow.report.analysis import near_duplicates, pool
+from beirflow.report.analysis import near_duplicates
 from beirflow.report.registry import FIGURES, TABLES
 from beirflow.run.code_version import reached_modules, rule_modules
 from beirflow.run.lifetime import end_with_this_process
@@ -57,7 +57,6 @@ COLUMNS = {
     "confusion.csv": confusion.COLUMNS,
     "systems.csv": systems.COLUMNS,
     "near-duplicates/<dataset>/<other>.csv": near_duplicates.PAIRS,
-    "pool/<dataset>.jsonl": pool.KEYS,
 }
 """Columns of files for reading, by the first path of their section in docs/files.md."""
 

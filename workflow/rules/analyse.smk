@@ -14,7 +14,6 @@ OUTPUTS
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
-  pool       = <results>/pool/<dataset>.jsonl         unjudged documents in the first ranks of all systems, to be judged
   near-duplicates = <results>/near-duplicates/<dataset>/<other>.csv, -pairs.csv    scores without queries that another corpus has
   matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
 
@@ -167,33 +166,6 @@ rule inspect_dataset:
         ),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
-    shell:
-        RUN_JOB
-
-
-rule pool_unjudged:
-    input:
-        documents=at(layout.DOCUMENTS),
-        queries=at(layout.QUERIES),
-        qrels=at(layout.QRELS),
-        corpus=at(layout.CORPUS),
-        runs=of_every_system(layout.RUN),
-        means=of_every_system(layout.METRICS),
-    output:
-        # A person writes into it, so Snakemake must not delete it before the pool is made again.
-        pool=update(at(layout.POOL)),
-        record=at(layout.POOL_RECORD),
-    log:
-        "<results>/logs/pool_unjudged/{dataset}.log",
-    conda:
-        "../../envs/report.yaml"
-    params:
-        command=command_of("pool_unjudged"),
-        entrance="beirflow.report.analysis.pool:pool_unjudged",
-        code=code_version("pool_unjudged"),
-        pool_depth=config["pool_depth"],
-    message:
-        "pool the unjudged documents of {wildcards.dataset}"
     shell:
         RUN_JOB
 

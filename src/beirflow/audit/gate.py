@@ -50,7 +50,7 @@ from beirflow.evaluation.paired_tests import (
     randomisation_test,
 )
 from beirflow.evaluation.scores import read_per_query
-from beirflow.report.analysis.pool import query_texts
+from beirflow.report.analysis.document_scan import query_texts
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Checks of a configuration with valid syntax: names, and impossible combinations."""
 
 import importlib.util
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from beirflow.config.source_checks import check_sources, disk_in_words
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.addresses import has_other_variables, shown
 from beirflow.core.errors import ConfigError
+from beirflow.core.extensions import extensions
 from beirflow.core.layout import MANIFEST
 from beirflow.data.catalogue.catalogue import Catalogue
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
@@ -23,19 +22,10 @@ from beirflow.data.catalogue.own_datasets import names_in
 from beirflow.data.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.data.sources.forms import HubForm, SamplesForm
 
-OF_MODELS = ("model", "query_model", "encoder", "generator")  # keys of settings that name a model
-
 OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
 """Measures that only datasets of a layout have, or files in BEIR form."""
 
 OF_MODEL_CODE = ("torch", "transformers", "tokenizers")  # packages without which nothing computes with a model
-
-NO_FAMILY = {
-    *("base", "large", "small", "mini", "tiny", "nano", "medium", "instruct", "chat", "turbo", "preview", "latest", "distil"),
-    *("embed", "embedding", "embeddings", "reranker", "cross", "encoder", "model", "models", "text", "msmarco", "sentence"),
-    *("transformers", "multilingual", "english", "https", "http", "gguf", "awq", "gptq", "fast", "pro", "flash", "the"),
-}
-"""Words in names of models that say nothing of their family."""
 
 
 def check_names(
@@ -93,12 +83,8 @@ def check_baseline(config: Mapping[str, Any], problems: Problems) -> None:
         problems.add("baseline", config["baseline"], allowed)
 
 
-def check_secrets(config: Mapping[str, Any], systems: Mapping[str, Any], problems: Problems) -> None:
+def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
     """Check that no argument of a class is a secret: arguments are recorded, and only secrets are left to the environment."""
-    judge = config["judge"]
-    if shown(judge) != judge:
-        allowed = "it is recorded; name the environment variable of the key in 'key_variable', or write ${NAME} in the address"
-        problems.add("judge", judge, allowed)
     for name, entry in systems.items():
         for key, value in (entry.get("arguments") or {}).items():
             if shown({key: value}) != {key: value}:
@@ -122,7 +108,8 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
         allowed = f"a cutoff can be at most top_k, which is {config['top_k']}; raise top_k, or set cutoffs: {lower}"
         problems.add("cutoffs", config["cutoffs"], allowed)
     _check_extra_judgements(experiment, problems)
-    _check_judge(experiment, problems)
+    for check in (extension.check for extension in extensions() if extension.check):
+        check(experiment, problems)
     _check_references(experiment, problems)
     _check_gate(experiment, problems)
     result, results = experiment.options("explain").get("result"), experiment.published_results
@@ -160,39 +147,6 @@ def _check_references(experiment: Experiment, problems: Problems) -> None:
             if not experiment.reference_files(folder):
                 tasks = ", ".join(experiment.reference_tasks) or "none: no configured dataset is one"
                 problems.add("references", folder, f"there is no <model>/<revision>/<task>.json of a configured task ({tasks})")
-
-
-def _check_judge(experiment: Experiment, problems: Problems) -> None:
-    """Check that no ranked system is a relative of the judge, which would favour it."""
-    judge = experiment.config["judge"]
-    if not judge:
-        return
-    family = [word.lower() for word in judge.get("family") or family_words(judge["model"])]
-    if not family:
-        problems.add("judge.model", judge["model"], "no word of this name says its family; name that in judge.family")
-    for name in experiment.needed_systems:
-        named = [name, *_model_names(asdict(experiment.systems[name].settings))]
-        for word in family:
-            if related := next((each for each in named if word in each.lower()), None):
-                problem = f"{name} ranks with {related}, of the family {word!r}, which this judge would favour"
-                problems.add(
-                    "judge.model", judge["model"], f"{problem}; choose another judge, or state judge.family if that is wrong"
-                )
-                break
-
-
-def family_words(model: str) -> list[str]:
-    """Return the words in the name of a model that it may share with related models only."""
-    return [word for word in re.findall(r"[a-z]{3,}", model.lower()) if word not in NO_FAMILY]
-
-
-def _model_names(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of models in settings, at whatever depth."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _model_names(value)
-        elif isinstance(value, str) and key in OF_MODELS:
-            yield value
 
 
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:

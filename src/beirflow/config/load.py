@@ -52,7 +52,7 @@ def load_experiment(
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
     split = split_entries(own["systems"], "custom.systems", problems)
     made = make_systems(own["systems"], catalogue_systems(), "custom.systems", problems)
-    check_secrets(config, own["systems"], problems)
+    check_secrets(own["systems"], problems)
     check_own_datasets(own["datasets"], problems)
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
     # What could not be made is wrong as well, and so is what names it.

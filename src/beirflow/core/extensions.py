@@ -77,6 +77,7 @@ class Extension:
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
+    check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
 
     def folders(self, name: str) -> list[Path]:

@@ -23,8 +23,7 @@ TRACES = tuple(pattern.folder() for pattern in (layout.LOG, layout.BENCHMARK, la
 
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
-    kept = (*FOR_READING, layout.JUDGE_ANSWERS)
-    return path.startswith(COPIES) or any(pattern.names_in(path) is not None for pattern in kept)
+    return path.startswith(COPIES) or any(pattern.names_in(path) is not None for pattern in FOR_READING)
 
 
 def is_trace(path: str) -> bool:

@@ -87,14 +87,6 @@ SYSTEMS = ForReading("systems.csv")
 REFERENCES = ForReading("references.csv")
 INSPECTION = ForReading("inspection/{dataset}.json")
 MATCHES = ForReading("matches/{system}/{dataset}.json")
-POOL = ForReading("pool/{dataset}.jsonl")
-POOL_RECORD = ForReading("pool/{dataset}.json")
-JUDGED = ForReading("judge/{dataset}.jsonl")
-JUDGED_RECORD = ForReading("judge/{dataset}.json")
-JUDGED_SAMPLE = ForReading("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
-JUDGE_ANSWERS = Pattern("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
-
-JUDGE_PAGE = ForReading("judge/{dataset}.html")
 NEAR_DUPLICATES = ForReading("near-duplicates/{dataset}/{other}.csv")
 NEAR_DUPLICATE_PAIRS = ForReading("near-duplicates/{dataset}/{other}-pairs.csv")
 TABLE_TEX = ForReading("tables/{table}.tex")

@@ -22,7 +22,7 @@ from beirflow.data.catalogue.schema import nearest
 from beirflow.data.corpus_files import read_table
 from beirflow.evaluation.scores import long_form, read_means, read_per_query
 from beirflow.ranking.run_file import read_run
-from beirflow.report.analysis.pool import query_texts, texts_of
+from beirflow.report.analysis.document_scan import query_texts, texts_of
 
 MOST_NAMES = 8  # names that a message lists
 

@@ -65,7 +65,8 @@ def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_with
     assert experiment.chosen_systems == ["contriever"]
     assert sorted(experiment.chosen_rows) == sorted(FIFTEEN)
     assert len(experiment.chosen_datasets) == len(FIFTEEN) - 1 + len(FORUMS)
-    filled = dict(load_experiment({}).config)
+    of_core = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))["properties"]
+    filled = {key: value for key, value in load_experiment({}).config.items() if key in of_core}  # extensions have keys too
     assert filled.pop("custom") == {}
     assert shipped.pop("custom") == {"systems": {}, "datasets": {}}
     assert filled == shipped
@@ -177,7 +178,6 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"mirrors": ["mirror.example.org"]}, ["mirrors: found 'mirror.example.org'", "http or https URL"]),
         ({"chunk_documents": 10**400}, ["chunk_documents: found 1000", "expected a whole number of at most 18 digits"]),
         ({"prices": {"hour": float("inf")}}, ["prices.hour: found inf; expected a number"]),
-        ({"judge": {"url": "http://me:se%40cret@host/v1", "model": "m"}}, ["judge: found {'url': 'http://host/v1'", "${NAME}"]),
         *(
             ({"mirrors": [url]}, ["mirrors: found"])
             for url in ("http://", "http://a b", "http://a.b\n", "ftp://a.b", "http:///x")

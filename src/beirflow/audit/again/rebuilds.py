@@ -24,8 +24,7 @@ from beirflow.run.entrance import call_entrance
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 
 NOT_REBUILT = (
-    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.POOL, layout.POOL_RECORD),
-    *(layout.JUDGED, layout.JUDGED_SAMPLE, layout.JUDGED_RECORD),
+    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),
     *(layout.FIGURE_PDF, layout.FIGURE_SVG),
     *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
 )

@@ -1,6 +1,7 @@
-"""Read a corpus once: the length of every document, and the beginning of the shown ones."""
+"""Read the texts of a corpus: the length of every document, the beginning of the shown ones, and those of some ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.core.progress import Progress
-from beirflow.data.corpus_files import Documents
+from beirflow.data.corpus_files import Documents, read_table
 from beirflow.data.document_text import own_text, split_title_and_text
+from beirflow.data.sources.query_lists import for_reading
 from beirflow.report.analysis.lengths import count_words, histogram
 
 SNIPPET = 240  # characters of a text that a page shows at first
@@ -36,6 +38,20 @@ def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[
     parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
     for doc_id, title, text in zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True):
         yield doc_id, title, own_text(title, text)
+
+
+def query_texts(queries_path: str | Path) -> dict[str, str]:
+    """Return the texts of the queries of a corpus, as people read them, by id."""
+    queries = read_table(queries_path)
+    return dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
+
+
+def texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
+    """Return title and text of some documents, by id."""
+    wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
+    for batch in document_batches(documents_path, WITH_TITLES):
+        texts |= {doc_id: (title, text) for doc_id, title, text in titles_and_texts(batch, wanted)}
+    return texts
 
 
 def scan_documents(

@@ -16,9 +16,8 @@ from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
 from beirflow.data.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.scores import read_per_query
-from beirflow.report.analysis.document_scan import document_batches
+from beirflow.report.analysis.document_scan import document_batches, query_texts
 from beirflow.report.analysis.lengths import NO_WORD, UNSPACED
-from beirflow.report.analysis.pool import query_texts
 
 WORDS = 8  # of an n-gram
 SHARE = 0.5  # of the n-grams of a text that make a near-duplicate

@@ -9,8 +9,9 @@ import pytest
 
 from beir_writer import write_corpus_record, write_documents
 from beirflow.data.corpus_reader import DOCUMENTS
+from beirflow.data.document_text import as_read, document_text, join_title_and_text
 from beirflow.report.analysis import document_scan
-from beirflow.report.analysis.document_scan import SNIPPET, beginning, document_batches, scan_documents
+from beirflow.report.analysis.document_scan import SNIPPET, beginning, document_batches, scan_documents, texts_of
 from beirflow.report.pages import TEMPLATES
 
 CHUNKS = [["a b c d", "a b", ""], ["x " * 300, "one"]]
@@ -59,3 +60,17 @@ def test_a_short_text_is_whole_and_a_long_one_is_cut_at_a_word_if_it_has_several
 def test_the_page_shows_as_much_at_first() -> None:
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     assert re.findall(r"const SNIPPET = (\d+);", script) == [str(SNIPPET)]
+
+
+def test_texts_are_those_of_the_source_with_one_space_behind_a_title(tmp_path: Path) -> None:
+    source = [("A title", "and its text"), ("", "a text alone"), ("A title", " text behind a space"), ("A title alone", "")]
+    titles, texts = zip(*source, strict=True)
+    joined = join_title_and_text(pa.array(titles), pa.array(texts))
+    columns = [["d0", "d1", "d2", "d3"], joined, [len(title.encode()) for title in titles]]
+    pq.write_table(pa.table(columns, schema=DOCUMENTS), tmp_path / "documents.parquet")
+    write_corpus_record(tmp_path)
+    found = texts_of(str(tmp_path / "documents.parquet"), {"d0", "d1", "d2", "d3"})
+    assert [found[f"d{number}"] for number in range(4)] == source
+    # As in the reranker's and the encoder's texts.
+    stored = pa.table({"doc_id": columns[0], "text": joined})
+    assert [document_text(*found[doc_id]) for doc_id in columns[0]] == as_read(stored)["text"].to_pylist()

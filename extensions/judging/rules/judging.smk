@@ -1,11 +1,11 @@
-"""A model as judge of unjudged documents.
+"""Pools of unjudged documents, and a model as judge of them.
 
 REQUIRED INPUTS
-  pool = <results>/pool/<dataset>.jsonl
   documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
   runs, means = <results>/runs/<system>/<dataset>.parquet, <results>/metrics/<system>/<dataset>.json of all systems
 
 OUTPUTS
+  pool    = <results>/pool/<dataset>.jsonl            unjudged documents in the first ranks of all systems, to be judged
   sample  = <results>/judge/<dataset>-sample.jsonl    pairs that people judged, with the grades of both
   judged  = <results>/judge/<dataset>.jsonl           the pool with the judge's grades
   record  = <results>/judge/<dataset>.json            prompt, model, tokens and cost
@@ -13,32 +13,62 @@ OUTPUTS
   answers = <results>/judge/<dataset>.answers         not declared: all answers; none is asked for twice
 
 STEPS
+  - collect the unjudged documents in the first ranks
   - ask the model for a sample of judged pairs, then for the pool
   - compare its grades with those of people
 """
 
+from beirflow.extensions.judging import layout as judging_files
+
+
+rule pool_unjudged:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+        runs=of_every_system(layout.RUN),
+        means=of_every_system(layout.METRICS),
+    output:
+        # A person writes into it, so Snakemake must not delete it before the pool is made again.
+        pool=update(at(judging_files.POOL)),
+        record=at(judging_files.POOL_RECORD),
+    log:
+        "<results>/logs/pool_unjudged/{dataset}.log",
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        command=command_of("pool_unjudged"),
+        entrance="beirflow.extensions.judging.pool:pool_unjudged",
+        code=code_version("pool_unjudged"),
+        pool_depth=config["pool_depth"],
+    message:
+        "pool the unjudged documents of {wildcards.dataset}"
+    shell:
+        RUN_JOB
+
 
 rule judge_pool:
     input:
-        pool=at(layout.POOL),
+        pool=at(judging_files.POOL),
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
     output:
-        sample=at(layout.JUDGED_SAMPLE),
-        judged=at(layout.JUDGED),
-        record=at(layout.JUDGED_RECORD),
+        sample=at(judging_files.SAMPLE),
+        judged=at(judging_files.JUDGED),
+        record=at(judging_files.RECORD),
     log:
         "<results>/logs/judge_pool/{dataset}.log",
     wildcard_constraints:
         dataset=one_of(experiment.datasets if config["judge"] else []),
     localrule: True
     conda:
-        "../../envs/data.yaml"
+        "../../../envs/data.yaml"
     params:
         command=command_of("judge_pool"),
-        entrance="beirflow.report.analysis.judge:judge_pool",
+        entrance="beirflow.extensions.judging.judge:judge_pool",
         code=code_version("judge_pool"),
         judge=config["judge"],
     message:
@@ -49,22 +79,22 @@ rule judge_pool:
 
 rule write_judge_page:
     input:
-        sample=at(layout.JUDGED_SAMPLE),
-        judged=at(layout.JUDGED),
-        record=at(layout.JUDGED_RECORD),
+        sample=at(judging_files.SAMPLE),
+        judged=at(judging_files.JUDGED),
+        record=at(judging_files.RECORD),
         qrels=at(layout.QRELS),
         corpus=at(layout.CORPUS),
         runs=of_every_system(layout.RUN),
         means=of_every_system(layout.METRICS),
     output:
-        page=at(layout.JUDGE_PAGE),
+        page=at(judging_files.PAGE),
     log:
         "<results>/logs/write_judge_page/{dataset}.log",
     conda:
-        "../../envs/audit.yaml"
+        "../../../envs/audit.yaml"
     params:
         command=command_of("write_judge_page"),
-        entrance="beirflow.report.judge_page:write_judge_page",
+        entrance="beirflow.extensions.judging.page:write_judge_page",
         code=code_version("write_judge_page"),
         main_measure=experiment.main_measure,
     message:

@@ -1,6 +1,6 @@
 """The unjudged documents in the first ranks of all systems, for a person or a program to judge.
 
-``docs/files.md`` describes ``pool/<dataset>.jsonl``.
+``README.md`` describes ``pool/<dataset>.jsonl``.
 """
 
 import hashlib
@@ -16,10 +16,9 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import PreparedCorpus, read_table
-from beirflow.data.sources.query_lists import for_reading
 from beirflow.evaluation.extra_judgements import PAIR
 from beirflow.ranking.run_file import read_run
-from beirflow.report.analysis.document_scan import WITH_TITLES, document_batches, titles_and_texts
+from beirflow.report.analysis.document_scan import query_texts, texts_of
 
 KEYS = ("query_id", "query", "doc_id", "title", "text", "grade")  # of a line of a pool
 
@@ -110,17 +109,3 @@ def read_pool(path: str) -> Iterator[dict[str, Any]]:
         if problem:
             raise DataError(f"{path}, line {number}: {problem}; correct the line, or move the file away to make the pool again")
         yield line
-
-
-def query_texts(queries_path: str | Path) -> dict[str, str]:
-    """Return the texts of the queries of a corpus, as people read them, by id."""
-    queries = read_table(queries_path)
-    return dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
-
-
-def texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str]]:
-    """Return title and text of some documents, by id."""
-    wanted, texts = pa.array(sorted(doc_ids), pa.string()), dict[str, tuple[str, str]]()
-    for batch in document_batches(documents_path, WITH_TITLES):
-        texts |= {doc_id: (title, text) for doc_id, title, text in titles_and_texts(batch, wanted)}
-    return texts

@@ -3,16 +3,13 @@
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beir_writer import SCHEMA, write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
-from beirflow.data.document_text import as_read, document_text, join_title_and_text
-from beirflow.report.analysis.pool import pool_unjudged, texts_of
+from beirflow.extensions.judging.pool import pool_unjudged
 from by_name import call
 from results_writer import write_metrics, write_run
 from run_results import RunResults
@@ -64,20 +61,6 @@ def test_the_pool_has_every_unjudged_document_of_the_first_ranks_once(tmp_path: 
     assert (record["depth"], record["systems"], record["grades"]) == (DEPTH, ["x", "y"], [0, 1, 2])
     assert record["counts"] == {"pairs": 5, "queries": 2}
     assert record["inputs"]["runs/x.parquet"] == file_digest(tmp_path / "runs/x.parquet")
-
-
-def test_texts_are_those_of_the_source_and_the_judge_reads_one_space_behind_a_title(tmp_path: Path) -> None:
-    source = [("A title", "and its text"), ("", "a text alone"), ("A title", " text behind a space"), ("A title alone", "")]
-    titles, texts = zip(*source, strict=True)
-    joined = join_title_and_text(pa.array(titles), pa.array(texts))
-    columns = [["d0", "d1", "d2", "d3"], joined, [len(title.encode()) for title in titles]]
-    pq.write_table(pa.table(columns, schema=SCHEMA), tmp_path / "documents.parquet")
-    write_corpus_record(tmp_path)
-    found = texts_of(str(tmp_path / "documents.parquet"), {"d0", "d1", "d2", "d3"})
-    assert [found[f"d{number}"] for number in range(4)] == source
-    # As in the reranker's and the encoder's texts.
-    stored = pa.table({"doc_id": columns[0], "text": joined})
-    assert [document_text(*found[doc_id]) for doc_id in columns[0]] == as_read(stored)["text"].to_pylist()
 
 
 def filled(lines: list[dict[str, object]], **grades: int) -> str:

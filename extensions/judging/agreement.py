@@ -75,7 +75,7 @@ def agreement(
     qrels: pa.Table,
     measured: str,
 ) -> Agreement:
-    """Compare lines of :mod:`beirflow.report.analysis.judge` that have a grade with the judgements of people.
+    """Compare lines of :mod:`beirflow.extensions.judging.judge` that have a grade with the judgements of people.
 
     ``sample`` has lines on pairs that people judged, ``judged`` those on the pool; ``runs`` are by system, and ``measured`` is
     their measure, such as ``NDCG@10``.

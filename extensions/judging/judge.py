@@ -1,7 +1,7 @@
 """A model as judge of unjudged documents: it grades the pool of a corpus, and before that a sample of pairs that people judged.
 
 The prompt is graded relevance without examples, in the manner of Thomas et al. 2024, doi:10.1145/3626772.3657707. Documents are
-cut to :data:`LONGEST` characters. ``docs/files.md`` describes ``judge/<dataset>.jsonl``.
+cut to :data:`LONGEST` characters. ``README.md`` describes ``judge/<dataset>.jsonl``.
 """
 
 import json
@@ -16,15 +16,16 @@ import pyarrow.compute as pc
 
 from beirflow.core.addresses import shown
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import JUDGE_ANSWERS
 from beirflow.core.progress import Progress
 from beirflow.core.records import Job, write_record
 from beirflow.core.resume import ResumeFile
 from beirflow.core.writing import write_text
 from beirflow.data.corpus_files import PreparedCorpus, read_table
 from beirflow.data.document_text import document_text
-from beirflow.models.chat_server import ChatServer
-from beirflow.report.analysis.pool import query_texts, read_pool, texts_of
+from beirflow.extensions.judging.chat_server import ChatServer
+from beirflow.extensions.judging.layout import ANSWERS
+from beirflow.extensions.judging.pool import read_pool
+from beirflow.report.analysis.document_scan import query_texts, texts_of
 
 PROMPT = """You judge whether a document is relevant to a query of a search engine.
 The grades are {grades}: {lowest} if the document does not help with the query, {highest} if it answers it.
@@ -85,7 +86,7 @@ def judge_pool(
     Answers stay in a file beside the outputs, so that none is asked for, and paid, twice. Raise ModelError if the
     server fails, DataError if a line of the pool is none.
     """
-    answers_path = job.results / JUDGE_ANSWERS(dataset=dataset)
+    answers_path = job.results / ANSWERS(dataset=dataset)
     qrels = read_table(corpus.qrels_path)
     grades = sorted({0, *pc.unique(qrels["score"]).to_pylist()})
     sampled = _sample(corpus, qrels.to_pylist(), judge.sample)

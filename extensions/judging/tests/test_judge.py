@@ -17,16 +17,16 @@ import pytest
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
-from beirflow.config.checks import family_words
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError, ModelError
 from beirflow.core.records import read_json
 from beirflow.evaluation.measures import measure
+from beirflow.extensions.judging.agreement import _tau, agreement, confusion_of, kappa, kappa_interval
+from beirflow.extensions.judging.judge import PROMPT, JudgeSettings, grade_in, judge_pool
+from beirflow.extensions.judging.page import write_judge_page
+from beirflow.extensions.judging.pool import pool_unjudged
+from beirflow.extensions.judging.relatives import family_words
 from beirflow.models import json_server
-from beirflow.report.analysis.judge import PROMPT, JudgeSettings, grade_in, judge_pool
-from beirflow.report.analysis.judge_agreement import _tau, agreement, confusion_of, kappa, kappa_interval
-from beirflow.report.analysis.pool import pool_unjudged
-from beirflow.report.judge_page import write_judge_page
 from by_name import call
 from http_servers import Server, posted, send
 from results_writer import write_metrics, write_run
@@ -316,3 +316,10 @@ def test_words_that_say_nothing_of_a_family_are_left_out() -> None:
     assert family_words("meta-llama/Llama-3.1-8B-Instruct") == ["meta", "llama", "llama"]
     with pytest.raises(ConfigError, match="no word of this name says its family"):
         load_experiment({"systems": ["bm25"], "datasets": ["scifact"], "judge": {"url": "http://localhost/v1", "model": "base"}})
+
+
+def test_a_secret_in_the_address_is_refused_and_not_repeated() -> None:
+    config = {"systems": ["bm25"], "datasets": ["scifact"], "judge": {"url": "http://me:se%40cret@host/v1", "model": "llama"}}
+    with pytest.raises(ConfigError, match=r"judge: found {'url': 'http://host/v1'.*\$\{NAME\}") as refused:
+        load_experiment(config)
+    assert "cret" not in str(refused.value)

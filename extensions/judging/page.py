@@ -8,8 +8,8 @@ from pathlib import Path
 from beirflow.core.records import Job, read_json
 from beirflow.core.verified import check_digest
 from beirflow.data.corpus_files import read_table
+from beirflow.extensions.judging.agreement import COMPARED, RANDOM_JUDGES, UNDER, Agreement, agreement
 from beirflow.ranking.run_file import read_run
-from beirflow.report.analysis.judge_agreement import COMPARED, RANDOM_JUDGES, UNDER, Agreement, agreement
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
 
 NAME = words("")
