@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from beirflow.run.energy import gpu_counter
+from beirflow.extensions.energy.meter import gpu_counter
 from beirflow.run.gpus import list_gpus, visible_gpus
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available() or not list_gpus(), reason="needs a CUDA device and nvidia-smi")

@@ -78,10 +78,13 @@ def test_the_core_without_extensions_evaluates_reports_and_audits(tmp_path: Path
     environment = Environment(tmp_path / "environment")
     from_wheel(environment, tmp_path)
     environment.borrow()
+    with_them, folder = tmp_path / "a folder of all", tmp_path / "an empty folder"
+    run_bm25(environment, with_them, "results/report.html")
     shutil.rmtree(environment.site_packages / "beirflow/extensions")
-    folder = tmp_path / "an empty folder"
     run_bm25(environment, folder, "results/report.html")
     assert "The audit of results passed" in audit(environment, folder)
+    # Files, columns and keys of the others are named as not checked.
+    assert "The audit of results passed" in audit(environment, with_them)
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
 from beirflow.core import kinds, layout
 from beirflow.core.errors import ConfigError
-from beirflow.core.extensions import commands
+from beirflow.core.extensions import commands, extensions
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import defaults
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
@@ -273,6 +273,7 @@ def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
     )
     keys = {key for folder in (REPOSITORY / "workflow", *EXTENSIONS) for key in configuration_keys(folder)}
     read = set(re.findall(r'config(?:\["|uration\.get\(")(\w+)"', code))
+    read |= {key for each in extensions() for addition in each.additions.values() for key in addition.keys}
     assert keys - read == {"pathvars"}
 
 

@@ -112,7 +112,7 @@ rule collect_costs:
         entrance="beirflow.evaluation.cost:collect_costs",
         code=code_version("collect_costs"),
         rows=experiment.chosen_rows,
-        carbon_intensity=config["carbon_intensity"],
+        additions=additions_to("collect_costs", config),
     message:
         "collect the costs"
     shell:

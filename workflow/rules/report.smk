@@ -213,10 +213,9 @@ rule write_report:
         ],
         published=rules.summarize.input.published,
         templates=[
-            *map(
-                on_this_machine,
-                sorted(map(str, (WORKFLOW / "report").iterdir())),
-            )
+            on_this_machine(str(path))
+            for folder in with_extensions(WORKFLOW / "report")
+            for path in sorted(folder.iterdir())
         ],
     output:
         report=report(at(layout.REPORT), caption="../report/report.rst"),
@@ -231,6 +230,7 @@ rule write_report:
         entrance="beirflow.report.report:write_report",
         code=code_version("write_report"),
         baseline=experiment.baseline,
+        additions=additions_to("write_report", config),
     message:
         "write the report"
     shell:

@@ -163,7 +163,7 @@ def _files() -> Mapping[str, str]:
         layout.UNCERTAINTY: "every mean and rank with its interval",
         layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",
         layout.CONFUSION: "TP, FP, FN, TN and accuracy for every cutoff",
-        layout.COST: "time, memory, disk and energy",
+        layout.COST: "time, memory and disk",
         layout.SYSTEMS: "every setting of every system, and its origin",
         layout.INSPECTION: "sampled queries with their documents and hits",
         layout.MATCHES: "the terms or tokens that these hits match",

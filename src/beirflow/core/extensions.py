@@ -10,6 +10,7 @@ else its folder may hold is found by its place, as in the workflow of the core:
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -60,6 +61,21 @@ class Inventory(NamedTuple):
     copies: Pattern  # the folder of the copies; an audit makes those again that are files for reading by a pattern of their own
 
 
+class Observer(NamedTuple):
+    """An observer of jobs. It never changes what a job makes."""
+
+    around: Callable[[Path, str], AbstractContextManager[None]]  # runs around each job, by the folder of results and its name
+    # is called once the job computes on a GPU: with that, or None for an unknown one, and what counts the jobs that share it
+    gpu: Callable[[Any, Callable[[], int] | None], None]
+
+
+class Addition(NamedTuple):
+    """What an extension adds to the file that a rule of the core makes."""
+
+    function: str  # that the job calls, "beirflow.extensions.<name>.<module>:<function>"; an edit to it makes the file again
+    keys: tuple[str, ...] = ()  # of the configuration, whose values it gets by name; each is a column of the file too
+
+
 @dataclass(frozen=True)
 class Extension:
     """What an extension adds besides the files in its folder."""
@@ -79,6 +95,8 @@ class Extension:
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
+    observer: Observer | None = None  # of every job that makes something
+    additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule of the core: collect_costs, write_report
 
     def folders(self, name: str) -> list[Path]:
         """Return its folder of a name as a list, empty if it has none."""
@@ -101,3 +119,9 @@ def with_extensions(folder: Path) -> list[Path]:
 def commands() -> dict[str, Command]:
     """Return the commands of all extensions, by name."""
     return {name: command for extension in extensions() for name, command in extension.commands.items()}
+
+
+def additions_to(rule: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return, by function that a job of a rule of the core calls for an extension, the values of its keys."""
+    found = [extension.additions[rule] for extension in extensions() if rule in extension.additions]
+    return {each.function: {key: config[key] for key in each.keys} for each in found}

@@ -2,7 +2,7 @@
 
 from beirflow.core import layout
 from beirflow.core.extensions import extensions
-from beirflow.core.patterns import ForReading, Pattern, is_safe
+from beirflow.core.patterns import ForReading, Pattern, Trace, is_safe
 
 _OF_THE_CORE = tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
 PATTERNS = (*_OF_THE_CORE, *(pattern for extension in extensions() for pattern in extension.patterns))
@@ -17,8 +17,8 @@ CHUNKS_OF_REPRESENTATIONS = (layout.CHUNK_VECTORS, layout.INDEX, layout.POSTINGS
 REPRESENTATIONS = tuple({pattern.folder(): None for pattern in (*CHUNKS_OF_REPRESENTATIONS, layout.EXPANSION)})
 """Folders of representations. They may be deleted to save disk; their digests stay known."""
 
-TRACES = tuple(pattern.folder() for pattern in (layout.LOG, layout.BENCHMARK, layout.ENERGY))
-"""Folders of logs, times and energy; no result depends on them."""
+TRACES = tuple(pattern.folder() for pattern in PATTERNS if isinstance(pattern, Trace))
+"""Folders of logs, times and what extensions observe; no result depends on them."""
 
 
 def is_for_reading(path: str) -> bool:
@@ -27,5 +27,5 @@ def is_for_reading(path: str) -> bool:
 
 
 def is_trace(path: str) -> bool:
-    """Test whether a path below the results is that of a log, an error, a benchmark, of counted energy or a lock."""
+    """Test whether a path below the results is that of a log, an error, a table that was measured, or a lock."""
     return is_safe(path) and path.endswith((".log", layout.ERROR, ".tsv", ".lock"))

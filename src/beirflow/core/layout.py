@@ -5,7 +5,7 @@ It holds paths and nothing else: an edit here alone reruns nothing, since Snakem
 
 from pathlib import Path
 
-from beirflow.core.patterns import ForReading, Pattern
+from beirflow.core.patterns import ForReading, Pattern, Trace
 
 RESULTS = "<results>"  # the folder of all results, as Snakemake fills it in
 
@@ -106,9 +106,8 @@ GATE = ForReading("gate.json")
 GATE_JUNIT = ForReading("gate.xml")
 GATE_COMMENT = ForReading("gate.md")
 
-LOG = Pattern("logs/{job}.log")
-BENCHMARK = Pattern("benchmarks/{job}.tsv")
-ENERGY = Pattern("energy/{job}.tsv")
+LOG = Trace("logs/{job}.log")
+BENCHMARK = Trace("benchmarks/{job}.tsv")
 ERROR = ".error.json"  # ending of the record of why a job failed, in place of that of its log
 
 

@@ -47,6 +47,12 @@ class ForReading(Pattern):
     __slots__ = ()
 
 
+class Trace(Pattern):
+    """A pattern of files that say what a job did and took, by the name of the job; no result depends on them, and no digest."""
+
+    __slots__ = ()
+
+
 @cache
 def _expression(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", pattern)

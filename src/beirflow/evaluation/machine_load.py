@@ -7,7 +7,10 @@ from typing import Any
 
 import psutil
 
-from beirflow.run.energy import busy_seconds, own_seconds
+from beirflow.run.benchmark import own_seconds
+
+WORK = ("user", "nice", "system", "irq", "softirq", "steal")
+"""Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
 
 BUSY_LOAD = 1.5
 """Load average per core above which a machine was busy: a job and Snakemake alone load a core with about 1."""
@@ -34,6 +37,12 @@ class OtherProcesses:
         """Return how many cores they took on average; None if that was too short to know."""
         elapsed, own, all_processes = (now - then for now, then in zip(_clocks(), self._start, strict=True))
         return max(0.0, all_processes - own) / elapsed if elapsed >= SHORTEST else None
+
+
+def busy_seconds() -> float:
+    """Return the processor time of all processes."""
+    times = psutil.cpu_times()
+    return sum(getattr(times, name, 0.0) for name in WORK)
 
 
 def _clocks() -> tuple[float, float, float]:

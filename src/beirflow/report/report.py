@@ -19,6 +19,7 @@ from beirflow.report import leaderboard as boards
 from beirflow.report import tables
 from beirflow.report.pages import counted, embedded, listed, record_files_for_reading, write_page
 from beirflow.report.registry import FIGURES, TEMPLATES
+from beirflow.run.by_name import by_name
 
 MOST_NAMED = 4  # systems that the first sentence names
 
@@ -46,8 +47,14 @@ class ReportFiles:
     references_path: str | None = None
 
 
-def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Job) -> None:
-    """Write the page, and a record of it and of all other files for reading."""
+def write_report(
+    *, files: ReportFiles, report_path: str, baseline: str, additions: Mapping[str, Mapping[str, Any]], job: Job
+) -> None:
+    """Write the page, and a record of it and of all other files for reading.
+
+    ``additions`` has functions that return a table below that of costs, or None, and a note, and, by their names, their arguments
+    besides the costs.
+    """
     summary = read_named_csv(files.summary_path)
     means = [read_json(path) for path in dict.fromkeys(files.means_paths)]
     manifest = read_json(files.manifest_path)
@@ -83,8 +90,7 @@ def write_report(*, files: ReportFiles, report_path: str, baseline: str, job: Jo
         "significance": tables.significance_table(comparison),
         "uncertainty": boards.uncertainty_table(uncertainty),
         "cost": tables.cost_table(costs),
-        "energy": tables.energy_table(costs),
-        "energy_note": tables.energy_note(costs),
+        "beside_cost": [by_name(name)(costs, **values) for name, values in additions.items()],
         "figures": [_figure(Path(path), Path(report_path).parent) for path in files.figure_paths],
         "index": {
             "systems": systems,

@@ -96,7 +96,7 @@ class Results:
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """``cost.csv``: seconds, memory, bytes and energy of every system on every dataset."""
+        """``cost.csv``: seconds, memory and bytes of every system on every dataset."""
         return self._csv(layout.COST)
 
     @cached_property

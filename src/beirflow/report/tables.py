@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,21 +19,8 @@ MOST_FLAT = 6  # with more columns their headers are upright, so that a table fi
 
 HOLES = "Hole@10"
 
-ENERGY = {key: key for key in ("processor_joules", "gpu_joules", "co2_grams")} | {"processor_share": "processor_joules"}
-"""By column of energy in ``cost.csv``, the one that is above 0 where something was counted."""
-
 RARE = ("expand_seconds", "train_seconds", "rerank_seconds", "load_per_core")
 """Columns that are left out where no system has a value, such as the seconds of a stage that none has."""
-
-NOT_COUNTED = (
-    "Energy and emissions are not known: no job found counters of energy that it may read (Linux has those of processors and"
-    " memory in /sys/class/powercap, on most machines for root only; NVIDIA's driver has those of GPUs)."
-)
-COUNTED = (
-    "Energy is what processors with memory (by RAPL) and GPUs (by NVML) used while the jobs of a system ran. That of processors"
-    " is attributed to a job by its share of the processor time of all processes meanwhile, so that jobs side by side add up to"
-    " no more than the machine used; share is that of all jobs. Jobs on one GPU have equal parts of its energy."
-)
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
@@ -112,27 +98,9 @@ def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(dataset=table["dataset"].str.partition(" (")[0])
 
 
-def energy_note(costs: pd.DataFrame) -> str:
-    """Return a note on the energy in the table of costs, or on its absence."""
-    if energy_table(costs) is None:
-        return NOT_COUNTED
-    intensity = costs["carbon_intensity"].iloc[0]
-    by = "are not known without carbon_intensity" if pd.isna(intensity) else f"are those of {intensity:g} g of CO₂ a kWh"
-    return f"{COUNTED} Emissions {by}."
-
-
 def cost_table(costs: pd.DataFrame) -> Table:
     """Return time, memory and disk use of every system on every dataset."""
     return framed("cost-table", costs, without=[key for key in RARE if key not in costs or costs[key].isna().all()])
-
-
-def energy_table(costs: pd.DataFrame) -> Table | None:
-    """Return energy and emissions of every system on every dataset, without empty columns; None if nobody counted any."""
-    empty = [key for key, source in ENERGY.items() if source not in costs or not (costs[source] > 0).any()]
-    if len(empty) == len(ENERGY):
-        return None
-    table = framed("energy-table", costs, empty)
-    return replace(table, rows=[[cell if cell.text else Cell("not known") for cell in row] for row in table.rows])
 
 
 def systems_table(settings: pd.DataFrame) -> Table:

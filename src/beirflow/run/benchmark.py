@@ -1,4 +1,7 @@
-"""Time and memory of a job, in the columns of Snakemake's ``benchmark:``, which would measure the client of the job."""
+"""Time and memory of a job, in the columns of Snakemake's ``benchmark:``, which would measure the client of the job.
+
+A last column of our own, ``load_per_core``, has the load average of the last minute per core.
+"""
 
 import os
 import resource
@@ -15,6 +18,8 @@ KIBIBYTES = 1024 if sys.platform == "linux" else 1024**2  # units of the kernel'
 
 UNKNOWN = "NA"
 
+LOAD = "load_per_core"  # column of the load average
+
 
 @contextmanager
 def measured(path: Path) -> Iterator[None]:
@@ -25,9 +30,9 @@ def measured(path: Path) -> Iterator[None]:
     """
     with suppress(OSError):
         path.unlink(missing_ok=True)
-    begin, begin_seconds = time.monotonic(), _processor_seconds()
+    begin, begin_seconds = time.monotonic(), own_seconds()
     yield
-    seconds, processor_seconds = time.monotonic() - begin, _processor_seconds() - begin_seconds
+    seconds, processor_seconds = time.monotonic() - begin, own_seconds() - begin_seconds
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     row = {
         "s": f"{seconds:.4f}",
@@ -36,11 +41,12 @@ def measured(path: Path) -> Iterator[None]:
         **dict.fromkeys(("max_vms", "max_uss", "max_pss", "io_in", "io_out"), UNKNOWN),
         "mean_load": f"{100 * processor_seconds / seconds:.2f}",
         "cpu_time": f"{processor_seconds:.2f}",
+        LOAD: f"{os.getloadavg()[0] / (os.cpu_count() or 1):.6g}",
     }
     with suppress(OSError), atomic_path(path) as partial:
         partial.write_text("\t".join(row) + "\n" + "\t".join(row.values()) + "\n", encoding="utf-8")
 
 
-def _processor_seconds() -> float:
+def own_seconds() -> float:
     """Return the processor time of this process and of its children that have ended."""
     return sum(os.times()[:4])

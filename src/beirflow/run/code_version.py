@@ -21,7 +21,7 @@ RULES = WORKFLOW / "rules"
 
 NO_INFLUENCE = {
     *("core.disks", "core.errors", "core.extensions", "core.progress"),
-    *("run.entrance", "run.energy", "run.gpu_job", "run.gpu_lease", "run.gpus"),
+    *("run.benchmark", "run.entrance", "run.gpu_job", "run.gpu_lease", "run.gpus"),
     *("run.job", "run.lifetime", "run.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
@@ -57,10 +57,13 @@ class Module(NamedTuple):
 
 @cache
 def entrances() -> dict[str, list[str]]:
-    """Return, by rule, the functions of the package that its text names: its entrance first, and those that it hands over."""
+    """Return, by rule, the functions of the package that its text names, its entrance first, and those that extensions add."""
     files = (WORKFLOW / "Snakefile", *(path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk"))))
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    return {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
+    found = {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
+    for rule, addition in (entry for extension in extensions() for entry in extension.additions.items()):
+        found[rule].append(addition.function)
+    return found
 
 
 @cache

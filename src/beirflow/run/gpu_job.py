@@ -9,8 +9,8 @@ from functools import cache, partial
 import torch
 
 from beirflow.core.errors import DeviceError, ModelError
+from beirflow.core.extensions import extensions
 from beirflow.run.devices import is_of_the_device, is_out_of_memory
-from beirflow.run.energy import count_gpu
 from beirflow.run.gpu_lease import jobs_on, lease
 from beirflow.run.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, visible_gpus
 
@@ -39,7 +39,8 @@ def gpu_job(device: str, jobs_per_gpu: int | str, *, saves_memory: str = "") -> 
     """
     gpu = _own_gpu(jobs_per_gpu) if device in ("auto", "cuda") and torch.version.cuda else None
     if gpu or (device != "cpu" and (torch.cuda.is_available() or torch.backends.mps.is_available())):
-        count_gpu(gpu, partial(jobs_on, gpu) if gpu else None)
+        for observer in filter(None, (extension.observer for extension in extensions())):
+            observer.gpu(gpu, partial(jobs_on, gpu) if gpu else None)
     with explained_errors(gpu, saves_memory):
         yield
 
@@ -66,7 +67,7 @@ def _own_gpu(jobs_per_gpu: int | str) -> Gpu | None:
         raise DeviceError(f"CUDA started before {gpu} was chosen, and sees others too; please report it with this log")
     card = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
     other = next((each for each in listed if each.card == card != gpu.card), None)
-    if other and gpu.visible != gpu.uuid:  # its lock, memory and energy would be those of another one
+    if other and gpu.visible != gpu.uuid:  # its lock and memory, and what observers count, would be those of another one
         todo = "set CUDA_DEVICE_ORDER=PCI_BUS_ID to count as nvidia-smi does, or name GPUs by their UUIDs"
         raise DeviceError(f"CUDA_VISIBLE_DEVICES={wanted} is {gpu} for nvidia-smi, and {other} for CUDA; {todo}")
     return gpu

@@ -12,12 +12,12 @@ from typing import Any
 from beirflow.core.addresses import without_secrets
 from beirflow.core.disks import disk_problem
 from beirflow.core.errors import BeirflowError, VerdictError
-from beirflow.core.layout import BENCHMARK, ENERGY, job_error
+from beirflow.core.extensions import extensions
+from beirflow.core.layout import BENCHMARK, job_error
 from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import named_job
 from beirflow.core.records import Job, write_json
 from beirflow.run.benchmark import measured
-from beirflow.run.energy import metered
 from beirflow.run.interrupts import signals_stop_once
 from beirflow.run.lifetime import end_with_snakemake
 from beirflow.run.results_lock import hold_job
@@ -50,7 +50,8 @@ def job(snakemake: Any) -> Iterator[Job]:
     with named_job(name), surroundings(log, alone), ExitStack() as observers:
         if snakemake.output:  # a job without one looks at the results and writes nothing there
             observers.enter_context(measured(results / BENCHMARK(job=name)))
-            observers.enter_context(metered(results / ENERGY(job=name)))
+            for observer in filter(None, (extension.observer for extension in extensions())):
+                observers.enter_context(observer.around(results, name))
         yield Job(results, name, snakemake.params.get("code", ""))
 
 

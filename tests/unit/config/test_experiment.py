@@ -69,7 +69,7 @@ def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_with
     filled = {key: value for key, value in load_experiment({}).config.items() if key in of_core}  # extensions have keys too
     assert filled.pop("custom") == {}
     assert shipped.pop("custom") == {"systems": {}, "datasets": {}}
-    assert filled == shipped
+    assert {key: filled[key] for key in shipped} == shipped
 
 
 def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:

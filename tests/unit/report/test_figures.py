@@ -54,7 +54,7 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         lengths["retrieved"] = {system: histogram(np.arange(3 * size)) for system in systems}
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = write_comparison(folder, [*zip(means, per_query, strict=True)], ROWS), str(folder / "cost.csv")
-    collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder))
+    collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder), additions={})
     return FigureFiles(
         rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]
     )

@@ -93,34 +93,6 @@ def test_cost_is_read_in_units_for_people() -> None:
         assert sum(span for _, span in table.groups) == len(table.columns) - 1
 
 
-def energy(**columns: list[float]) -> pd.DataFrame:
-    """Costs of two systems; what is not said of energy is not known."""
-    keys = ("processor_joules", "gpu_joules", "processor_share", "co2_grams", "carbon_intensity")
-    others = ("documents", "documents_reused", "documents_per_second", "index_seconds", "queries_seconds", "search_seconds")
-    others += ("evaluate_seconds", "seconds", "peak_memory_bytes", "index_bytes")
-    table = dict.fromkeys(others, 1.0) | dict.fromkeys(keys, float("nan")) | columns
-    return pd.DataFrame(table | {"system": ["a", "b"], "dataset": "d", "precision": "float32", "devices": "cpu"})
-
-
-def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
-    costs = energy(gpu_joules=[0.0, 0.0])
-    assert tables.energy_table(costs) is None
-    assert tables.energy_note(costs).startswith("Energy and emissions are not known: ")
-    costs = energy(processor_joules=[7.2e6, float("nan")], gpu_joules=[0.0, 0.0], processor_share=[0.5, float("nan")])
-    table = tables.energy_table(costs)
-    assert [column.label for column in table.columns] == ["Dataset", "System", "Processors, kWh", "Share"]
-    assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "not known", "not known"]]
-    assert table.rows[1][-2].value is None
-    assert "Emissions are not known without carbon_intensity." in tables.energy_note(costs)
-    counted = {"processor_joules": [3.6e6, 3.6e6], "gpu_joules": [3.6e6, 0.0], "co2_grams": [700.0, 350.0]}
-    costs = energy(**counted, carbon_intensity=[350.0] * 2)
-    table = tables.energy_table(costs)
-    assert table
-    shown = [["1.0000", "1.0000", "not known", "700.0"], ["1.0000", "0.0000", "not known", "350.0"]]
-    assert [row[2:] for row in seen(table)] == shown
-    assert "Emissions are those of 350 g of CO₂ a kWh." in tables.energy_note(costs)
-
-
 DATASETS = pd.DataFrame(
     {
         "system": ["a", "a", "b", "a", "a"],

@@ -146,7 +146,7 @@ def test_a_gpu_that_torch_cannot_use_is_an_error_and_where_there_is_none_nothing
 def test_a_gpu_that_cuda_counts_in_another_order_than_nvidia_smi_is_refused(
     tmp_path: Path, visible: str, found: int | None, refused: bool
 ) -> None:
-    """Another one would be locked, and its energy counted."""
+    """Another one would be locked and observed."""
     uuid = "00000000-0000-0000-0000-000000000000" if found is None else UUIDS[found].removeprefix("GPU-")
     code = f"""{WITH_CUDA}
 from types import SimpleNamespace

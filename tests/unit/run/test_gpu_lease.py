@@ -122,7 +122,7 @@ def test_a_job_takes_the_gpu_with_the_fewest_jobs_and_waits_when_all_are_full(
     for job in holders:
         assert f"by process {job.pid} since" in line
     assert waiting.poll() is None
-    # Each counts the jobs with which it shares the energy of its GPU.
+    # Each counts the jobs with which it shares its GPU.
     monkeypatch.setenv("BEIRFLOW_LOCKS", machine.environment["BEIRFLOW_LOCKS"])
     gpus = [Gpu(index, "Fake H100", uuid, uuid, uuid) for index, uuid in enumerate(UUIDS)]
     assert [jobs_on(gpu) for gpu in gpus] == [2, 2, 2, 2]

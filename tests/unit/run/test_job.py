@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from beirflow.core.addresses import keep_secret
 from beirflow.core.errors import BeirflowError, DataError, VerdictError
+from beirflow.core.extensions import Extension, Observer
 from beirflow.core.records import Job, read_json
 from beirflow.run import job as module
 from beirflow.run.job import job, surroundings
@@ -143,14 +145,30 @@ def test_a_verdict_is_printed_as_the_text_of_a_job_and_marked_for_the_terminal(
     assert read_json(tmp_path / "logs/audit.error.json") == {"error": "The audit failed:\n  summary.csv differs", "verdict": True}
 
 
-def test_a_job_that_makes_something_counts_its_energy_and_one_that_looks_writes_nothing(tmp_path: Path) -> None:
+def test_extensions_observe_a_job_that_makes_something_until_it_ends_and_none_that_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    @contextmanager
+    def around(results: Path, name: str) -> Iterator[None]:
+        seen.append((results, name))
+        try:
+            yield
+        finally:
+            seen.append("ended")
+
+    observed = Extension(tmp_path, observer=Observer(around, lambda gpu, jobs: None))
+    monkeypatch.setattr(module, "extensions", lambda: (Extension(tmp_path), observed))
     for name, output in (("evaluate_run", ["x"]), ("audit", [])):
         of_rule = snakemake(tmp_path / f"results/logs/{name}.log")
         of_rule.output = output
         with job(of_rule):
-            pass
-    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "results/energy").rglob("*"))
-    assert found == ["results/energy/evaluate_run.tsv"]
+            seen.append("runs")
+    assert seen == [(tmp_path / "results", "evaluate_run"), "runs", "ended", "runs"]
+    with pytest.raises(SystemExit), job(SimpleNamespace(**vars(of_rule) | {"output": ["x"]})):
+        raise DataError("stop")
+    assert seen[-2:] == [(tmp_path / "results", "audit"), "ended"]
 
 
 @pytest.mark.parametrize(

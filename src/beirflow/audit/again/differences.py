@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,16 @@ from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError
 from beirflow.core.extensions import extensions
-from beirflow.core.layout import SCORES
+from beirflow.core.layout import COST, SCORES
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import RECORD_DIGEST
+from beirflow.run.benchmark import LOAD
 
 OF_THE_JOB = ("job", "code", "outputs", RECORD_DIGEST)
 """Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
 
-MEASURED = ("peak_memory_bytes", "machine_joules", "processor_joules", "gpu_joules", "processor_share", "co2_grams")
-"""The columns that come from benchmarks and from counted energy, which may be gone."""
+MEASURED = ("peak_memory_bytes", LOAD)
+"""The columns that come from benchmarks, which may be gone."""
 
 FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")  # a number that may be rounded, as counts may not
 RELATIVE = 1e-6  # relative tolerance between numbers of a table; versions of packages round in other places
@@ -34,11 +35,13 @@ MOST_TIMES, MORE_BYTES = 4, 1 << 20
 
 
 class UnsourcedError(DataError):
-    """An error about columns, named by ``columns``, with cells that come from nothing among the results."""
+    """An error about columns with cells that come from nothing here: ``columns``, and ``added``, those of missing extensions."""
 
-    def __init__(self, columns: Iterable[str]) -> None:
-        self.columns = sorted(columns)
-        super().__init__(f"what its columns {', '.join(self.columns)} come from is not among the results")
+    def __init__(self, columns: Iterable[str], added: Iterable[str] = ()) -> None:
+        self.columns, self.added = sorted(columns), sorted(added)
+        reasons = [f"what its columns {', '.join(self.columns)} come from is not among the results"] * bool(self.columns)
+        reasons += [f"its columns {', '.join(self.added)} need the extension that adds them"] * bool(self.added)
+        super().__init__("; ".join(reasons))
 
 
 def difference(path: str, here: Path, made: Path) -> str:
@@ -50,7 +53,7 @@ def difference(path: str, here: Path, made: Path) -> str:
         return ""
     suffix = here.suffix
     if suffix == ".csv":
-        return _other_table(here, made, (*MEASURED, *_from_outside(path)))
+        return _other_table(here, made, (*MEASURED, *_from_outside(path)), may_have_more=path == COST)
     if suffix == ".parquet":
         kind = SCORES if path == SCORES else here.name
         check_statistics(here, kind)
@@ -78,20 +81,28 @@ def _metadata(table: pa.Table) -> dict[bytes, Any]:
     return {**said, key: {**parse_json(said[key]), "code": None}} if key in said else said
 
 
-def _other_table(here: Path, made: Path, given: Sequence[str]) -> str:
-    """Compare tables; cells of the columns ``given`` whose sources are gone are empty in the new table and not compared."""
+def _other_table(here: Path, made: Path, given: Collection[str], *, may_have_more: bool) -> str:
+    """Compare tables; cells of the columns ``given`` whose sources are gone are empty in the new table and not compared.
+
+    A table that ``may_have_more`` columns has those of extensions, which may not be installed; or some of ``given`` are missing,
+    where they were not.
+    """
     (found_names, *found), (names, *expected) = (read_cells(path.read_bytes().decode("utf-8")) for path in (here, made))
-    if found_names != names or len(found) != len(expected):
+    added = [name for name in found_names if name not in names] if may_have_more else []
+    shared = [name for name in names if name in found_names or not (may_have_more and name in given)]
+    if [name for name in found_names if name not in added] != shared or len(found) != len(expected):
         return f"{len(found)} rows of {', '.join(found_names)}"
     not_compared = set[str]()
     for line, row in enumerate(zip(found, expected, strict=True), 2):
-        for column, one, other in zip(names, *row, strict=True):
+        one_of, other_of = (dict(zip(*each, strict=True)) for each in zip((found_names, names), row, strict=True))
+        for column in shared:
+            one, other = one_of[column], other_of[column]
             if not other and one and column in given:
                 not_compared.add(column)
             elif one != other and (column in NAMES or not _is_near(one, other)):
                 return f"line {line}: {column} is {one}, expected {other}"
-    if not_compared:
-        raise UnsourcedError(not_compared)
+    if not_compared or added:
+        raise UnsourcedError(not_compared, added)
     return ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from beirflow.audit.again.differences import OF_THE_JOB, UnsourcedError, difference
-from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_intensity
+from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_keys
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check
 from beirflow.audit.chain.reading import columns_of, part, read_record
@@ -29,8 +29,6 @@ OF_A_FORM = (SYSTEMS, *(inventory.path for inventory in kinds.INVENTORIES), *kin
 """Endings of files, and paths of these or their folders, whose form, not only their numbers, is that of the code."""
 
 EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
-
-INTENSITY = "carbon_intensity"  # column of the costs, and key of the configuration
 
 PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
 """Pages of extensions by their records."""
@@ -145,7 +143,7 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
             _note_record(chain, path, made, code)
     except BeirflowError as error:
         if isinstance(error, UnsourcedError):
-            _note_facts(chain, path, error.columns)
+            _note_facts(chain, path, [*error.columns, *error.added])
         yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
     except UNREADABLE as error:
         yield chain.unreadable(NAME, path, error, (), repair=repair)
@@ -156,18 +154,18 @@ def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
 def _difference(chain: Chain, path: str, made: Path) -> str:
     """Return the difference between a file and the same file made again; UnsourcedError if nothing confirms some columns.
 
-    Among these is the carbon intensity of the costs if it is not that of the manifest, which may be older.
+    Among these are keys of the configuration that the costs state if they are not those of the manifest, which may be older.
     """
-    problem, unsourced = "", list[str]()
+    problem, unsourced, added = "", list[str](), list[str]()
     try:
         problem = difference(path, chain.file(path), made)
     except UnsourcedError as error:
-        unsourced = error.columns
+        unsourced, added = error.columns, error.added
     if path == layout.COST:
-        configured = part(chain.manifest, "configuration").get(INTENSITY)
-        unsourced += [INTENSITY] * (stated_intensity(chain) not in (None, configured))
-    if unsourced and not problem:
-        raise UnsourcedError(unsourced)
+        configured = part(chain.manifest, "configuration")
+        unsourced += [key for key, value in stated_keys(chain).items() if value not in (None, configured.get(key))]
+    if (unsourced or added) and not problem:
+        raise UnsourcedError(unsourced, added)
     return problem
 
 

@@ -106,7 +106,7 @@ def rebuilds(chain: Chain, left_out: Collection[str] = ()) -> Iterator[Rebuilds]
     experiment = chain.setup.as_stated(chain.manifest, documents)
     if layout.COST in chain.listing.files:
         with suppress(*UNREADABLE):
-            experiment.config["carbon_intensity"] = stated_intensity(chain)
+            experiment.config.update(stated_keys(chain))
     if layout.REFERENCES() in chain.listing.files:
         experiment.config["references"] = [str(chain.folder)]  # so that tables show it
     for record, page in (entry for extension in extensions() for entry in extension.pages.items()):
@@ -121,10 +121,12 @@ def rebuilds(chain: Chain, left_out: Collection[str] = ()) -> Iterator[Rebuilds]
             yield Rebuilds(chain, rules, scratch)
 
 
-def stated_intensity(chain: Chain) -> float | None:
-    """Return the carbon intensity that the costs were made with; the configuration may have changed after the manifest."""
-    stated = read_named_csv(str(chain.file(layout.COST)))["carbon_intensity"].dropna().tolist()[:1]
-    return float(stated[0]) if stated else None
+def stated_keys(chain: Chain) -> dict[str, Any]:
+    """Return the keys of the configuration that extensions made the costs with; it may have changed after the manifest."""
+    costs = read_named_csv(str(chain.file(layout.COST)))
+    additions = (extension.additions.get("collect_costs") for extension in extensions())
+    keys = [key for addition in additions if addition for key in addition.keys if key in costs]
+    return {key: next(iter(costs[key].dropna().tolist()), None) for key in keys}
 
 
 def _shown_files(chain: Chain) -> Iterator[str]:

@@ -6,7 +6,7 @@ from beirflow.audit.chain.chain import Chain, is_whole
 from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.core import kinds, layout
 from beirflow.core.kinds import PATTERNS, TRACES, is_for_reading
-from beirflow.core.layout import ARCHIVE, MANIFEST, RUN, TREC_RUN
+from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN
 from beirflow.core.writing import PARTIAL
 from beirflow.run.code_version import entrances
 
@@ -31,7 +31,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
     traces: list[str] = []
     meaningless: list[str] = []
     for path in sorted(chain.listing.files):
-        if path.startswith(TRACES) and kinds.is_trace(path):
+        if kinds.is_trace(path) and (path.startswith(TRACES) or _is_beside_a_log(chain, path)):
             traces.append(path)
         elif path == SIGNATURE or PurePosixPath(path).name in OF_FILE_MANAGERS:
             meaningless.append(path)
@@ -114,6 +114,11 @@ def _unfinished(path: str) -> str:
     parts = path.split("/")
     last = next((number for number, name in enumerate(parts, 1) if name.startswith(PARTIAL)), 0)
     return "/".join(parts[:last])
+
+
+def _is_beside_a_log(chain: Chain, path: str) -> bool:
+    """Test whether a file has the name of a log in a folder of its own, as one by an observer that is not installed here."""
+    return LOG(job=path.partition("/")[2].rpartition(".")[0]) in chain.listing.files
 
 
 def _other_results(chain: Chain) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from beirflow.core.layout import ARCHIVE, MANIFEST, METRICS
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
-from beirflow.data.catalogue.schema import problems_with
+from beirflow.data.catalogue.schema import keys_of, problems_with
 from beirflow.families.system import System
 from beirflow.ranking.run_settings import without_places
 
@@ -34,6 +34,7 @@ BY_AUDITOR = "the configuration of the audit"
 def check_configured(chain: Chain) -> list[Check]:
     """Compare systems and datasets with their own configuration, with the catalogue, and with the configuration of who audits."""
     facts = Comparison(chain, "the manifest is what its configuration asks for")
+    facts.each([MANIFEST], _check_keys)
     facts.each([MANIFEST], _check_precision)
     for name in part(chain.manifest, "systems", kind=dict):
         facts.each([MANIFEST], partial(_check_system, name=name))
@@ -53,7 +54,7 @@ def check_configured(chain: Chain) -> list[Check]:
 def problems_of(place: Place, found: Any) -> list[str]:
     """Return why a configuration could not be used."""
     systems, baseline, setup = found["systems"], found.get("baseline"), place.chain.setup
-    problems = problems_with(dict(found), "config")
+    problems = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config")
     if not problems.lines:
         for name in _custom(place.record, "systems").keys() & setup.published_systems.keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
@@ -99,6 +100,13 @@ OF_THE_MANIFEST = (
     Row("inputs", as_configured(_results), what="names of"),
 )
 """Facts of the manifest, but for its entries of systems and datasets, which :func:`check_configured` compares."""
+
+
+def _check_keys(facts: Comparison, path: str) -> None:
+    """Name the keys of the configuration that only an extension which is not installed here can define."""
+    if others := part(facts.chain.manifest, "configuration", kind=dict).keys() - keys_of("config"):
+        names = ", ".join(sorted(others))
+        facts.not_compared(f"{names}: keys of the configuration that need the extension that defines them", path)
 
 
 def _check_precision(facts: Comparison, path: str) -> None:

@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, reduce
@@ -162,6 +162,11 @@ def problems_with(value: Any, schema: str) -> Problems:
 def defaults(schema: str) -> dict[str, Any]:
     """Return the default of each top-level key of a schema that has one."""
     return {key: entry["default"] for key, entry in _schema(schema)["properties"].items() if "default" in entry}
+
+
+def keys_of(schema: str) -> Set[str]:
+    """Return the top-level keys of a schema."""
+    return frozenset(_schema(schema)["properties"])
 
 
 def with_types(config: Mapping[str, Any], schema: str) -> dict[str, Any]:

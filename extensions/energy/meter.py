@@ -3,12 +3,11 @@
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
 Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv`` beside the benchmarks has one row:
 ``processor_joules``; ``gpu_joules``, of which the jobs that hold the GPU at a reading have equal parts, 0 if the job had no GPU;
-the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``; and the load
-average of the last minute per core, ``load_per_core``. Unknown values are empty.
+and the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values
+are empty.
 """
 
 import logging
-import os
 import re
 import threading
 import time
@@ -18,18 +17,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from beirflow.core.errors import BeirflowError
 from beirflow.core.writing import atomic_path
+from beirflow.evaluation.machine_load import busy_seconds
+from beirflow.run.benchmark import own_seconds
 from beirflow.run.gpus import Gpu
 
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0  # interval between two readings, since counters wrap around: at 300 W, RAPL's do after some 15 minutes
-
-WORK = ("user", "nice", "system", "irq", "softirq", "steal")
-"""Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""
 
 POWERCAP = Path("/sys/class/powercap")
 
@@ -194,22 +190,10 @@ class Meter:
             **{f"{kind}_joules": self._joules(kind) for kind in ("processor", "gpu")},
             "own_seconds": own_seconds() - self._own,
             "busy_seconds": busy_seconds() - self._busy,
-            "load_per_core": os.getloadavg()[0] / (os.cpu_count() or 1),
         }
 
     def _joules(self, kind: str) -> float | None:
         return None if kind in self.unknown else sum(counter.total for counter in self._counters[kind]) / UNITS
-
-
-def own_seconds() -> float:
-    """Return the processor time of this process and of its children that have ended."""
-    return sum(os.times()[:4])
-
-
-def busy_seconds() -> float:
-    """Return the processor time of all processes."""
-    times = psutil.cpu_times()
-    return sum(getattr(times, name, 0.0) for name in WORK)
 
 
 _meters: list[Meter] = []  # the meter of the job of this process, if it is one

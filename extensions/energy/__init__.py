@@ -1,0 +1,41 @@
+"""Energy that jobs use, by the counters of the machine, and its emissions."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beirflow.core.extensions import Addition, Extension, Observer
+from beirflow.core.layout import COST
+from beirflow.extensions.energy.layout import ENERGY
+
+if TYPE_CHECKING:
+    from beirflow.run.gpus import Gpu
+
+JOULES = ("machine_joules", "processor_joules", "gpu_joules")
+COLUMNS = (*JOULES, "processor_share", "carbon_intensity", "co2_grams")  # of ``cost.csv``
+
+
+def _around(results: Path, job: str) -> AbstractContextManager[None]:
+    from beirflow.extensions.energy.meter import metered
+
+    return metered(results / ENERGY(job=job))
+
+
+def _gpu(gpu: "Gpu | None", jobs: Callable[[], int] | None) -> None:
+    from beirflow.extensions.energy.meter import count_gpu
+
+    count_gpu(gpu, jobs)
+
+
+EXTENSION = Extension(
+    folder=Path(__file__).parent,
+    patterns=(ENERGY,),
+    files={COST: "time, memory, disk and energy"},
+    from_outside={COST: COLUMNS},
+    observer=Observer(_around, _gpu),
+    additions={
+        "collect_costs": Addition("beirflow.extensions.energy.costs:energy_columns", ("carbon_intensity",)),
+        "write_report": Addition("beirflow.extensions.energy.shown:energy_shown"),
+    },
+)
