@@ -55,7 +55,7 @@ lint-types:
 lint-form:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pydoclint --quiet --exclude /tests/ src/beirflow extensions
+	$(BIN)/pydoclint --quiet --exclude /tests/ src/beirflow extensions plugins
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules extensions
 	$(BIN)/snakemake --lint
@@ -86,8 +86,9 @@ clean:
 
 DEV := dev faiss onnx sentence-transformers slurm
 
-.venv/ready-dev: .venv/ready $(DEV:%=envs/requirements-%.txt)
+.venv/ready-dev: .venv/ready $(DEV:%=envs/requirements-%.txt) plugins/slurm/pyproject.toml
 	$(BIN)/pip install $(PIP) --no-deps $(DEV:%=--requirement envs/requirements-%.txt)
+	$(BIN)/pip install $(PIP) --no-deps --no-build-isolation --editable plugins/slurm
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.

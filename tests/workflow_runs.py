@@ -20,6 +20,7 @@ from vocabulary import WORDS
 from warm_snakemake import REPOSITORY, run_warm
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
+EXECUTOR = REPOSITORY / "plugins/slurm/src"  # where Snakemake finds the executor for SLURM, also if it is not installed
 
 SUMS = ("total", "summary", "report", "paper")
 """Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
@@ -67,8 +68,8 @@ class Workflow:
         return done.returncode, done.stdout
 
     def submit_to(self, cluster: Mapping[str, str]) -> None:
-        """Run on SLURM from now on: its environment, and a Snakemake that asks often for the state of jobs."""
-        self.environment = dict(cluster)
+        """Run on SLURM from now on: its environment, our executor, and a Snakemake that asks often for the state of jobs."""
+        self.environment = {**cluster, "PYTHONPATH": str(EXECUTOR)}
         self.program = (sys.executable, str(REPOSITORY / "tests/ask_often.py"))
 
     def planned(self, *arguments: str) -> dict[str, int]:

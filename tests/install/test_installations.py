@@ -184,3 +184,13 @@ def test_a_workflow_of_another_version_stops_in_one_sentence(tmp_path: Path) -> 
     (line,) = [line for line in other.stderr.splitlines() if "9.9.9" in line]
     assert f"has imported beirflow 0.1.0 from {environment.site_packages}" in line
     assert f"{environment.site_packages}/beirflow/workflow/Snakefile" in line
+
+
+def test_the_executor_for_slurm_is_a_distribution_of_its_own_that_needs_no_beirflow(tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "environment")
+    build(REPOSITORY / "plugins/slurm", tmp_path, "wheel")
+    environment.install(*map(str, tmp_path.glob("*.whl")))
+    environment.borrow("beirflow")
+    place = environment.ask("import snakemake_executor_plugin_beirflow_slurm as plugin; print(plugin.__path__[0])", tmp_path)
+    assert Path(place).is_relative_to(environment.site_packages)
+    assert "--beirflow-slurm-array-limit" in environment.run(["-m", "snakemake", "--help"], tmp_path).stdout

@@ -31,7 +31,7 @@ def _started(*, accounting: bool = False) -> Iterator[Cluster]:
     if missing := missing_programs():
         pytest.skip(f"no {', '.join(missing)}: apt-get install slurm-wlm munge")
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        pytest.skip("no SLURM plugin of Snakemake: pip install -r envs/requirements-slurm.txt")
+        pytest.skip("no plug-in of Snakemake for SLURM: pip install -r envs/requirements-slurm.txt")
     if os.geteuid() != 0:
         pytest.skip("starting SLURM's daemons needs root")
     # Not pytest's folder: the path of a socket has at most 107 characters.

@@ -29,11 +29,11 @@ AWAY_SECONDS = 15
 
 
 def without_arrays(profile: dict[str, Any]) -> None:
-    del profile["slurm-array-jobs"], profile["slurm-array-limit"]
+    del profile["beirflow-slurm-array-jobs"], profile["beirflow-slurm-array-limit"]
 
 
 def asks_sacct(profile: dict[str, Any]) -> None:
-    profile["slurm-status-command"] = "sacct"
+    profile["beirflow-slurm-status-command"] = "sacct"
 
 
 def test_a_task_that_waits_is_not_submitted_again_while_the_controller_is_away_and_sacct_answers(
@@ -96,7 +96,7 @@ def test_an_array_beyond_the_jobs_that_a_user_may_submit_ends_the_run_with_advic
         output = on_accounting_cluster.run(*arguments(*CHUNKS), "--retries", "0", cores=None, ok=False)
     finally:
         accounting_cluster.limit_jobs("MaxSubmitJobs=-1")
-    assert "lower slurm-array-limit and jobs in the profile" in output
+    assert "lower beirflow-slurm-array-limit and jobs in the profile" in output
     assert "rule index_chunk" in output
 
 

@@ -44,7 +44,7 @@ QUESTIONS_SECONDS = 30
 
 OUTAGES_SECONDS = (2, 30, 75)
 
-FIRST_QUESTION = "slurm-init-seconds-before-status-checks"
+FIRST_QUESTION = "beirflow-slurm-init-seconds-before-status-checks"
 
 
 def test_a_whole_run_on_several_nodes_gives_the_results_of_a_local_run(

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from beirflow.run.snakemake_internals.workflow_run import VERSIONS
-from lock import FILES_ALONE, LOCK, OF_TORCH, REPOSITORY, closure, direct_requirements, followers, name_of, pins_of
+from lock import FILES_ALONE, LOCK, OF_TORCH, PLUGIN, REPOSITORY, closure, direct_requirements, followers, name_of, pins_of
 
 PINS = pins_of(LOCK.read_text())
 FOLLOWERS = followers(LOCK.read_text())
@@ -57,6 +57,16 @@ def test_a_package_without_models_needs_no_model_code() -> None:
 
 def test_snakemake_may_have_the_versions_that_the_workflow_accepts() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    ranges = [*project["dependencies"], *project["optional-dependencies"]["slurm"]]
     for package, (oldest, beyond) in VERSIONS.items():
-        assert f"{package}>={oldest},<{beyond}" in ranges
+        assert f"{package}>={oldest},<{beyond}" in project["dependencies"]
+
+
+def test_the_extra_for_clusters_is_the_plugin_of_this_repository_which_no_pin_names() -> None:
+    plugin = tomllib.loads((REPOSITORY / PLUGIN).read_text())["project"]
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (required,) = map(Requirement, extras["slurm"])
+    assert required.name == plugin["name"]
+    assert Version(plugin["version"]) in required.specifier
+    # What developers install is on the index.
+    assert not any("slurm" in each for each in extras["dev"])
+    assert plugin["name"] not in PINS

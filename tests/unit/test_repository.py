@@ -365,7 +365,7 @@ def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_re
 
 def test_the_map_names_only_files_that_are_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    known = {path.name for folder in ("src", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
+    known = {path.name for folder in ("src", "plugins", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
     named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
     assert len(named) > 20
     assert sorted(set(named) - known) == []
@@ -428,16 +428,18 @@ def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere
         assert [line for line in lines if not re.search(ELSEWHERE, line)] == [], block
 
 
+A_TEST = r"(?:extensions/\w+/tests|plugins/\w+/tests|tests/)\S*(?: -k (?:\w+|\"[^\"]*\"))?"
+
+
 def test_every_test_that_a_page_names_is_there() -> None:
     """Also each word behind ``-k`` is in the name of one: of two words, pytest does not say that one selects nothing."""
     rows = re.findall(r"^\|.*\| (.*`.*`.*) \|$", (REPOSITORY / "docs/promises.md").read_text(), re.MULTILINE)
-    named = [f"tests/{each}" for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
+    named = [each for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
+    named = [each if each.startswith("plugins/") else f"tests/{each}" for each in named]
     assert len(named) > 40
     for page in [REPOSITORY / "CONTRIBUTING.md", *PAGES]:
         commands = re.findall(r"`pytest ([^`]*)`", page.read_text())
-        named += [
-            part for each in commands for part in re.findall(r"(?:extensions/\w+/)?tests/\S+(?: -k (?:\w+|\"[^\"]*\"))?", each)
-        ]
+        named += [part for each in commands for part in re.findall(A_TEST, each)]
     for each in named:
         path, _, words = each.partition(" -k ")
         files = [REPOSITORY / path] if path.endswith(".py") else [*(REPOSITORY / path).rglob("test_*.py")]

@@ -16,7 +16,6 @@ STEPS
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
   - on this machine, jobs are forked from a process that has imported what they import
-  - on SLURM, an executor derived from the plugin's follows its jobs, waits for an unreachable controller, and says why jobs wait
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 
@@ -37,7 +36,6 @@ from beirflow.run.results_lock import begin_run, check_run, living_run
 from beirflow.run.rule_job import remove_old_files
 from beirflow.run.stopping import stop_jobs
 from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.run.snakemake_internals.slurm_executor import extend_slurm_plugin
 from beirflow.run.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.run.snakemake_internals.workflow_run import (
     end_jobs_with_this_process,
@@ -77,7 +75,6 @@ if this_run.is_main:
     repeat_swallowed_interrupts()
     on_interrupt(stop_jobs)
     rerun_failed_jobs()
-    extend_slurm_plugin()
     # Targets and rules are known only after all rules are read.
     terminal = take_over_terminal(
         lambda replaced: Terminal(

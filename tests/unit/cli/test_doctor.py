@@ -190,13 +190,14 @@ def test_torch_says_device_and_precision_of_this_machine() -> None:
 
 def test_what_is_not_installed_or_too_old_has_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     versions: dict[str, str | None] = {"torch": "2.13.0", "transformers": "4.57.6", "tokenizers": "0.22", "onnx": "1.2"}
-    versions |= {"snakemake": "9.27.1", "snakemake-executor-plugin-slurm": None, "onnxruntime": None, "beirflow": "0.1"}
+    versions |= {"snakemake": "9.27.1", "snakemake-executor-plugin-beirflow-slurm": None, "onnxruntime": None, "beirflow": "0.1"}
     versions |= {"faiss-gpu": "1.14"}
     monkeypatch.setattr(doctor, "_installed", versions.get)
     findings = {each.what: each for each in doctor._of_packages()}
     assert findings["models"].status == doctor.PROBLEM
     assert "transformers 4.57.6 is installed" in findings["models"].todo
-    assert findings["slurm"] == (doctor.OK, "slurm", "not installed (optional)", "for clusters: pip install 'beirflow[slurm]'")
+    todo = "for clusters (in a checkout: pip install ./plugins/slurm): pip install 'beirflow[slurm]'"
+    assert findings["slurm"] == (doctor.OK, "slurm", "not installed (optional)", todo)
     assert findings["onnx"].status == doctor.WARNING
     assert "onnxruntime MISSING" in findings["onnx"].found
     assert findings["faiss"].found == "faiss-cpu 1.14"  # the same module, for GPUs

@@ -1,4 +1,4 @@
-"""The contract with the pinned versions of Snakemake and its plugin for SLURM: names, signatures, messages, and who uses them."""
+"""The contract with the pinned version of Snakemake: names, signatures, messages, and who uses them."""
 
 import inspect
 import json
@@ -14,8 +14,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake.settings.types import MaxJobsPerTimespan
 
-from beirflow.run.snakemake_internals import array_task, failed_jobs, names, terminal
-from beirflow.run.snakemake_internals.slurm_executor import SlurmExecutor, extend_slurm_plugin
+from beirflow.run.snakemake_internals import failed_jobs, names, terminal
 from beirflow.run.snakemake_internals.workflow_run import VERSIONS, PlannedJob, WorkflowRun, check_version
 from record_log_stream import STREAM
 
@@ -30,7 +29,6 @@ INTERNAL_IN_RULES = rf"{INTERNAL}|\bworkflow\.\w+"
     ("package", "accepted", "refused"),
     [
         ("snakemake", ["9.20", "9.27.1", "9.27.99"], ["9.19.3", "9.28", "9.28.0", "9.28a1", "10.0", "8.99"]),
-        ("snakemake-executor-plugin-slurm", ["2.8.0"], ["2.7.1", "2.9.0"]),
     ],
 )
 def test_another_version_is_refused_with_what_to_install(package: str, accepted: list[str], refused: list[str]) -> None:
@@ -44,12 +42,10 @@ def test_another_version_is_refused_with_what_to_install(package: str, accepted:
 
 
 def test_the_pinned_version_is_the_one_of_this_test() -> None:
-    for package, file in (("snakemake", "requirements"), ("snakemake-executor-plugin-slurm", "requirements-slurm")):
-        (pinned,) = re.findall(rf"^{package}==(\S+)", (REPOSITORY / f"envs/{file}.txt").read_text(), re.MULTILINE)
-        check_version(package, pinned)
-        if package == "snakemake":
-            recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
-            assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
+    (pinned,) = re.findall(r"^snakemake==(\S+)", (REPOSITORY / "envs/requirements.txt").read_text(), re.MULTILINE)
+    check_version("snakemake", pinned)
+    recorded = json.loads(STREAM.read_text(encoding="utf-8").splitlines()[0])["snakemake"]
+    assert version("snakemake") == pinned == recorded, "record again: python tests/record_log_stream.py"
 
 
 def test_no_other_file_uses_what_snakemake_does_not_document() -> None:
@@ -125,27 +121,3 @@ def test_snakemake_has_the_methods_that_are_replaced(monkeypatch: pytest.MonkeyP
     assert {"_get_key", "_filter_incomplete_keys", "started"} <= set(dir(PersistenceBase))
     failed_jobs.rerun_failed_jobs()
     assert all(getattr(owner, name).__module__ == failed_jobs.__name__ for owner, name in replaced)
-
-
-def test_the_plugin_for_slurm_has_the_methods_that_are_extended(monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
-    from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
-
-    parameters = {"__init__": ["self", "workflow", "logger"], "_report_job_error_threadsafe": ["self", "job_info", "msg"]}
-    parameters |= {
-        name: ["self"] for name in ("get_python_executable", "additional_general_args", "cancel", "get_status_command")
-    }
-    parameters |= {"run_job": ["self", "job"], "run_array_jobs": ["self", "jobs"], "check_active_jobs": ["self", "active_jobs"]}
-    assert {name: list(inspect.signature(getattr(plugin.Executor, name)).parameters) for name in parameters} == parameters
-    for submit in (plugin.Executor.run_job, plugin.Executor.run_array_jobs):
-        assert "self._report_job_error_threadsafe(" in inspect.getsource(submit)
-    assert array_task.OPTION in inspect.getsource(plugin.Executor.run_array_jobs)
-    registered = ExecutorPluginRegistry().plugins["slurm"]
-    monkeypatch.setattr(registered, "executor", registered.executor)  # put back afterwards
-    extend_slurm_plugin()
-    extend_slurm_plugin()
-    assert registered.executor.__mro__[1:3] == (SlurmExecutor, plugin.Executor)
-    assert not inspect.isabstract(registered.executor)
-    monkeypatch.setattr(ExecutorPluginRegistry(), "plugins", {})  # where it is not installed
-    extend_slurm_plugin()
-    assert ExecutorPluginRegistry().plugins == {}

@@ -1,4 +1,4 @@
-"""Uses of Snakemake 9.27 and snakemake-executor-plugin-slurm 2.8 beyond their documentation.
+"""Uses of Snakemake 9.27 beyond its documentation.
 
 `workflow_run`: plan, limits and options of the run. Unnecessary once ``workflow`` has documented attributes for Snakefiles.
 
@@ -17,14 +17,6 @@ Snakemake passes an interrupt on to its jobs.
 
 `terminal`: the handler of the terminal, and the wording of some messages. Unnecessary once Snakemake finds logger plugins in the
 folder of a workflow (now: among installed packages, before it reads the Snakefile) and gives each message an event.
-
-`slurm_executor`: an executor derived from the plugin's, in its place in the registry. Unnecessary once the plugin submits again
-what an unreachable controller or a full queue refused (its issue 313); registered as documented once Snakemake finds executor
-plugins in the folder of a workflow.
-
-`slurm_watch`: states of jobs. Unnecessary once the plugin asks without a limit and knows waiting tasks, preempted and lost jobs.
-
-`array_task`: the commands of array tasks. Unnecessary once the plugin checks the outputs of each task's own job (its issue 447).
 
 `names`: files below ``.snakemake``. Unnecessary once a command lists what a run is writing.
 

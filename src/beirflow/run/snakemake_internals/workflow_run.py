@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from beirflow.core.addresses import shown
 from beirflow.run.lifetime import end_with_this_process
 
-VERSIONS = {"snakemake": ("9.20", "9.28"), "snakemake-executor-plugin-slurm": ("2.8", "2.9")}
+VERSIONS = {"snakemake": ("9.20", "9.28")}
 """Versions with which this package works: from the first, before the second."""
 
 FUNCTION = re.compile(r"beirflow\.[\w.]+:\w+")  # a function of the package in the params of a rule

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.run.snakemake_internals import slurm_executor as module
-from beirflow.run.snakemake_internals.slurm_executor import SlurmExecutor
+from snakemake_executor_plugin_beirflow_slurm import submissions as module
+from snakemake_executor_plugin_beirflow_slurm.submissions import RepeatedSubmissions
 
 AWAY = "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
 FULL = """sbatch: error: AssocMaxSubmitJobLimit
@@ -25,9 +25,6 @@ class Plugin:
         self.submitted: list[str] = []
         self.failed: list[tuple[str, str]] = []
         self.attempts = 0
-
-    def get_python_executable(self) -> str:
-        return "/my folder/python"
 
     def run_job(self, job: str) -> None:
         self.attempts += 1
@@ -54,7 +51,7 @@ class Plugin:
         pass
 
 
-class Executor(SlurmExecutor, Plugin):
+class Executor(RepeatedSubmissions, Plugin):
     """As it is put together in a run."""
 
 
@@ -62,7 +59,6 @@ class Executor(SlurmExecutor, Plugin):
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAUSES_SECONDS", (0.01,))
     monkeypatch.setattr(module, "_has_jobs", lambda: True)
-    monkeypatch.setattr(module, "check_version", lambda package: None)
 
 
 def executor(refuse: Callable[[int, str], str]) -> tuple[Executor, list[str]]:
@@ -95,7 +91,7 @@ def test_of_arrays_only_those_are_submitted_again_that_were_refused() -> None:
     ("message", "expected"),
     [
         (MISTAKE, "invalid partition specified: x"),
-        (FULL, "more jobs at once than you may submit: lower slurm-array-limit"),
+        (FULL, "more jobs at once than you may submit: lower beirflow-slurm-array-limit"),
         (AWAY, "Unable to contact slurm controller"),
     ],
     ids=["a mistake", "more than one may ever submit", "a controller that stays away"],
@@ -136,9 +132,3 @@ def test_errors_of_other_threads_are_logged_meanwhile() -> None:
     slurm, logged = executor(refuse)
     slurm.run_job("a")
     assert logged == ["of another thread"]
-
-
-def test_a_job_is_one_snakemake_that_starts_through_the_program_for_tasks_of_arrays() -> None:
-    slurm, _ = executor(lambda attempt, job: "")
-    assert slurm.additional_general_args() == ""
-    assert slurm.get_python_executable() == f"'/my folder/python' -IS {module.array_task.__file__} '/my folder/python'"

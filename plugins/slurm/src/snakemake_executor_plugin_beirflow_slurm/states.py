@@ -1,11 +1,13 @@
-"""Follow the jobs of a run on SLURM until each has ended: ``check_active_jobs`` in place of the plugin's.
+"""States of the jobs of a run until each has ended: ``check_active_jobs`` in place of the plug-in's.
 
-snakemake-executor-plugin-slurm 2.8.0 forgets all jobs after five questions without an answer. It counts tasks of an array as
-ended if sacct names only their array. It waits for ever for jobs that SLURM forgot, preempted, lost with their node, calls
-"CANCELLED by 1000", or names only as a range (``7_[2-4]``).
+snakemake-executor-plugin-slurm 2.8.0 forgets all jobs after five questions without an answer (its issue 207). It counts tasks
+of an array as ended if sacct names only their array. It waits for ever for jobs that request more than a limit (456), and for
+those that SLURM forgot, preempted, lost with their node, calls "CANCELLED by 1000", or names only as a range (``7_[2-4]``).
+Unnecessary once that plug-in asks without a limit and knows all these states.
 """
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -15,6 +17,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from .upstream_methods import has_method
+
 QUESTIONS = {
     "squeue": ("squeue", "--noheader", "--states=all", "--format=%i|%T|%r"),
     "sacct": (
@@ -22,7 +26,9 @@ QUESTIONS = {
         *("--clusters=all", "--starttime=now-2days"),
     ),
 }
-"""Commands that print id, state and reason of jobs, by the plugin's setting ``status_command``."""
+"""Commands that print id, state and reason of jobs, by the plug-in's setting ``status_command``."""
+
+SETTINGS = ("init_seconds_before_status_checks", "keep_successful_logs")  # of the plug-in, which are used here too
 
 ANSWER_SECONDS = 60.0  # time limit of a question
 
@@ -131,8 +137,29 @@ class JobWatch:
         return now - self._doubtful_since.setdefault(job, now) > DOUBT_SECONDS[_status_command(executor)]
 
 
+class WatchedJobs:
+    """Base class to be put before the plug-in's ``Executor``."""
+
+    WITHOUT = "jobs count as ended while SLURM does not answer, and jobs that it forgot, lost or can never start are waited for"
+
+    @staticmethod
+    def fits(plugin: type) -> bool:
+        """Test whether the plug-in names its jobs, their logs and the command for states as expected."""
+        return has_method(plugin, "check_active_jobs", "active_jobs", "run_uuid", "slurm_logfile", *SETTINGS) and has_method(
+            plugin, "get_status_command"
+        )
+
+    def __init__(self, workflow: Any, logger: logging.Logger) -> None:
+        self._watch = JobWatch()  # first, because the plug-in's constructor starts the thread that asks for states
+        super().__init__(workflow, logger)  # type: ignore[call-arg]
+
+    def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
+        """Report the jobs that ended, and yield the others."""
+        return self._watch.check_active_jobs(self, active_jobs)
+
+
 def _status_command(executor: Any) -> str:
-    """Return sacct if it is chosen and installed, else squeue; the plugin warns if a chosen sacct is missing."""
+    """Return sacct if it is chosen and installed, else squeue; the plug-in warns if a chosen sacct is missing."""
     return "sacct" if executor.get_status_command() == "sacct" and shutil.which("sacct") else "squeue"
 
 
@@ -146,7 +173,7 @@ def _fail(executor: Any, job: Any, known: JobState) -> None:
     elif known is FORGOTTEN:
         message = (
             f"SLURM no longer knows job '{name}', so it counts as failed: it was cancelled while it waited, or the controller"
-            " forgot it (too soon if its MinJobAge is short, see slurm-status-command in the profile). "
+            " forgot it (too soon if its MinJobAge is short, see beirflow-slurm-status-command in the profile). "
         )
     executor.report_job_error(job, msg=message, aux_logs=[str(job.aux.get("slurm_logfile"))])
 

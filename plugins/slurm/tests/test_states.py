@@ -8,11 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import snakemake_executor_plugin_slurm as plugin
 
-from beirflow.run.snakemake_internals import slurm_watch as module
-from beirflow.run.snakemake_internals.slurm_watch import JobWatch, parse_states
-
-plugin: Any = pytest.importorskip("snakemake_executor_plugin_slurm")
+from snakemake_executor_plugin_beirflow_slurm import states as module
+from snakemake_executor_plugin_beirflow_slurm.states import JobWatch, parse_states
 
 FAULT_IS_GONE = "the plugin no longer has the fault that JobWatch works around"
 

@@ -8,8 +8,8 @@ import zlib
 
 import pytest
 
-from beirflow.run.snakemake_internals import array_task
-from beirflow.run.snakemake_internals.array_task import OPTION, own_command
+from snakemake_executor_plugin_beirflow_slurm import array_task
+from snakemake_executor_plugin_beirflow_slurm.array_task import OPTION, own_command
 
 
 def words(commands: dict[str, str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 snakemake-executor-plugin-slurm 2.8.0 starts every task of an array as the job of the first task, and passes the commands of the
 others along. A task then runs its own command, but afterwards checks for the output of the first one, and fails if that does not
-exist yet (its issue 447). :mod:`.slurm_executor` puts this program before Snakemake.
+exist yet (its issue 447). :mod:`.job_start` puts this program before Snakemake. Unnecessary once each task of that plug-in checks
+the outputs of its own job.
 """
 
 import base64
@@ -29,4 +30,4 @@ def own_command(arguments: Sequence[str], environment: Mapping[str, str]) -> lis
 
 if __name__ == "__main__":
     command = own_command(sys.argv[1:], os.environ)
-    os.execvp(command[0], command)  # noqa: S606 - a command that the plugin would run
+    os.execvp(command[0], command)  # noqa: S606 - a command that the plug-in would run

@@ -1,25 +1,20 @@
-"""An executor for SLURM that repeats submissions while waiting helps, follows its jobs, and starts each with one Snakemake.
+"""Submissions that are repeated while waiting helps.
 
 snakemake-executor-plugin-slurm 2.8.0 submits a job once, and reports every failure as one of the job: also that the controller
-is unreachable, or that a user has too many jobs. Here such failures are held back and the jobs submitted again.
-
-The plugin lets a job start two Snakemakes, one inside the other: the first places the second with srun, except in an array. As no
-job here has more than one task, the second alone runs, where SLURM has started the job.
+is unreachable (its issue 313), or that a user has too many jobs (320). Here such failures are held back and the jobs submitted
+again. Unnecessary once that plug-in does so.
 """
 
 import itertools
 import logging
 import re
-import shlex
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from beirflow.run.snakemake_internals import array_task
-from beirflow.run.snakemake_internals.slurm_watch import JobWatch
-from beirflow.run.snakemake_internals.workflow_run import check_version
+from .upstream_methods import has_method
 
 AWAY = re.compile(
     r"Unable to contact slurm controller|Socket timed out|Zero Bytes were transmitted|Connection refused|Connection reset"
@@ -29,7 +24,7 @@ AWAY = re.compile(
 )
 FULL = re.compile(r"MaxSubmitJob")  # limit of an association or a QOS: too many jobs, not too large ones
 
-ADVICE = "; these are more jobs at once than you may submit: lower slurm-array-limit and jobs in the profile"
+ADVICE = "; these are more jobs at once than you may submit: lower beirflow-slurm-array-limit and jobs in the profile"
 
 AWAY_SECONDS = 3600.0
 PAUSES_SECONDS = (1.0, 5.0, 15.0, 30.0)  # before the next attempts; the last of them again and again
@@ -57,28 +52,26 @@ class _Attempt(threading.local):
         return not held
 
 
-class SlurmExecutor:
-    """Base class to be put before the plugin's ``Executor``."""
+class RepeatedSubmissions:
+    """Base class to be put before the plug-in's ``Executor``."""
+
+    WITHOUT = "a job that SLURM refuses has failed, also if the controller does not answer or you have too many jobs"
+
+    @staticmethod
+    def fits(plugin: type) -> bool:
+        """Test whether the plug-in submits jobs, and reports those that were refused, by the methods that are extended here."""
+        reports = "_report_job_error_threadsafe"
+        return (
+            has_method(plugin, "run_job", "job", reports)
+            and has_method(plugin, "run_array_jobs", "jobs", reports)
+            and has_method(plugin, reports, "job_info msg")
+            and has_method(plugin, "cancel")
+        )
 
     def __init__(self, workflow: Any, logger: logging.Logger) -> None:
-        check_version("snakemake-executor-plugin-slurm")
-        # First, because the plugin's constructor starts the thread that asks for states.
-        self._watch, self._attempt, self._cancelled = JobWatch(), _Attempt(), threading.Event()
+        self._attempt, self._cancelled = _Attempt(), threading.Event()
         logger.addFilter(self._attempt.passes)
         super().__init__(workflow, logger)  # type: ignore[call-arg]
-
-    def get_python_executable(self) -> str:
-        """Return the first words of the command of a job, which start a task of an array as its own job."""
-        python = shlex.quote(super().get_python_executable())  # type: ignore[misc]
-        return f"{python} -IS {shlex.quote(array_task.__file__)} {python}"
-
-    def additional_general_args(self) -> str:
-        """Return what the plugin adds to the command of a job: nothing, for a Snakemake that runs the job itself."""
-        return ""
-
-    def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
-        """Report the jobs that ended, and yield the others."""
-        return self._watch.check_active_jobs(self, active_jobs)
 
     def cancel(self) -> None:
         """Cancel all jobs, and repeat no submission."""
@@ -141,12 +134,3 @@ def _has_jobs() -> bool:
     except (OSError, subprocess.SubprocessError):
         return True
     return bool(done.stdout.strip())
-
-
-def extend_slurm_plugin() -> None:
-    """Put this executor in the place of the plugin's, where that is installed; before Snakemake makes an executor."""
-    from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
-
-    plugin = ExecutorPluginRegistry().plugins.get("slurm")
-    if plugin and not issubclass(plugin.executor, SlurmExecutor):
-        plugin.executor = type("Executor", (SlurmExecutor, plugin.executor), {})
