@@ -144,6 +144,11 @@ onstart:
         seconds = sum(each.seconds for each in overall.expected.values())
         terminal.plan(overall)
         terminal.say(start_warning(experiment, logs.parent, seconds, configured))
+    if this_run.executor == "slurm":
+        logger.warning(
+            "The executor slurm fails jobs while SLURM does not answer, and waits for lost ones. The executor beirflow-slurm does neither:"
+            " docs/cluster.md"
+        )
 
 
 onsuccess:

@@ -79,6 +79,11 @@ class WorkflowRun:
         return {*sys.argv} if self.is_main else set()
 
     @property
+    def executor(self) -> str:
+        """Return the name of the executor that runs the jobs, such as ``local``; it is known once the run starts."""
+        return str(self._workflow.executor_plugin.name)
+
+    @property
     def is_local(self) -> bool:
         """Test whether jobs run on this machine, started by this process."""
         return self.is_main and bool(self._workflow.local_exec)
