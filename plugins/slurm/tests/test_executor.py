@@ -2,6 +2,10 @@
 
 import argparse
 import inspect
+import os
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -90,6 +94,35 @@ def test_an_older_version_is_refused_and_a_newer_one_is_a_line_that_says_what_is
             WorkflowError, match=rf"slurm {installed} is.* at least 2.8.*pip install 'snakemake-executor-plugin-slurm>=2.8,<3'"
         ):
             check_version(installed, PARTS)
+
+
+STARTED = """
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+executor = ExecutorPluginRegistry().plugins["beirflow-slurm"].executor
+from snakemake_executor_plugin_beirflow_slurm import FITTING, UPSTREAM, check_version, version
+print(*(each.__name__ for each in executor.__mro__[:3]), executor.check_active_jobs.__module__)
+print(check_version(version(UPSTREAM), FITTING))
+"""
+
+
+def test_snakemake_starts_with_a_later_plugin_whose_own_behaviour_remains_where_it_differs(tmp_path: Path) -> None:
+    later = shutil.copytree(Path(upstream.__file__).parent, tmp_path / "snakemake_executor_plugin_slurm") / "__init__.py"
+    code = later.read_text()
+    assert code.count("self, active_jobs: List[SubmittedJobInfo]\n") == 1
+    later.write_text(
+        code.replace("self, active_jobs: List[SubmittedJobInfo]\n", "self, jobs, cluster\n").replace("slurm-jobstep ", "step ")
+    )
+    metadata = tmp_path / "snakemake_executor_plugin_slurm-2.99.0.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: snakemake-executor-plugin-slurm\nVersion: 2.99.0\n")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{FOLDER / 'src'}"}
+    done = subprocess.run([sys.executable, "-c", STARTED], env=environment, capture_output=True, text=True, check=False)
+    executor, warning = done.stdout.splitlines()
+    assert executor == "Executor RepeatedSubmissions Executor snakemake_executor_plugin_slurm"
+    assert warning == (
+        "snakemake-executor-plugin-slurm 2.99.0 is installed; the executor beirflow-slurm was tested with 2.8, and does not know"
+        f" some methods of this one: {WatchedJobs.WITHOUT}; {SingleSnakemake.WITHOUT}"
+    )
 
 
 def test_the_project_requires_the_versions_that_are_accepted() -> None:

@@ -37,11 +37,7 @@ class Executor(*FITTING, upstream.Executor):  # type: ignore[misc]
 
 
 def check_version(installed: str, fitting: tuple[type, ...]) -> str:
-    """Return the warning about an untested version, and which parts do not fit it; empty if there is none.
-
-    Raises:
-        WorkflowError: If the version is too old.
-    """
+    """Return the warning about an untested version, or one that parts do not fit; raise WorkflowError for one that is too old."""
     numbers = tuple(map(int, re.findall(r"\d+", installed)[:2]))
     oldest, tested = (".".join(map(str, each)) for each in (OLDEST, TESTED))
     if numbers < OLDEST:
