@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def test_a_part_whose_methods_are_others_is_left_out(name: str, method: Any, lef
 
 def test_an_older_version_is_refused_and_a_newer_one_is_a_line_that_says_what_is_left_out() -> None:
     assert FITTING == PARTS
+    assert check_version(version(package.UPSTREAM), FITTING) == ""  # the one with which this test runs
     for installed in ("2.8.0", "2.8.99"):
         assert check_version(installed, PARTS) == ""
     for installed in ("2.9.0", "2.10", "3.0.0rc1"):
