@@ -12,7 +12,7 @@ PROCESS = "PYTEST_XDIST_WORKER"
 def import_libraries() -> None:
     """Import all of beirflow, which runs of other copies of the workflow forget, and what its jobs import."""
     import beirflow
-    from beirflow.run.fork_server import import_for_jobs
+    from beirflow.run.worker import import_for_jobs
 
     import_for_jobs(name for _, name, is_room in pkgutil.walk_packages(beirflow.__path__, "beirflow.") if not is_room)
     for name in ("matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "pyarrow.dataset", "scipy.stats"):

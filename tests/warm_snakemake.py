@@ -12,23 +12,24 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from beirflow.run import fork_server
-from beirflow.run.snakemake_internals.forked_jobs import ForkedJob
+from beirflow.run import client, worker
 from warm_jobs import PROCESS, forget_beirflow, forget_power_losses, import_libraries
 
 REPOSITORY = Path(__file__).parents[1]
 LATER = ("jsonschema", "nbformat.validator", "pyarrow.parquet", "requests")
 """Modules that Snakemake and the rules import while they run."""
+
+LONGEST_LIST = 1 << 20  # bytes of names of modules
 
 SECONDS = "BEIRFLOW_SECONDS_OF_TEST"
 """Variable of the environment with a file to which a run writes the processor seconds that it took."""
@@ -38,41 +39,36 @@ def run_warm(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, warm_jobs: bool = True, command: bool = False
 ) -> tuple[int, str]:
     """Run Snakemake, or the command beirflow, to its end, with all of this environment; gives its exit status and its output."""
-    with tempfile.NamedTemporaryFile("r", prefix="snakemake-output-") as output, _requests() as requests:
-        run = ForkedJob(
-            requests,
-            arguments=list(arguments),
-            folder=str(folder),
-            environment=dict(environment),
-            output=output.name,
-            warm_jobs=warm_jobs,
-            command=command,
-        )
+    request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+    with TemporaryFile() as output, open(os.devnull) as nothing:  # noqa: PTH123 (as brief)
+        connection = client.connected(_address())
+        assert connection
         try:
-            status = run.wait()
-        except BaseException:
-            run.kill()
-            raise
-        return status, Path(output.name).read_text()
+            streams = (nothing.fileno(), output.fileno(), output.fileno())
+            assert client.begun(connection, {**request, "warm_jobs": warm_jobs, "command": command}, streams)
+            status = client.exit_status(connection)
+        finally:
+            connection.close()  # which ends the run if it has not ended
+        output.seek(0)
+        return status, output.read().decode()
 
 
-def _requests() -> socket.socket:
-    """Connect to the server that all processes of this run of pytest share; start it if there is none."""
+def _address() -> str:
+    """Return the address of the server that all processes of this run of pytest share; start it if there is none."""
     owner = os.getppid() if PROCESS in os.environ else os.getpid()
-    address = f"\0warm-snakemake-{owner}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as requests, suppress(OSError):  # the address is taken if there is one
-        requests.bind(address)
+    address = f"warm-snakemake-{owner}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, suppress(OSError):  # the address is taken if there is one
+        listener.bind(f"\0{address}")
+        listener.listen()
         package = {"PYTHONPATH": str(REPOSITORY / "src")}
-        environment = {**os.environ, **fork_server.NO_THREADS, **package, "OMP_WAIT_POLICY": "passive"}
-        command = [sys.executable, __file__, str(requests.fileno()), str(owner)]
-        subprocess.Popen(command, env=environment, pass_fds=[requests.fileno()])
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    connection.connect(address)
-    return connection
+        environment = {**os.environ, **worker.NO_THREADS, **package, "OMP_WAIT_POLICY": "passive"}
+        command = [sys.executable, __file__, str(listener.fileno()), str(owner)]
+        subprocess.Popen(command, env=environment, pass_fds=[listener.fileno()])
+    return address
 
 
-def serve(requests: socket.socket, owner: int) -> NoReturn:
-    """Answer requests until the owner has ended, each in a process of its own."""
+def serve(listener: socket.socket, owner: int) -> NoReturn:
+    """Run Snakemake for clients until the owner has ended, each in a process of its own."""
     gc.disable()  # what is imported is no garbage; forks look for it
     import snakemake.cli
 
@@ -83,19 +79,15 @@ def serve(requests: socket.socket, owner: int) -> NoReturn:
     sys.path.remove(str(REPOSITORY / "src"))
     parse_rule_files(REPOSITORY)
     forget_power_losses()
-    fork_server.serve(requests, owner, run_snakemake)
+    worker.serve(listener, owner, run_snakemake)
 
 
 def run_snakemake(
-    arguments: Sequence[str], folder: str, environment: Mapping[str, str], output: str, *, warm_jobs: bool, command: bool
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str], *, warm_jobs: bool, command: bool
 ) -> NoReturn:
     """Run Snakemake, or the command beirflow, in this process, as a program that was just started."""
     import snakemake
 
-    written = os.open(output, os.O_WRONLY)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(written, 1)
-    os.dup2(written, 2)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -105,26 +97,26 @@ def run_snakemake(
     if SECONDS in environment:
         atexit.register(lambda: Path(environment[SECONDS]).write_text(str(time.process_time())))
     if warm_jobs and "--dry-run" not in arguments:
-        fork_the_server_of_jobs()
-    fork_server.run_to_the_end(sys.modules["beirflow.cli"].run_and_exit if command else sys.modules["snakemake.cli"].main)
+        fork_the_worker()
+    worker.run_to_the_end(sys.modules["beirflow.cli"].run_and_exit if command else sys.modules["snakemake.cli"].main)
 
 
-def fork_the_server_of_jobs() -> None:
-    """Have the server of the jobs of this Snakemake forked from it as it is now, while it has one thread, when it starts one."""
+def fork_the_worker() -> None:
+    """Have the worker of this Snakemake forked from it as it is now, while it has one thread, when it starts one."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     start_process = subprocess.Popen
     if os.fork() == 0:
         mine.close()
-        modules, descriptors, _, _ = socket.recv_fds(theirs, fork_server.LONGEST_REQUEST, 1)
+        modules, descriptors, _, _ = socket.recv_fds(theirs, LONGEST_LIST, 1)
         if not modules:  # no job was planned
             os._exit(0)
         package, *names = modules.decode().split(os.pathsep)
         sys.path.insert(0, package)
-        fork_server.main(str(descriptors[0]), str(os.getppid()), *names)
+        worker.main(str(descriptors[0]), str(os.getppid()), *names)
     theirs.close()
 
     def start(command: Any, **options: Any) -> Any:
-        if fork_server.__name__ not in command:
+        if worker.__name__ not in command:
             return start_process(command, **options)
         package, names = options["env"]["PYTHONPATH"].partition(os.pathsep)[0], command[6:]
         return socket.send_fds(mine, [os.pathsep.join([package, *names]).encode()], options["pass_fds"])

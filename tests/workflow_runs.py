@@ -33,7 +33,7 @@ REPORTED = ("results/report.html", "results/scores.parquet", "results/inspection
 class Workflow:
     """A working folder, the configuration of its runs, the copy of the workflow that they use, and what starts them.
 
-    Runs are forked from a Snakemake that was imported before. So are the servers of their jobs, unless the runs have an
+    Runs are forked from a Snakemake that was imported before. So are the workers of their jobs, unless the runs have an
     ``environment`` of their own, which libraries read when they are imported.
     """
 

@@ -28,8 +28,8 @@ MODULES = (
 )
 WITHOUT_FORKS = """
 import sys
-import beirflow.run.snakemake_internals.forked_jobs as module
-module.fork_scripts = lambda *arguments: None
+import beirflow.run.worker as module
+module.start_worker = lambda *arguments: None
 from snakemake.cli import main
 main()
 """

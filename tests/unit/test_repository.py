@@ -101,10 +101,10 @@ def test_every_rule_runs_its_entrance_by_the_one_command() -> None:
         assert "benchmark:" not in text, name  # it would measure the client of the job
 
 
-@pytest.mark.parametrize("directive", ["output:", "log:", "benchmark:", "params:", "conda:", "message:"])
+@pytest.mark.parametrize("directive", ["output:", "log:", "params:", "conda:", "message:"])
 def test_every_rule_says_what_a_reader_and_an_auditor_need(directive: str) -> None:
     # Those that look at results as they lie there declare no output, so that they always run, and their pages survive a failure.
-    looking = [*LOOKING] if directive in ("output:", "benchmark:") else []
+    looking = [*LOOKING] if directive == "output:" else []
     assert [name for name, text in rules().items() if f"    {directive}" not in text] == looking
 
 
@@ -114,11 +114,11 @@ def test_every_rule_but_the_download_depends_on_its_code() -> None:
 
 
 def shell_commands(text: str) -> list[str]:
-    """List the commands that Snakemake would hand to a shell."""
-    return re.findall(r"^\s*(shell\s*[:(].*)", text, re.MULTILINE)
+    """List the commands that Snakemake would hand to a shell, but for the one that runs the job of a rule."""
+    return re.findall(r"^\s*(shell\s*[:(](?!\n        RUN_JOB\n).*)", text, re.MULTILINE)
 
 
-def test_no_rule_hands_commands_to_a_shell() -> None:
+def test_no_rule_hands_other_commands_to_a_shell() -> None:
     """The prefix of every command, set when a run starts, ends with exec: of several commands only the first would run."""
     assert "\nend_jobs_with_this_process()\n" in (REPOSITORY / "workflow/rules/start.smk").read_text()
     assert end_with_this_process().endswith(" exec ")
@@ -345,9 +345,8 @@ def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout(
 @pytest.mark.parametrize("name", rules())
 def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_rely_on(name: str) -> None:
     text = rules()[name]
-    traces = dict(re.findall(r'^    (log|benchmark):\n        "(.*?)"', text, re.MULTILINE))
-    assert set(traces) == ({"log"} if name in LOOKING else {"log", "benchmark"})
-    results, folder, *parts = traces["log"].removesuffix(".log").split("/")
+    (log,) = re.findall(r'^    log:\n        "(.*?)"', text, re.MULTILINE)
+    results, folder, *parts = log.removesuffix(".log").split("/")
     assert (results, folder, parts[0]) == ("<results>", "logs", name)
     named = [
         re.findall(r"^(?:chunk-|block-)?\{(\w+)\}$", part) for part in parts[1:]
@@ -358,9 +357,8 @@ def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_re
     outputs = re.findall(r"\bat\(layout\.(\w+)\)(?!\.format)", written)
     for output in outputs:
         assert set(re.findall(r"\{(\w+)\}", PATTERNS[output])) == {names[0] for names in named}, output
-    job = traces["log"].removeprefix("<results>/logs/").removesuffix(".log")
-    assert traces.get("benchmark", layout.BENCHMARK(job=job)).removeprefix("<results>/") == layout.BENCHMARK(job=job)
-    assert traces["log"].removeprefix("<results>/") == layout.LOG(job=job)
+    job = log.removeprefix("<results>/logs/").removesuffix(".log")
+    assert log.removeprefix("<results>/") == layout.LOG(job=job)
 
 
 def test_the_map_names_only_files_that_are_there() -> None:

@@ -12,9 +12,10 @@ CHUNKS = 3
 
 PRETEND = f"""
 from pathlib import Path
+from beirflow.run.rule_job import read_job
 
-if __name__ == "__main__":
-    for path in map(Path, snakemake.output):
+def main(path, threads, log):
+    for path in map(Path, read_job(path, int(threads), log).output):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes({CHUNK_BYTES} if path.match("embeddings/*/*/chunk-*.npy") else 1))
     found = sum(path.stat().st_size for path in Path("results/embeddings").rglob("*") if path.suffix == ".npy")
@@ -26,7 +27,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def pretended(workflow: Workflow, own_copy: Path, tiny_bert: Path) -> Workflow:
     """Two datasets of three chunks each, of which nothing is computed."""
-    (own_copy / "workflow/scripts/run.py").write_text(PRETEND)
+    (own_copy / "src/beirflow/run/run_job.py").write_text(PRETEND)
     datasets = {name: {"path": str(small_dataset(workflow.folder / name))} for name in ("small", "other")}
     custom = {"systems": {"tiny": tiny_system(tiny_bert)}, "datasets": datasets}
     workflow.config |= {"datasets": list(datasets), "custom": custom, "chunk_documents": 30 // CHUNKS}
@@ -52,26 +53,28 @@ def test_vectors_of_one_chunk_lie_on_the_disk_where_they_are_not_kept(pretended:
 JOB = """
 import time
 from pathlib import Path
+from beirflow.run.rule_job import read_job
 
 def note(line):
     with open("events", "a") as events:
         events.write(line)
 
-note(f"+1 {snakemake.threads}\\n")
-deadline = time.monotonic() + 600
-while Path("events").read_text().count("+1") < 2:
-    assert time.monotonic() < deadline, "no other job began"
-    time.sleep(0.01)
-if "-1" not in Path("events").read_text():
-    time.sleep(2)
-note(f"-1 {snakemake.threads}\\n")
-for path in snakemake.output:
-    Path(path).touch()
+def main(path, threads, log):
+    note(f"+1 {threads}\\n")
+    deadline = time.monotonic() + 600
+    while Path("events").read_text().count("+1") < 2:
+        assert time.monotonic() < deadline, "no other job began"
+        time.sleep(0.01)
+    if "-1" not in Path("events").read_text():
+        time.sleep(2)
+    note(f"-1 {threads}\\n")
+    for path in read_job(path, int(threads), log).output:
+        Path(path).touch()
 """
 
 
 def test_as_many_jobs_as_gpus_are_allowed_run_at_once_and_share_the_cores(finished: Workflow, own_copy: Path) -> None:
-    (own_copy / "workflow/scripts/run.py").write_text(JOB)
+    (own_copy / "src/beirflow/run/run_job.py").write_text(JOB)
     finished.repository = own_copy
     finished.config["device"] = "auto"
     vectors = [f"results/embeddings/tiny/small/chunk-{i}.npy" for i in range(3)]

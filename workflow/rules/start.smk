@@ -35,6 +35,7 @@ from beirflow.run.provenance import name_the_user, note_start, typed_command
 from beirflow.run.results_lock import begin_run, check_run, living_run
 from beirflow.run.rule_job import remove_old_files
 from beirflow.run.stopping import stop_jobs
+from beirflow.run.worker import start_worker
 from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
 from beirflow.run.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.run.snakemake_internals.workflow_run import (
@@ -149,6 +150,9 @@ onstart:
             "The executor slurm fails jobs while SLURM does not answer, and waits for lost ones. The executor beirflow-slurm does neither:"
             " docs/cluster.md"
         )
+    functions = {function for job in jobs.values() for function in job.functions}
+    if functions and this_run.is_in_this_python and sys.platform == "linux":
+        start_worker({function.partition(":")[0] for function in functions})
 
 
 onsuccess:

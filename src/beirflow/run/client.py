@@ -28,7 +28,7 @@ UNKNOWN_UID = -1
 def main() -> None:
     """Have the job run, and end as it ends."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
-        pass  # the place of a stream that was closed before this process began
+        os.set_inheritable(descriptor, True)  # in place of a stream that was closed before this process began
     os.close(descriptor)
     for number in STOPS:
         if _signal.getsignal(number) != _signal.SIG_IGN:  # as SIGINT is in the background of a shell
@@ -98,10 +98,7 @@ def pass_signals_on(process: int) -> None:
     """Have the process of the job get the signals of this one. Its number is not another's until the worker loses this client."""
 
     def pass_on(number: int, _: object) -> None:
-        try:
-            os.kill(process, number)
-        except ProcessLookupError:
-            pass
+        os.kill(process, number)
 
     for number in STOPS:
         if _signal.getsignal(number) != _signal.SIG_IGN:

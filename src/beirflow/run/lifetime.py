@@ -5,7 +5,7 @@ same files. Instead, the kernel ends the job at the same moment, so that no file
 
 For the kernel, the parent is the thread that started the job, not the whole process (prctl(2)): a job ends with that thread,
 even if its Snakemake continues. Snakemake's local executor starts a job in a thread that waits for it, so there the two are the
-same. An executor whose threads end before their jobs must not use this. Of a job that a server forked, the server is the
+same. An executor whose threads end before their jobs must not use this. Of a job that the warm worker forked, the worker is the
 parent.
 """
 
@@ -35,8 +35,12 @@ def end_with_snakemake() -> None:
     what is left behind has the names that the next run writes to.
     """
     parent = os.environ.get(SNAKEMAKE_PID)
-    if parent is None or sys.platform != "linux":
-        return
+    if parent is not None and sys.platform == "linux":
+        end_with(int(parent))
+
+
+def end_with(parent: int) -> None:
+    """Have this process killed when its parent ends, or at once if that has ended already."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):
+    if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,10 +14,19 @@ from transformers.utils import logging as transformers_logging
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.computing.folder_tokenizer import tokenizer_of
-from beirflow.models.computing.lean_imports import load_lean
 from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
+from beirflow.run.devices import compute_exactly
 
 Loaded = TypeVar("Loaded")
+
+
+def import_ahead() -> None:
+    """Import what loads a model, for jobs that are forked from this process."""
+    for name in ("models.bert.modeling_bert", "models.auto.tokenization_auto"):
+        import_module(f"transformers.{name}")
+    import_module("torch.fx.experimental.symbolic_shapes")
+    # It is made once for all types of models.
+    import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -62,13 +72,10 @@ def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
         refuse_code(folder / name)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
-
-    def load_with_masks() -> Loaded:
+    compute_exactly()
+    try:
         _make_masks_without_waiting()
         return load()
-
-    try:
-        return load_lean(load_with_masks)
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own

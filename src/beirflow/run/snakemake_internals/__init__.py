@@ -6,11 +6,6 @@
 
 `workflow_run`: ``exec`` before each command. Unnecessary once Snakemake ends its jobs when it is killed.
 
-`workflow_run`: the interpreter of a script. Unnecessary once Snakemake quotes its path.
-
-`forked_jobs`: the call that starts the process of a script. Unnecessary once a workflow can say how its scripts are started, and
-Snakemake passes an interrupt on to its jobs.
-
 `rule_jobs`: rules read without a run, and the inputs, outputs and params of a job. Unnecessary once Snakemake's API gives a job.
 
 `failed_jobs`: marks of failed jobs. Unnecessary once Snakemake runs failed jobs again even if all requested files are there.
