@@ -1,5 +1,6 @@
 """A whole folder of results, made in this process by the entrances of the rules, in seconds."""
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+from snakemake.iocontainers import Params
 
 from beirflow import SNAKEFILE
 from beirflow.config.asked import corpus_of
@@ -24,6 +26,7 @@ from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.report.registry import FIGURES
 from beirflow.run.entrance import call_entrance
+from beirflow.run.rule_job import COMMAND
 from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
 from by_name import call
 from latencies import write_latency
@@ -137,7 +140,9 @@ def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
 
 
 def run_job(results: Path, job: SimpleNamespace, threads: int = 1) -> None:
-    """Make the files of one job of a rule."""
+    """Make the files of one job of a rule, whose params go through a file as in a run."""
+    params = {name: value for name, value in job.params.items() if name != COMMAND}
+    job.params = Params(fromdict=json.loads(json.dumps(params)))
     for output in job.output:
         Path(output).parent.mkdir(parents=True, exist_ok=True)
     job.threads = threads

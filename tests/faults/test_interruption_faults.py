@@ -217,7 +217,7 @@ def test_a_killed_download_leaves_no_secret_behind(lexical: Workflow) -> None:
     assert f"token={token}".encode() in request
     assert base64.b64encode(f"me:{password}".encode()) in request
     left = [path for path in lexical.folder.rglob("*") if path.is_file() and path.name != "config-of-test.yaml"]
-    assert [path for path in left if "scripts" in path.parts]  # the script of the job is one of them
+    assert [path for path in left if "jobs" in path.parts]  # the file of the job is one of them
     for secret in SECRETS:
         assert [path for path in left if secret.encode() in path.read_bytes()] == []
 

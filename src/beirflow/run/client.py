@@ -40,7 +40,7 @@ def main() -> None:
             pass_signals_on(process)
             end_as(exit_status(connection))
         connection.close()
-    os.execv(sys.executable, [sys.executable, "-P", "-c", RUN_HERE, PACKAGES, *sys.argv[1:]])
+    os.execv(sys.executable, [sys.executable, "-P", "-c", RUN_HERE, PACKAGES, *sys.argv[1:]])  # noqa: S606 (this Python)
 
 
 def connected(address: str) -> "_socket.socket | None":
@@ -76,7 +76,7 @@ def begun(connection: "_socket.socket", request: dict[str, object], streams: tup
 
 
 def exit_status(connection: "_socket.socket") -> int:
-    """Wait for the end of the job; return its exit status, below 0 the signal that killed it, as it does if the worker is killed."""
+    """Wait for the end of the job; return its exit status, below 0 the signal that killed it. It is killed with the worker."""
     try:
         status = received(connection)
     except OSError:

@@ -76,7 +76,7 @@ class Commands:
         self._start = shlex.join(in_own if own_python else [sys.executable, "-IS", client.__file__])
 
     def of(self, rule: str) -> Callable[..., "Command"]:
-        """Return the function in params that gives the command of each job of a rule; its value is not compared, due to ``input``."""
+        """Return the function in params that gives the commands of a rule's jobs; due to ``input``, they are not compared."""
 
         def command(wildcards: Any, input: Any, output: Any) -> Command:  # noqa: A002 (Snakemake's name)
             return Command(partial(self._text, rule, wildcards, input, output))

@@ -128,7 +128,7 @@ def _ready(*awaited: Mapping[int, int]) -> set[int]:
 
 
 def _fork(connection: socket.socket, run: Callable[..., NoReturn], others: Sequence[int]) -> int:
-    """Fork a process for a client, with other descriptors closed; return its number, 0 if the client has to run its job itself."""
+    """Fork a process for a client, with other descriptors closed; return its number, 0 if the client has to run its job."""
     if client.peer_of(connection) != os.getuid():
         return 0
     worker, stopped = os.getpid(), bool(STOPS & signal.sigpending())
@@ -164,7 +164,7 @@ def _received(connection: socket.socket) -> dict[str, Any]:
 
 
 class _Job:
-    """A job and its client. The number of its process is not given to another until the client, which may signal it, has ended."""
+    """A job and its client, which may send it signals: no other process gets its number before the client has ended."""
 
     def __init__(self, number: int, connection: socket.socket) -> None:
         self._number, self._connection, self._process = number, connection, os.pidfd_open(number)

@@ -1,4 +1,4 @@
-"""A job that the worker forks is as one that Python was started for, and ends as one; where none can be forked, Python is started."""
+"""A job that the worker forks is as one for which Python was started, and ends as one; where it cannot, Python is started."""
 
 import json
 import os
@@ -142,7 +142,7 @@ def test_a_stream_that_was_closed_before_the_command_began_is_an_empty_one_to_th
         start_worker([])
     for number in range(3):
         script = f"import os; assert os.path.samestat(os.fstat({number}), os.stat(os.devnull))"
-        assert start(script, folder, preexec_fn=lambda number=number: os.close(number)).wait() == 0  # noqa: PLW1509 (one thread)
+        assert start(script, folder, preexec_fn=lambda number=number: os.close(number)).wait() == 0
 
 
 @pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
