@@ -15,7 +15,7 @@ STEPS
   - jobs that failed run again, whatever else is there
   - note the command and the time for the manifest
   - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
-  - on this machine, jobs are forked from a process that has imported what they import
+  - on this machine, jobs are forked from a worker that has imported what they import
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 

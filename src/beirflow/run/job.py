@@ -59,7 +59,7 @@ def job(snakemake: Any) -> Iterator[Job]:
 def surroundings(log_path: str | Path, before: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Send the package's log to a file and to standard error, and end in an orderly way, while the block runs.
 
-    A script's traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
+    A traceback does not reach the file that the rule names in ``log:`` unless the job writes it there itself, so
     exceptions end here: an error meant for people, or of a disk, as its message alone, any other with its traceback. SIGTERM
     stops the block as Ctrl-C does, so that what it had begun to write is removed. The exit status is 1 after an exception, 130
     after a signal.

@@ -23,7 +23,7 @@ def end_with_this_process() -> str:
     """Return a prefix of a shell command, whose job then ends with this process.
 
     It tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several commands only the
-    first would run; a rule starts one, its script.
+    first would run; a rule has one.
     """
     return f"{SNAKEMAKE_PID}={os.getpid()} exec "
 

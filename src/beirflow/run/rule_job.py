@@ -43,7 +43,7 @@ class Named(list[Any]):
 
 @dataclass(frozen=True)
 class RuleJob:
-    """Job of a rule, with attributes as those of Snakemake's object in a script."""
+    """Job of a rule, as its command hands it over."""
 
     rule: str
     input: Mapping[str, Any]  # those with names

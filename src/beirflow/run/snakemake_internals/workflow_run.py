@@ -45,13 +45,13 @@ class PlannedJob(NamedTuple):
     rule: str  # name of its rule in this workflow, also where another uses it as a module and has names of its own
     wildcards: dict[str, str]  # their values by name
     writes: bool  # whether it has outputs
-    # the functions of the package that its script calls, ``module:function``; none if it runs no script
+    # the functions of the package that it calls, ``module:function``; none for a rule that only names files
     functions: tuple[str, ...]
     uses_gpu: bool = False  # whether it takes a GPU where there is one, as all jobs that compute with a model do
 
     @property
     def computes(self) -> bool:
-        """Test whether it runs a script."""
+        """Test whether it calls one."""
         return bool(self.functions)
 
 
@@ -232,11 +232,9 @@ class WorkflowRun:
 
 
 def keep_folders_off_the_path() -> None:
-    """Keep the working folder, and the folder of scripts in it, from jobs' search path of Python: either may be by others.
+    """Keep the working folder, which may be by others, from jobs' search path of Python.
 
-    Snakemake writes the script of a job to ``.snakemake/scripts``, which Python would search before all installed packages. An
-    empty or relative entry of PYTHONPATH means another folder in a job than where the command was given; Snakemake hands what
-    such an entry meant there over to its jobs.
+    An empty or relative entry of PYTHONPATH means another folder in a job than where the command was given.
     """
     os.environ["PYTHONSAFEPATH"] = "1"
     if entries := os.environ.get("PYTHONPATH"):
@@ -256,7 +254,7 @@ def _functions(rule: Any) -> tuple[str, ...]:
 
 
 def end_jobs_with_this_process() -> None:
-    """Let every job end with this process. Snakemake starts a script through a shell, with this prefix before its command."""
+    """Let every job end with this process. Snakemake starts a shell, with this prefix before its command."""
     from snakemake.shell import shell
 
     shell.prefix(end_with_this_process())
