@@ -7,6 +7,7 @@ import sys
 
 from beirflow import SNAKEFILE, WORKFLOW
 from beirflow.config.asked import one_of
+from beirflow.config.config_files import NO_CORE, check_config_files
 from beirflow.config.load import load_experiment, search_for_classes
 from beirflow.config.source_checks import input_path
 from beirflow.core import layout
@@ -25,9 +26,13 @@ stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
     input_path(str(WORKFLOW.parent))
+    check_config_files(this_run.configfiles)
     experiment = stated or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
+
+if (cores := this_run.limits.get("_cores", 1)) < 1:
+    sys.exit(NO_CORE.format(cores))  # Snakemake would wait for ever
 
 config.update(experiment.config, mirrors=by_reference(experiment.config["mirrors"]))
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)

@@ -19,25 +19,29 @@ STEPS
   - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
 """
 
+import signal
 from pathlib import Path
 
+import snakemake_logger_plugin_beirflow
 from beirflow.audit.place import check_audit_place
 from beirflow.config.checks import check_installed, check_planned
 from beirflow.config.guess import job_work, start_warning
 from beirflow.report.overview import meant, next_step, table_again
+from beirflow.core.disks import check_dates
+from beirflow.core.progress import logged_share
 from beirflow.run.interrupts import (
-    ignore_further_interrupts,
-    on_interrupt,
+    interrupt_once,
+    on_signal,
     repeat_swallowed_interrupts,
 )
+from beirflow.run.job import logged_error
 from beirflow.run.overall import Overall
 from beirflow.run.provenance import name_the_user, note_start, typed_command
-from beirflow.run.results_lock import begin_run, check_run, living_run
+from beirflow.run.results_lock import LOCK, begin_run, check_run, living_run
 from beirflow.run.rule_job import remove_old_files
 from beirflow.run.stopping import stop_jobs
 from beirflow.run.worker import start_worker
 from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.run.snakemake_internals.terminal import Terminal, take_over_terminal
 from beirflow.run.snakemake_internals.workflow_run import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
@@ -74,21 +78,29 @@ def nothing_to_do():
 
 if this_run.is_main:
     repeat_swallowed_interrupts()
-    on_interrupt(stop_jobs)
+    on_signal(signal.SIGINT, stop_jobs)
     rerun_failed_jobs()
-    # Targets and rules are known only after all rules are read.
-    terminal = take_over_terminal(
-        lambda replaced: Terminal(
-            replaced,
-            typed_command(sys.argv),
-            nothing_to_do,
-            lambda target: meant(target, logs.parent, experiment, this_run.rules),
-            lambda: living_run(logs),
-            ignore_further_interrupts,
-            quiet=this_run.quiet,
-            dry=this_run.is_dry,
+    terminal = snakemake_logger_plugin_beirflow.current
+    if terminal:
+        on_signal(signal.SIGINT, terminal.interrupt)
+        on_signal(signal.SIGTERM, terminal.stop)
+        # Rules are known only after all are read.
+        terminal.follow(
+            snakemake_logger_plugin_beirflow.Workflow(
+                command=typed_command(sys.argv),
+                nothing=nothing_to_do,
+                meant=lambda target: meant(
+                    target, logs.parent, experiment, this_run.rules
+                ),
+                living=lambda: living_run(logs),
+                error=logged_error,
+                share=logged_share,
+            )
         )
-    )
+    else:
+        logger.info(
+            "These are Snakemake's own messages; --logger beirflow shows jobs, progress and the reasons of failures in short."
+        )
     if this_run.is_dry:
         logger.info(
             f"To estimate the cost of a run: snakemake --cores all{configured} -- estimate"
@@ -101,6 +113,7 @@ else:
 
 
 onstart:
+    interrupt_once()
     this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
     remove_old_files()
@@ -130,6 +143,7 @@ onstart:
             for job in jobs.values()
         ):
             begin_run(logs)
+            check_dates(this_run.read_files, logs / LOCK)
             # A run that was killed before Snakemake removed them left them behind.
             this_run.remove_temporary_inputs("merge_chunks", "candidates")
     except BeirflowError as error:
@@ -153,6 +167,11 @@ onstart:
     functions = {function for job in jobs.values() for function in job.functions}
     if functions and this_run.is_in_this_python and sys.platform == "linux":
         start_worker({function.partition(":")[0] for function in functions})
+
+
+onerror:
+    if terminal:
+        terminal.fail()
 
 
 onsuccess:

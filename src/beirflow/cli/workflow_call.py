@@ -157,15 +157,12 @@ def _is_found(snakemakes: Namespace) -> bool:
 
 def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace, targets: Sequence[str]) -> None:
     """Raise ConfigError for a configuration, or a target, that cannot be used."""
-    from beirflow.config.config_files import check_command_line, check_config_files
+    from beirflow.config.config_files import check_config_files, check_options
     from beirflow.config.load import load_experiment, search_for_classes
     from beirflow.run.snakemake_internals.command_line import configuration_of
 
     check_config_files(files)
-    try:
-        check_command_line([*_cores(snakemakes), *(["--config", *snakemakes.config] if snakemakes.config else [])])
-    except SystemExit as end:
-        raise ConfigError(str(end)) from None
+    check_options(snakemakes.cores, snakemakes.config or [])
     config, own_keys = configuration_of(files, dict(given), snakemakes.config)
     search_for_classes([*(Path(path).absolute().parent for path in files), snakefile().parent])
     if snakemakes.directory:  # in which paths of the configuration begin
@@ -178,10 +175,6 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
         here = not snakemakes.default_storage_provider  # and not in a bucket
         if "audit" in targets and here and not given.get("command", {}).get("audit", {}).get("folder"):
             results_folder(results)
-
-
-def _cores(snakemakes: Namespace) -> list[str]:
-    return ["--cores", str(snakemakes.cores)] if snakemakes.cores is not None else []
 
 
 def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:

@@ -1,11 +1,10 @@
 """Checks of configuration files as text: syntax and repeated keys, with their lines."""
 
-import argparse
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +19,18 @@ CONFIGURATION = "the configuration (config.yaml, --configfile, --config)"  # its
 HINT = "indent with spaces, one key a line, and quote a value with one of : # , { } [ ]"
 """The usual remedies for a syntax error."""
 
+NO_CORE = "--cores: found {}; expected a number from 1, or 'all'"
 
-def check_command_line(arguments: Sequence[str]) -> None:
-    """Exit with a message if Snakemake's command line has no core, or a configuration that cannot be read.
 
-    ``profiles/default`` calls this before Snakemake reads it, because Snakemake's own messages name no line.
-    """
-    options, _ = _configured(arguments)
-    cores = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    cores.add_argument("--cores", "-c", "--jobs", "-j", nargs="?", action="append", default=[])
-    try:
-        for number in cores.parse_known_args(list(arguments))[0].cores:
-            if re.fullmatch(r"0+|-\d+", number or ""):  # with 0, Snakemake waits for ever
-                raise ConfigError(f"--cores: found {number}; expected a number from 1, or 'all'")
-        for each in options.config:
-            if not re.match(r"\w+=", each):
-                todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
-                raise ConfigError(f"--config: found {each!r}; {todo}")
-        check_config_files(options.configfile)
-        _check_cache()
-    except ConfigError as error:
-        raise SystemExit(str(error)) from None
+def check_options(cores: int | None, config: Iterable[str]) -> None:
+    """Raise ConfigError for a number of cores or a value of ``--config`` that Snakemake accepts or explains less."""
+    if cores is not None and cores < 1:  # with 0, Snakemake waits for ever
+        raise ConfigError(NO_CORE.format(cores))
+    for each in config:
+        if not re.match(r"\w+=", each):
+            todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
+            raise ConfigError(f"--config: found {each!r}; {todo}")
+    _check_cache()
 
 
 def _check_cache() -> None:
@@ -55,21 +45,6 @@ def _check_cache() -> None:
         raise ConfigError(
             f"{cache}: Snakemake needs this folder for its cache, and it cannot be made ({error}); {todo}"
         ) from None
-
-
-def asks_for_nothing(arguments: Sequence[str]) -> bool:
-    """Test whether a command line of Snakemake has only a configuration: no target, no number of cores, no other option."""
-    return not _configured(arguments)[1]
-
-
-def _configured(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return the options of a command line that name the configuration, and all else."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[])
-    parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    parser.add_argument("--snakefile", "-s")
-    parser.add_argument("--directory", "-d")
-    return parser.parse_known_args(list(arguments))
 
 
 def check_config_files(paths: Iterable[str]) -> None:

@@ -2,10 +2,14 @@
 
 import errno
 import os
+import shlex
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from beirflow.core.errors import DataError
 
 AGAIN = "and run the same command again, which resumes"
 NO_ROOM = {
@@ -22,6 +26,8 @@ ARROW_CLOSES = "error closing file"
 MOUNTS = Path("/proc/self/mountinfo")
 LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
 """Options with which NFS or Lustre are mounted where a machine does not tell others of its locks."""
+
+AHEAD_SECONDS = 60.0  # which the clock of another machine may be ahead
 
 
 @contextmanager
@@ -49,6 +55,25 @@ def local_locks(folder: Path) -> str | None:
             if number == f"{os.major(device)}:{os.minor(device)}" and (local := LOCAL_LOCKS & set(options.split(","))):
                 return min(local)
     return None
+
+
+def check_dates(paths: Iterable[str], written: Path) -> None:
+    """Raise DataError if files are dated in the future, also by the clock of the disk on which ``written`` was written just now.
+
+    What is made from them would be older than they are: Snakemake would make it again and again.
+    """
+    now = max(time.time(), written.stat().st_mtime if written.is_file() else 0.0)
+    dates = {path: os.stat(path).st_mtime for path in paths if os.path.exists(path)}  # noqa: PTH110, PTH116 (thousands)
+    if ahead := [path for path, date in dates.items() if date > now + AHEAD_SECONDS]:
+        path = ahead[0]
+        folder = Path(path).parent if Path(path).is_absolute() else Path.cwd() / Path(path).parts[0]
+        dated, others = time.strftime("%F %T", time.localtime(dates[path])), len(ahead) - 1
+        raise DataError(
+            f"{path} is dated {dated}{f', as {others:,} other files are,' if others else ''}, and now it is"
+            f" {time.strftime('%F %T', time.localtime(now))}: a clock is or was wrong, and Snakemake would make all"
+            " results of it again and again. Correct the clock, then give all files that are dated in the future the present"
+            f' time:\n    find {shlex.quote(str(folder))} -newermt now -exec touch -t "$(date +%Y%m%d%H%M.%S)" {{}} +'
+        )
 
 
 def disk_problem(error: OSError) -> str | None:

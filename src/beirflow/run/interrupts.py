@@ -33,8 +33,15 @@ def repeat_swallowed_interrupts() -> None:
     sys.unraisablehook = repeat
 
 
-def on_interrupt(call: Callable[[], None]) -> None:
-    """Call a function in a thread at each SIGINT of this process, unless the process ignores these."""
+LISTENERS: list[tuple[int, Callable[[], None]]] = []
+"""Signals with what is called in a thread when they come."""
+
+
+def on_signal(number: int, call: Callable[[], None]) -> None:
+    """Call a function in a thread at each signal of a number to this process, unless the process ignores these."""
+    LISTENERS.append((number, call))
+    if len(LISTENERS) > 1:
+        return
     received, sent = os.pipe()
     os.set_blocking(sent, False)
     # The handler stays as it is, since asyncio replaces Python's own by a better one.
@@ -42,16 +49,22 @@ def on_interrupt(call: Callable[[], None]) -> None:
 
     def wait() -> None:
         while signals := os.read(received, 100):
-            if signal.SIGINT in signals:
-                call()
+            for each, listener in LISTENERS:
+                if each in signals:
+                    listener()
 
     threading.Thread(target=wait, daemon=True).start()
 
 
-def ignore_further_interrupts() -> None:
-    """Let a further SIGINT do no more than :func:`on_interrupt` says: it would interrupt the orderly end of this process."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+def interrupt_once() -> None:
+    """Let only the first SIGINT interrupt the main thread: a further one would interrupt the orderly end of this process."""
+
+    def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from beirflow.core.extensions import extensions
 from beirflow.core.layout import BENCHMARK, job_error
 from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import named_job
-from beirflow.core.records import Job, write_json
+from beirflow.core.records import Job, read_json, write_json
 from beirflow.run.benchmark import measured
 from beirflow.run.interrupts import signals_stop_once
 from beirflow.run.lifetime import end_with_snakemake
@@ -119,6 +119,14 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
     with suppress(OSError, BeirflowError):
         write_json(job_error(log_path), {"error": without_secrets(message), **facts})
     sys.exit(1)
+
+
+def logged_error(log: str) -> tuple[str, bool]:
+    """Return the error that a job wrote beside its log, empty if there is none, and whether it is a verdict on results."""
+    with suppress(OSError, BeirflowError, KeyError):
+        found = read_json(job_error(log))
+        return str(found["error"]), bool(found.get("verdict"))
+    return "", False
 
 
 class _Formatter(logging.Formatter):

@@ -43,6 +43,12 @@ class Overall:
         self._thought: Counter[str] = Counter()
         self._busy = 0.0
 
+    def beginning(self) -> str:
+        """Return in words how much there is to do."""
+        jobs, seconds = len(self.expected), self.seconds_left()
+        about = f", about {duration(seconds)} (guess)" if seconds < LONG else ""
+        return f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do{about}"
+
     def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
         """Begin a job; ``name`` is what a person calls it, ``share`` returns the share that it reports as done, None for none."""
         self._running[job], self._shares[job], self._reached[job] = (name, self._clock()), share, 0.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from beirflow.config.config_files import asks_for_nothing, check_command_line, check_config_files, key_places
+from beirflow.config.config_files import check_config_files, check_options, key_places
 from beirflow.core.errors import ConfigError
 from refusals import problems_of, refused
 
@@ -63,35 +63,19 @@ def test_a_good_file_is_accepted_json_with_tabs_too(tmp_path: Path) -> None:
         check_config_files([str(tmp_path / name)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "nothing"),
-    [("", True), ("--configfile a b --config c=d -s S", True), ("-n", False), ("--config a=b -- report", False)],
-)
-def test_a_command_line_without_a_target_or_another_option_asks_for_nothing(arguments: str, nothing: bool) -> None:
-    assert asks_for_nothing(arguments.split()) == nothing
-
-
 @pytest.mark.parametrize("wrong", ["a", "=", "summary"])
 def test_words_of_the_configuration_have_names(wrong: str) -> None:
-    with pytest.raises(SystemExit, match=f"--config: found '{wrong}'; expected name=value without spaces"):
-        check_command_line(["-n", "--config", "systems=bm25", wrong, "--", "summary"])
+    with pytest.raises(ConfigError, match=f"--config: found '{wrong}'; expected name=value without spaces"):
+        check_options(None, ["systems=bm25", wrong])
 
 
-@pytest.mark.parametrize("wrong", ["--cores 0", "--cores=0", "-c0", "-j 0", "--jobs -1", "--cores 2 --cores -1"])
-def test_a_run_has_a_core(wrong: str) -> None:
+def test_a_run_has_a_core() -> None:
     """With none, Snakemake waits for ever; with fewer, jobs fail for other reasons."""
-    for right in ("--cores 10", "-c", "-call", "-j 2", "--cores all", "-n"):
-        check_command_line([*right.split(), "--", "-c0"])
-    with pytest.raises(SystemExit, match=r"--cores: found (0|-1); expected a number from 1, or 'all'"):
-        check_command_line([*wrong.split(), "--config", "systems=bm25", "--", "summary"])
-
-
-@pytest.mark.parametrize("option", ["--configfile=", "--configfiles ", "--configfile "])
-def test_configuration_files_of_the_command_line_are_checked_and_targets_are_none(option: str, tmp_path: Path) -> None:
-    check_command_line(["--cores", "2", "--", "summary", "none.yaml"])
-    arguments = f"--cores 2 {option}{tmp_path}/none.yaml --config systems=a -n -- summary".split()
-    with pytest.raises(SystemExit, match=rf"{tmp_path}/none.yaml: there is no such file"):
-        check_command_line(arguments)
+    for right in (None, 1, 10):
+        check_options(right, [])
+    for wrong in (0, -1):
+        with pytest.raises(ConfigError, match=rf"--cores: found {wrong}; expected a number from 1, or 'all'"):
+            check_options(wrong, [])
 
 
 def test_a_problem_with_a_value_names_the_file_and_line_of_its_key(tmp_path: Path) -> None:
@@ -116,7 +100,9 @@ def test_a_home_that_cannot_hold_a_cache_is_a_sentence(tmp_path: Path, monkeypat
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    with pytest.raises(SystemExit, match=r"file/\.cache: Snakemake needs this folder for its cache.*set HOME, or XDG_CACHE_HOME"):
-        check_command_line(["--cores", "1"])
+    with pytest.raises(
+        ConfigError, match=r"file/\.cache: Snakemake needs this folder for its cache.*set HOME, or XDG_CACHE_HOME"
+    ):
+        check_options(1, [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    check_command_line(["--cores", "1"])
+    check_options(1, [])

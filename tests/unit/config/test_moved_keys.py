@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from snakemake.cli import parse_config
 
-from beirflow.config.config_files import check_command_line
+from beirflow.config.config_files import check_options
 from beirflow.config.load import load_experiment
 from beirflow.config.moved_keys import MOVED
 from refusals import problems_of
@@ -35,7 +35,8 @@ REFUSED: list[tuple[str, Any, str, str]] = [
 def pasted(problem: str, command: str) -> Any:
     """The options of a command that the command line of Snakemake in a message gives."""
     option, value = shlex.split(problem.rpartition("(with plain snakemake: ")[2].removesuffix(")"))
-    check_command_line(["--cores", "1", option, value, "--", command])
+    assert option == "--config"
+    check_options(1, [value])
     return load_experiment({**BM25, **parse_config([value])}).options(command)
 
 

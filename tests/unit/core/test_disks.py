@@ -2,6 +2,8 @@
 
 import errno
 import logging
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.core.disks import disk_problem, written_here
+from beirflow.core.disks import check_dates, disk_problem, written_here
+from beirflow.core.errors import DataError
 from beirflow.core.writing import DigestingWriter, atomic_path
 from beirflow.run.job import surroundings
 
@@ -84,3 +87,16 @@ def test_a_file_is_named_only_where_no_other_name_is_known(tmp_path: Path) -> No
 def test_every_refusal_has_its_words_and_other_errors_have_none(tmp_path: Path, number: int, says: str) -> None:
     assert (disk_problem(OSError(number, "words", str(tmp_path / "not/there"))) or "").startswith(f"{tmp_path}/not/there: {says}")
     assert disk_problem(FileNotFoundError(errno.ENOENT, "words", "file")) is disk_problem(OSError("no number at all")) is None
+
+
+def test_files_dated_in_the_future_are_refused_by_the_later_of_two_clocks(tmp_path: Path) -> None:
+    written, source, missing = tmp_path / "lock", tmp_path / "corpus.jsonl", str(tmp_path / "none")
+    source.touch()
+    check_dates([str(source), missing], written)  # which could not be written
+    later = time.time() + 3600
+    os.utime(source, (later, later))
+    with pytest.raises(DataError, match=rf"^{source} is dated .*\n    find {tmp_path} -newermt now -exec touch -t"):
+        check_dates([missing, str(source)], written)
+    written.touch()
+    os.utime(written, (later, later))  # the disk of another machine, whose clock is ahead, has both
+    check_dates([str(source)], written)

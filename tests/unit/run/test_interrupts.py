@@ -1,4 +1,4 @@
-"""An interrupt is not lost where Python ignores exceptions."""
+"""An interrupt is not lost where Python ignores exceptions, and counts once; who listens to a signal is called at each."""
 
 import signal
 import sys
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from beirflow.run.interrupts import repeat_swallowed_interrupts
+from beirflow.run import interrupts
+from beirflow.run.interrupts import interrupt_once, on_signal, repeat_swallowed_interrupts
 
 
 class Referent:
@@ -51,3 +52,37 @@ def test_other_exceptions_are_told_as_before_and_interrupt_nothing(ignored: list
     assert reference() is None
     assert ignored == [ZeroDivisionError]
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """SIGINT is heeded, and afterwards as before."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_a_second_interrupt_does_not_interrupt_the_orderly_end() -> None:
+    interrupt_once()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
+    interrupt_once()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("heeded")
+def test_all_who_listen_to_a_signal_are_called_at_it_and_at_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "LISTENERS", [])
+    called = [threading.Event() for _ in range(3)]
+    for number, event in zip((signal.SIGINT, signal.SIGINT, signal.SIGTERM), called, strict=True):
+        on_signal(number, event.set)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert all(event.wait(20) for event in called[:2])
+        assert not called[2].is_set()
+    finally:
+        signal.set_wakeup_fd(-1)

@@ -10,8 +10,6 @@
 
 `failed_jobs`: marks of failed jobs. Unnecessary once Snakemake runs failed jobs again even if all requested files are there.
 
-`terminal`: the handler of the terminal, and the wording of some messages. Unnecessary once Snakemake finds logger plugins in the
-folder of a workflow (now: among installed packages, before it reads the Snakefile) and gives each message an event.
 
 `names`: files below ``.snakemake``. Unnecessary once a command lists what a run is writing.
 

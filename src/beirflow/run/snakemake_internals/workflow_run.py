@@ -204,6 +204,12 @@ class WorkflowRun:
         }
 
     @property
+    def read_files(self) -> set[str]:
+        """Return the files that the planned jobs read and none of them makes."""
+        jobs = list(self._workflow.dag.needrun_jobs())
+        return {str(path) for job in jobs for path in job.input} - {str(path) for job in jobs for path in job.output}
+
+    @property
     def kept_files(self) -> set[str]:
         """Return the outputs of the planned files' jobs that do not run, because all that they make is there."""
         dag = self._workflow.dag
