@@ -51,7 +51,7 @@ def on_signal(number: int, call: Callable[[], None]) -> None:
         while signals := os.read(received, 100):
             for each, listener in LISTENERS:
                 if each in signals:
-                    listener()
+                    threading.Thread(target=listener, daemon=True).start()  # of which one may not return
 
     threading.Thread(target=wait, daemon=True).start()
 
