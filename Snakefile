@@ -1,3 +1,7 @@
 # The entrance of a checkout: `snakemake --cores 8 -- results/summary.csv` finds this file. All rules are those of workflow/Snakefile.
-# Unlike the directive `include:`, this keeps what that file does without a target.
-workflow.include("workflow/Snakefile", overwrite_default_target=True)
+include: "workflow/Snakefile"
+
+
+# Without a target, as there: an include does not keep which rule that is.
+use rule help as overview with:
+    default_target: True

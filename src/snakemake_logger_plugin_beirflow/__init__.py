@@ -340,9 +340,8 @@ class LogHandler(LogHandlerBase):
             self.stream.flush()
         except BrokenPipeError:
             self.stream = None
-            # Snakemake waits for running jobs if it has begun any.
-            ends = signal.getsignal(signal.SIGTERM) not in (signal.SIG_DFL, None)
-            os.kill(os.getpid(), signal.SIGTERM if ends else signal.SIGINT)
+            # Not SIGTERM: Snakemake's handler takes a lock that the interrupted code may hold.
+            os.kill(os.getpid(), signal.SIGINT)
         except (OSError, ValueError):  # e.g. a full disk of the file behind it, but not of the results
             self.handleError(logging.makeLogRecord({"msg": words}))
 
