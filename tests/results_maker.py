@@ -27,7 +27,7 @@ from beirflow.extensions.paper import registry as of_paper
 from beirflow.report.registry import FIGURES
 from beirflow.run.entrance import call_entrance
 from beirflow.run.rule_job import COMMAND
-from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
+from beirflow.run.undocumented import RuleJobs, rule_jobs
 from by_name import call
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
@@ -134,7 +134,7 @@ def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threa
 def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
     """All rules, not only those of files for reading, which an audit reads."""
     parse_each_rule_file_once()
-    reads_each = patch("beirflow.run.snakemake_internals.rule_jobs._makes_for_reading", return_value=True)
+    reads_each = patch("beirflow.run.undocumented._makes_for_reading", return_value=True)
     with reads_each, rule_jobs(SNAKEFILE, experiment, results) as rules:
         yield rules
 

@@ -26,7 +26,7 @@ from beirflow.extensions.exchange import layout as exchanged
 from beirflow.extensions.judging import layout as judging
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
-from beirflow.run.snakemake_internals.rule_jobs import rule_jobs
+from beirflow.run.undocumented import rule_jobs
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
 from latencies import write_latency
 from results_maker import Made, run_rules

@@ -17,14 +17,16 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, with_extensions
 from beirflow.run.code_version import code_version
 from beirflow.run.rule_job import Commands
-from beirflow.run.snakemake_internals.workflow_run import WorkflowRun, check_version
+from beirflow.run.environment import check_version
+from beirflow.run.undocumented import WorkflowRun
 
-check_version("snakemake")
 this_run = WorkflowRun(workflow)
-# An audit states the experiment of the audited results; run/snakemake_internals/rule_jobs.py.
+# An audit states the experiment of the audited results; run/undocumented.py.
 stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
+    if (newer := check_version("snakemake")) and this_run.is_main:
+        logger.warning(newer)
     input_path(str(WORKFLOW.parent))
     check_config_files(this_run.configfiles)
     experiment = stated or load_experiment(config, **this_run.origin)

@@ -34,7 +34,7 @@ def import_package():
 sources = import_package()
 
 from beirflow import WORKFLOW
-from beirflow.run.snakemake_internals.workflow_run import search_first
+from beirflow.run.environment import search_first
 
 # Jobs that are not forked from this process search their Python's own packages first, which may hold another beirflow.
 search_first(sources)

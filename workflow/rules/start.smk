@@ -24,7 +24,7 @@ from pathlib import Path
 
 import snakemake_logger_plugin_beirflow
 from beirflow.audit.place import check_audit_place
-from beirflow.config.checks import check_installed, check_planned
+from beirflow.config.checks import check_installed, check_planned, check_rule_names
 from beirflow.config.guess import job_work, start_warning
 from beirflow.report.overview import meant, next_step, table_again
 from beirflow.core.disks import check_dates
@@ -41,11 +41,11 @@ from beirflow.run.results_lock import LOCK, begin_run, check_run, living_run
 from beirflow.run.rule_job import remove_old_files
 from beirflow.run.stopping import stop_jobs
 from beirflow.run.worker import start_worker
-from beirflow.run.snakemake_internals.failed_jobs import rerun_failed_jobs
-from beirflow.run.snakemake_internals.workflow_run import (
+from beirflow.run.environment import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
 )
+from beirflow.run.undocumented import rerun_failed_jobs
 from beirflow.ranking.run_settings import check_run_settings
 
 name_the_user()
@@ -73,7 +73,7 @@ def nothing_to_do():
         check_kept_runs()
     except BeirflowError as error:
         sys.exit(str(error))  # Snakemake would add lines of its own files
-    return table_again(logs.parent / layout.SUMMARY, this_run.targets)
+    return table_again(logs.parent / layout.SUMMARY, this_run.command)
 
 
 if this_run.is_main:
@@ -119,6 +119,7 @@ onstart:
     remove_old_files()
     jobs = this_run.planned_jobs
     try:
+        check_rule_names(this_run.named_rules, this_run.rules)
         check_kept_runs()
         planned = {job.rule for job in jobs.values()}
         check_planned(experiment, planned)
@@ -138,7 +139,7 @@ onstart:
                     f"{job.rule} looks at a folder, but the results are in {this_run.bucket}: copy them to this machine first, e.g."
                     f" with `aws s3 sync {this_run.bucket}/results results`, and run it without --default-storage-provider"
                 )
-        if any(
+        if not jobs or any(  # of an unknown plan
             job.writes or job.rule == "clean_representations"
             for job in jobs.values()
         ):
@@ -176,4 +177,4 @@ onerror:
 
 onsuccess:
     if terminal:
-        terminal.say(next_step(this_run.targets, logs.parent, configured))
+        terminal.say(next_step(this_run.command, logs.parent, configured))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from beirflow.core.errors import ConfigError
 from beirflow.core.layout import LOG, job_error
 from beirflow.run.results_lock import LOCK
-from beirflow.run.snakemake_internals.names import NOTES
+from beirflow.run.undocumented import NOTES
 
 AUDITS = "audits"
 """Folder of the audits of others' results, in the working folder."""

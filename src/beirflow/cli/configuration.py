@@ -12,7 +12,7 @@ def load_files(config_files: Sequence[str]) -> "Experiment":
     """Load the experiment of some configuration files, of which a later one wins. Raises ConfigError for a mistake."""
     from beirflow.config.config_files import check_config_files
     from beirflow.config.load import load_experiment, search_for_classes
-    from beirflow.run.snakemake_internals.command_line import configuration_of
+    from beirflow.run.undocumented import configuration_of
 
     check_config_files(config_files)
     config, _ = configuration_of(config_files, {}, [])

@@ -133,16 +133,17 @@ def _of_packages() -> Iterator[Finding]:
 
 
 def _of_version(what: str, package: str, missing: str = OK) -> Finding:
-    """Return the version of a package that must be in a tested range."""
-    from beirflow.run.snakemake_internals.workflow_run import VERSIONS, check_version
+    """Return the version of a package of which older ones do not work."""
+    from beirflow.core.errors import ConfigError
+    from beirflow.run.environment import VERSIONS, check_version
 
     if not (version := _installed(package)):
-        return Finding(missing, what, "not installed", f"pip install '{package}>={VERSIONS[package][0]},<{VERSIONS[package][1]}'")
+        return Finding(missing, what, "not installed", f"pip install '{package}>={VERSIONS[package][0]}'")
     try:
-        check_version(package)
-    except Exception as error:  # Snakemake's, which need not be imported for it
+        newer = check_version(package)
+    except ConfigError as error:
         return Finding(PROBLEM, what, version, str(error))
-    return Finding(OK, what, f"{version} (tested: {VERSIONS[package][0]} up to, not including, {VERSIONS[package][1]})")
+    return Finding(WARNING if newer else OK, what, f"{version} (tried: {' to '.join(VERSIONS[package])})", newer)
 
 
 def _of_extra(extra: str, purpose: str, packages: tuple[str, ...]) -> Iterator[Finding]:
@@ -427,7 +428,7 @@ def _numbers(path: Path) -> list[float]:
 def _of_runs(results: Path) -> Iterator[Finding]:
     """Yield a run that writes the results now, or locks that a killed one left in this folder."""
     from beirflow.run.results_lock import living_run
-    from beirflow.run.snakemake_internals.names import LOCKS
+    from beirflow.run.undocumented import LOCKS
 
     if living := living_run(results / "logs"):
         yield Finding(WARNING, "runs", living)

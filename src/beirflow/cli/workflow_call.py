@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import runpy
 import shlex
 import shutil
 import sys
@@ -93,7 +94,7 @@ def options_file(command: Mapping[str, Any]) -> Path:
 
     Its name follows from its content. It stays, as the log of the run does: a command that was printed names it.
     """
-    from beirflow.run.snakemake_internals.names import NOTES
+    from beirflow.run.undocumented import NOTES
 
     content = json.dumps(command, indent=2, ensure_ascii=False)
     path = Path(NOTES, OPTIONS, f"{hashlib.sha256(content.encode()).hexdigest()[:12]}.json")
@@ -113,7 +114,7 @@ def call_workflow(
     ``given`` are options of the command as a configuration, or None. Raise ConfigError for a configuration or a target that
     cannot be used; nothing has been written then.
     """
-    from beirflow.run.snakemake_internals.command_line import CLUSTER
+    from beirflow.run.undocumented import CLUSTER
 
     files = [*config_files, *options.configfile]
     rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
@@ -134,7 +135,7 @@ def call_workflow(
 def _snakemakes(words: Sequence[str]) -> Namespace:
     """Parse options of Snakemake. Raise ConfigError for one that it does not have."""
     from beirflow.data.catalogue.schema import nearest
-    from beirflow.run.snakemake_internals.command_line import option_names, parse_options
+    from beirflow.run.undocumented import option_names, parse_options
 
     options, unknown = parse_options(words)
     if unknown:
@@ -159,7 +160,7 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
     """Raise ConfigError for a configuration, or a target, that cannot be used."""
     from beirflow.config.config_files import check_config_files, check_options
     from beirflow.config.load import load_experiment, search_for_classes
-    from beirflow.run.snakemake_internals.command_line import configuration_of
+    from beirflow.run.undocumented import configuration_of
 
     check_config_files(files)
     check_options(snakemakes.cores, snakemakes.config or [])
@@ -195,12 +196,18 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
     """Print a command of Snakemake and run it in this process; ``typed`` are the user's words, for messages."""
     from beirflow.run.provenance import TYPED, command_of
-    from beirflow.run.snakemake_internals.command_line import run
 
     sys.stderr.write(f"{_in_shell(command_of(['snakemake', *arguments]))}\n")
     sys.stderr.flush()
     os.environ[TYPED] = _in_shell(command_of(["beirflow", *typed]))
-    return run(arguments)
+    sys.argv = ["snakemake", *arguments]
+    try:
+        runpy.run_module("snakemake", run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 def _in_shell(command: str) -> str:

@@ -149,6 +149,12 @@ def _check_references(experiment: Experiment, problems: Problems) -> None:
                 problems.add("references", folder, f"there is no <model>/<revision>/<task>.json of a configured task ({tasks})")
 
 
+def check_rule_names(named: Iterable[str], rules: Collection[str]) -> None:
+    """Raise ConfigError for names in ``set-resources`` or ``set-threads`` that no rule has: their values would count nowhere."""
+    lines = [f"found {name!r}, which is no rule{nearest(name, rules)}" for name in sorted({*named} - {*rules})]
+    Problems([f"set-resources, set-threads: {line}" for line in lines]).raise_if_any("the profile or the command line")
+
+
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
     baseline = experiment.config["gate"].get("baseline")

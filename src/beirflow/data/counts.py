@@ -14,7 +14,7 @@ from beirflow.data.sources.beir_files import read_judgements
 from beirflow.data.sources.forms import Form
 from beirflow.data.sources.opening import open_source
 from beirflow.data.sources.source import CORPUS
-from beirflow.run.snakemake_internals.names import NOTES
+from beirflow.run.undocumented import NOTES
 
 COUNTS = Path(NOTES, "documents")  # folder of the counts, in the working directory
 

@@ -15,7 +15,7 @@ import pytest
 from beirflow.cli import doctor
 from beirflow.cli.doctor import Finding
 from beirflow.run.results_lock import LOCK
-from beirflow.run.snakemake_internals.names import LOCKS
+from beirflow.run.undocumented import LOCKS
 from fake_gpus import LISTED, install_nvidia_smi
 from forks import run_code_in_fork
 from http_servers import FileServer
@@ -210,7 +210,7 @@ def test_what_is_not_installed_or_too_old_has_its_command(monkeypatch: pytest.Mo
 
 
 def test_a_snakemake_outside_the_tested_range_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.run.snakemake_internals.workflow_run.version", lambda package: "8.0")
+    monkeypatch.setattr("beirflow.run.environment.version", lambda package: "8.0")
     old = doctor._of_version("Snakemake", "snakemake")
     assert old.status == doctor.PROBLEM
     assert "pip install 'snakemake>=" in old.todo

@@ -21,7 +21,7 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import extensions
 from beirflow.core.records import Job
 from beirflow.run.entrance import call_entrance
-from beirflow.run.snakemake_internals.rule_jobs import RuleJobs, rule_jobs
+from beirflow.run.undocumented import RuleJobs, rule_jobs
 
 NOT_REBUILT = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),

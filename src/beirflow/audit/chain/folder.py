@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from beirflow.run.snakemake_internals.names import TIMESTAMP
+from beirflow.run.undocumented import TIMESTAMP
 
 KINDS = {
     stat.S_IFLNK: "a link",

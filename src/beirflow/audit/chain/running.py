@@ -6,7 +6,7 @@ from pathlib import Path
 from beirflow.audit.chain.checks import FAILED, WARNING, Check
 from beirflow.core.layout import LOG
 from beirflow.run.results_lock import is_held
-from beirflow.run.snakemake_internals.names import LOCKS
+from beirflow.run.undocumented import LOCKS
 
 READ_BYTES = 1 << 24
 
