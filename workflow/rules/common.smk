@@ -7,7 +7,6 @@ import sys
 
 from beirflow import SNAKEFILE, WORKFLOW
 from beirflow.config.asked import one_of
-from beirflow.config.config_files import NO_CORE, check_config_files
 from beirflow.config.load import load_experiment, search_for_classes
 from beirflow.config.source_checks import input_path
 from beirflow.core import layout
@@ -17,7 +16,6 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, with_extensions
 from beirflow.run.code_version import code_version
 from beirflow.run.rule_job import Commands
-from beirflow.run.environment import check_version
 from beirflow.run.undocumented import WorkflowRun
 
 this_run = WorkflowRun(workflow)
@@ -25,16 +23,10 @@ this_run = WorkflowRun(workflow)
 stated = globals().get("stated_experiment")
 search_for_classes(() if stated else this_run.trusted_folders)
 try:
-    if (newer := check_version("snakemake")) and this_run.is_main:
-        logger.warning(newer)
     input_path(str(WORKFLOW.parent))
-    check_config_files(this_run.configfiles)
     experiment = stated or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
-
-if (cores := this_run.limits.get("_cores", 1)) < 1:
-    sys.exit(NO_CORE.format(cores))  # Snakemake would wait for ever
 
 config.update(experiment.config, mirrors=by_reference(experiment.config["mirrors"]))
 gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)

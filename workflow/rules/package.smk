@@ -34,7 +34,13 @@ def import_package():
 sources = import_package()
 
 from beirflow import WORKFLOW
-from beirflow.run.environment import search_first
+from beirflow.core.errors import BeirflowError
+from beirflow.run.environment import check_version, search_first
+
+try:
+    newer = check_version("snakemake")
+except BeirflowError as error:
+    sys.exit(str(error))
 
 # Jobs that are not forked from this process search their Python's own packages first, which may hold another beirflow.
 search_first(sources)

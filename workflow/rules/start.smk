@@ -24,6 +24,7 @@ from pathlib import Path
 
 import snakemake_logger_plugin_beirflow
 from beirflow.audit.place import check_audit_place
+from beirflow.config.config_files import NO_CORE
 from beirflow.config.checks import check_installed, check_planned, check_rule_names
 from beirflow.config.guess import job_work, start_warning
 from beirflow.report.overview import meant, next_step, table_again
@@ -77,6 +78,10 @@ def nothing_to_do():
 
 
 if this_run.is_main:
+    if (cores := this_run.limits.get("_cores", 1)) < 1:
+        sys.exit(NO_CORE.format(cores))  # Snakemake would wait for ever
+    if newer:
+        logger.warning(newer)
     repeat_swallowed_interrupts()
     on_signal(signal.SIGINT, stop_jobs)
     rerun_failed_jobs()
