@@ -1,8 +1,8 @@
 """Break the code in one place after another, and print which test notices: python tests/mutations.py [TOPIC …].
 
-A break is a text that occurs once in ``workflow/`` and its replacement, so that code may move. A text that no longer occurs, or
-occurs twice, is an error, as is a break that no test notices. The tests of a break run until one fails, in a copy of the tree;
-that one must pass without the break.
+A break is a text that occurs once in ``src/``, ``workflow/``, ``plugins/`` or ``extensions/`` and its replacement, so that code
+may move. A text that no longer occurs, or occurs twice, is an error, as is a break that no test notices. The tests of a break run
+until one fails, in a copy of the tree; that one must pass without the break.
 """
 
 import re
@@ -97,7 +97,7 @@ BREAKS = [
     ),
     Break("facts", "return math.isclose(found, expected, rel_tol=RELATIVE)", "return True", "audit/test_any_fact.py unit/audit"),
     Break("gate", "> gate.tolerance + ROUNDING and p < LEVEL", "> gate.tolerance + ROUNDING", "unit/audit/test_gate.py"),
-    Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "unit/report/analysis"),
+    Break("near-duplicates", 'near = shared[shared["share"] >= SHARE]', "near = shared", "../extensions/near_duplicates"),
     Break(
         "approximate", "top = exact_pairs[exact_ranks <= k]", "top = exact_pairs[exact_ranks < k]", "unit/families/approximate"
     ),
@@ -117,7 +117,9 @@ def main(topics: list[str]) -> int:
         for each in chosen:
             places = [
                 path
-                for path in sorted(each for name in ("src", "workflow", "plugins") for each in (copy / name).rglob("*.*"))
+                for path in sorted(
+                    each for name in ("src", "workflow", "plugins", "extensions") for each in (copy / name).rglob("*.*")
+                )
                 if path.suffix in (".py", ".smk") and each.old in path.read_text()
             ]
             if len(places) != 1 or places[0].read_text().count(each.old) != 1:

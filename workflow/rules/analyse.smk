@@ -14,7 +14,6 @@ OUTPUTS
   costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
   systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
   inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
-  near-duplicates = <results>/near-duplicates/<dataset>/<other>.csv, -pairs.csv    scores without queries that another corpus has
   matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
 
 STEPS
@@ -166,37 +165,6 @@ rule inspect_dataset:
         ),
     message:
         "choose queries of {wildcards.dataset} for inspection, and count words"
-    shell:
-        RUN_JOB
-
-
-rule find_near_duplicates:
-    input:
-        documents=at(layout.DOCUMENTS),
-        queries=at(layout.QUERIES),
-        qrels=at(layout.QRELS),
-        corpus=at(layout.CORPUS),
-        other_documents=at(layout.DOCUMENTS).replace("{dataset}", "{other}"),
-        other_queries=at(layout.QUERIES).replace("{dataset}", "{other}"),
-        other_corpus=at(layout.CORPUS).replace("{dataset}", "{other}"),
-        means=of_every_system(layout.METRICS),
-        per_query=of_every_system(layout.PER_QUERY),
-    output:
-        scores=at(layout.NEAR_DUPLICATES),
-        pairs=at(layout.NEAR_DUPLICATE_PAIRS),
-    log:
-        "<results>/logs/find_near_duplicates/{dataset}/{other}.log",
-    wildcard_constraints:
-        other=one_of(experiment.datasets),
-    conda:
-        "../../envs/data.yaml"
-    params:
-        command=command_of("find_near_duplicates"),
-        entrance="beirflow.report.analysis.near_duplicates:find_near_duplicates",
-        code=code_version("find_near_duplicates"),
-        main_measure=experiment.main_measure,
-    message:
-        "find near-duplicates of {wildcards.dataset} in {wildcards.other}"
     shell:
         RUN_JOB
 

@@ -167,7 +167,6 @@ def _files() -> Mapping[str, str]:
         layout.SYSTEMS: "every setting of every system, and its origin",
         layout.INSPECTION: "sampled queries with their documents and hits",
         layout.MATCHES: "the terms or tokens that these hits match",
-        layout.NEAR_DUPLICATES: "scores with and without the queries that another dataset has too",
         layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(FIGURES)}",
         layout.TABLE_TEX: f"a table, also .md: {', '.join(TABLES)}",
         layout.CITATIONS: "BibTeX of the datasets",

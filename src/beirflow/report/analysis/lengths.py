@@ -18,9 +18,6 @@ EDGES = (0, *np.unique(np.round(10 ** (np.arange(61) / 10)).astype(int)).tolist(
 NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
 """Separator of words of any script, where these are compared: words are stretches of letters, marks and digits."""
 
-UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
-"""Character, with its marks, of a script that is written without spaces between words."""
-
 QUANTILES = (5, 25, 50, 75, 95)
 
 

@@ -1,6 +1,6 @@
 """Near-duplicates of a test set in another corpus, such as one that a system was trained on.
 
-``docs/files.md`` describes ``<other>.csv`` and ``<other>-pairs.csv``.
+``README.md`` describes ``<other>.csv`` and ``<other>-pairs.csv``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +17,14 @@ from beirflow.core.errors import DataError
 from beirflow.data.corpus_files import PreparedCorpus, read_table
 from beirflow.evaluation.scores import read_per_query
 from beirflow.report.analysis.document_scan import document_batches, query_texts
-from beirflow.report.analysis.lengths import NO_WORD, UNSPACED
+from beirflow.report.analysis.lengths import NO_WORD
 
 WORDS = 8  # of an n-gram
 SHARE = 0.5  # of the n-grams of a text that make a near-duplicate
+
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
+"""Character, with its marks, of a script that is written without spaces between words."""
+
 FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial over the hashes of words: odd, with well mixed bits
 
 PAIRS = ("kind", "id", "other_kind", "other_id", "share")

@@ -1,0 +1,48 @@
+"""Near-duplicates of a test set in another corpus.
+
+REQUIRED INPUTS
+  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
+  other_documents, other_queries, other_corpus = <results>/corpora/<other>/…
+  means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system
+
+OUTPUTS
+  scores = <results>/near-duplicates/<dataset>/<other>.csv          scores without queries that another corpus has
+  pairs  = <results>/near-duplicates/<dataset>/<other>-pairs.csv    every pair
+
+STEPS
+  - find the queries and relevant documents that the other corpus has, too
+  - average without them
+"""
+
+from beirflow.extensions.near_duplicates import layout as near_files
+
+
+rule find_near_duplicates:
+    input:
+        documents=at(layout.DOCUMENTS),
+        queries=at(layout.QUERIES),
+        qrels=at(layout.QRELS),
+        corpus=at(layout.CORPUS),
+        other_documents=at(layout.DOCUMENTS).replace("{dataset}", "{other}"),
+        other_queries=at(layout.QUERIES).replace("{dataset}", "{other}"),
+        other_corpus=at(layout.CORPUS).replace("{dataset}", "{other}"),
+        means=of_every_system(layout.METRICS),
+        per_query=of_every_system(layout.PER_QUERY),
+    output:
+        scores=at(near_files.SCORES),
+        pairs=at(near_files.PAIRS),
+    log:
+        "<results>/logs/find_near_duplicates/{dataset}/{other}.log",
+    wildcard_constraints:
+        other=one_of(experiment.datasets),
+    conda:
+        "../../../envs/data.yaml"
+    params:
+        command=command_of("find_near_duplicates"),
+        entrance="beirflow.extensions.near_duplicates.near_duplicates:find_near_duplicates",
+        code=code_version("find_near_duplicates"),
+        main_measure=experiment.main_measure,
+    message:
+        "find near-duplicates of {wildcards.dataset} in {wildcards.other}"
+    shell:
+        RUN_JOB
