@@ -485,6 +485,13 @@ def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
         assert re.findall(r"^ *\w+ = lambda", text, re.MULTILINE) == [], f"{name}: name a function with def"
 
 
+def test_the_docs_say_for_whom_every_extension_is() -> None:
+    page = (REPOSITORY / "docs/extensions.md").read_text()
+    assert len(page.splitlines()) <= 60
+    rows = re.findall(r"^\| \[(\w+)\]\(\.\./extensions/(\w+)/README\.md\) \| .+ \|$", page, re.MULTILINE)
+    assert {folder.name for folder in EXTENSIONS} <= {name for name, folder in rows if name == folder}
+
+
 def test_the_core_names_no_extension() -> None:
     names = [folder.name for folder in EXTENSIONS]
     assert names

@@ -9,6 +9,7 @@ else its folder may hold is found by its place, as in the workflow of the core:
 - ``report/``: templates and scripts of pages, and their tables in ``tables.yaml``.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from beirflow import EXTENSIONS
+from beirflow.core.errors import ConfigError
 from beirflow.core.patterns import Pattern
 
 GROUP = "beirflow.extensions"
@@ -108,6 +110,9 @@ def extensions() -> tuple[Extension, ...]:
     """Return the extensions of the project, by name, then the installed ones of others."""
     own = sorted(path.parent.name for path in EXTENSIONS.glob("*/__init__.py"))
     others = sorted(point.value for point in entry_points(group=GROUP))
+    if wrong := [value for value in others if not re.fullmatch(r"beirflow_\w+", value)]:
+        todo = "install a version of it whose entry point does, or remove it"
+        raise ConfigError(f"the entry point {wrong[0]!r} of the group {GROUP} does not name a package beirflow_<name>; {todo}")
     return tuple(import_module(name).EXTENSION for name in (*(f"beirflow.extensions.{name}" for name in own), *others))
 
 

@@ -12,7 +12,7 @@ from beirflow.core.csv_files import write_csv
 from beirflow.core.layout import BENCHMARK
 from beirflow.core.records import Job, read_json
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.run.benchmark import LOAD
+from beirflow.run.benchmark import LOAD as LOAD
 from beirflow.run.by_name import by_name
 
 STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")

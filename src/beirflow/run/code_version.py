@@ -15,6 +15,7 @@ from typing import NamedTuple
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.core.extensions import extensions, with_extensions
 from beirflow.core.python_source import parse_python
+from beirflow.run.by_name import FUNCTION
 
 PACKAGE = Path(__file__).parents[1]
 RULES = WORKFLOW / "rules"
@@ -26,16 +27,20 @@ NO_INFLUENCE = {
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
+OTHERS = "beirflow_"  # beginning of the name of a package with an extension of others
+
 PATHS = "core.layout"
 """Nor does an edit to the paths of results: where those of a job's files are others, Snakemake reruns it."""
 
-PATHS_OF_EXTENSION = re.compile(r"extensions\.\w+\.layout")
+PATHS_OF_EXTENSION = re.compile(r"(?:extensions\.\w+|beirflow_\w+)\.layout")
 
 RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
-FUNCTION = re.compile(r'"(beirflow\.[\w.]+:\w+)(?:\(\))?"')  # a function of the package in the text of a rule
+NAMED = re.compile(rf'"({FUNCTION})(?:\(\))?"')  # a function in the text of a rule
 
-IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+beirflow\b[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
-"""An import statement of the package on lines of its own, as all are here."""
+IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+(?:beirflow|\.)[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
+"""An import statement of the package, or a relative one, on lines of its own."""
+
+OURS = re.compile(rb"beirflow|\bfrom\s*\.")  # in a line with such a statement
 
 STRING = b"|".join(
     rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")
@@ -60,7 +65,7 @@ def entrances() -> dict[str, list[str]]:
     """Return, by rule, the functions of the package that its text names, its entrance first, and those that extensions add."""
     files = (WORKFLOW / "Snakefile", *(path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk"))))
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    found = {name: FUNCTION.findall(block) for name, block in RULE.findall(text)}
+    found = {name: NAMED.findall(block) for name, block in RULE.findall(text)}
     for rule, addition in (entry for extension in extensions() for entry in extension.additions.items()):
         found[rule].append(addition.function)
     return found
@@ -73,7 +78,10 @@ def code_version(rule: str) -> str:
 
 
 def rule_modules(rule: str) -> set[str]:
-    """Return the modules whose code a rule's job may run, e.g. ``"families.dense.encode"``, without those of ``NO_INFLUENCE``."""
+    """Return the modules whose code a rule's job may run, e.g. ``"families.dense.encode"``, without those of ``NO_INFLUENCE``.
+
+    Modules of a package ``beirflow_<name>`` have their full names, as everywhere here.
+    """
     return _with_reached(function.partition(":")[0] for function in entrances()[rule])
 
 
@@ -114,7 +122,8 @@ def module_at(path: Path) -> Module:
     """Read a file once, since most modules are reached from many rules, and every job of a cluster starts here."""
     source = path.read_bytes()
     lines = code_lines(source)
-    return Module(hashlib.sha256(b"\n".join(lines)).digest(), imported_names(source, lines) & _modules() - NO_INFLUENCE)
+    names = imported_names(source, lines, _package_of(path))
+    return Module(hashlib.sha256(b"\n".join(lines)).digest(), names & _modules() - NO_INFLUENCE)
 
 
 def code_lines(source: bytes) -> list[bytes]:
@@ -139,33 +148,56 @@ def code_lines(source: bytes) -> list[bytes]:
 @cache
 def _modules() -> set[str]:
     """Return the names of all modules of the package."""
-    folders = [(PACKAGE, ""), *((extension.folder, f"extensions.{extension.folder.name}.") for extension in extensions())]
-    files = [(path.relative_to(folder), start) for folder, start in folders for path in folder.rglob("*.py")]
-    return {start + ".".join(path.with_suffix("").parts) for path, start in files}
+    starts = {PACKAGE: ""}
+    for folder in (extension.folder for extension in extensions()):
+        starts[folder] = f"{folder.name}." if folder.name.startswith(OTHERS) else f"extensions.{folder.name}."
+    files = [(path.relative_to(folder), start) for folder, start in starts.items() for path in folder.rglob("*.py")]
+    names = {start + ".".join(path.with_suffix("").parts) for path, start in files}
+    # Nobody keeps others from writing code into a package itself.
+    return {name.removesuffix(".__init__") if name.startswith(OTHERS) else name for name in names}
+
+
+@cache
+def _packages_of_others() -> dict[str, Path]:
+    """Return the folders of the packages ``beirflow_<name>`` by name."""
+    return {extension.folder.name: extension.folder for extension in extensions() if extension.folder.name.startswith(OTHERS)}
 
 
 @cache
 def _file_of(name: str) -> Path:
-    folder = EXTENSIONS.parent if name.startswith("extensions.") else PACKAGE
+    first, _, below = name.partition(".")
+    if first.startswith(OTHERS):
+        path = _packages_of_others()[first].joinpath(*filter(None, below.split(".")))
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    folder = EXTENSIONS.parent if first == "extensions" else PACKAGE
     return folder.joinpath(*name.split(".")).with_suffix(".py")
 
 
-def imported_names(source: bytes, lines: list[bytes]) -> frozenset[str]:
-    """Return the names below the package in the import statements of a file; some are of modules, others of what is in one.
+def _package_of(path: Path) -> str:
+    """Return the package that relative imports of a file start from; empty for a file of this package, which has none."""
+    around = next((folder.parent for folder in _packages_of_others().values() if path.is_relative_to(folder)), None)
+    return ".".join(path.relative_to(around).parent.parts) if around else ""
 
-    Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked.
+
+def imported_names(source: bytes, lines: list[bytes], around: str = "") -> frozenset[str]:
+    """Return the names in the import statements of a file of this package and those of others; not all are of modules.
+
+    Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked. Relative
+    ones start from the package ``around``.
     """
     joined = b"\n".join(lines).replace(b"\\\n", b" ")
-    alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"beirflow" in line and b"import" in line)
+    alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"import" in line and OURS.search(line))
     try:
         tree = parse_python(b"\n".join(IMPORT.findall(joined)) if alone else source)
     except SyntaxError:  # the statement continues unexpectedly
         tree = parse_python(source)
-    names = (name.partition(".") for node in ast.walk(tree) for name in _imported(node))
-    return frozenset(below for package, _, below in names if package == "beirflow" and below)
+    names = (name for node in ast.walk(tree) for name in _imported(node, around))
+    return frozenset(name.removeprefix("beirflow.") for name in names if name.startswith(("beirflow.", OTHERS)))
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.ImportFrom) and node.module:
-        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+def _imported(node: ast.AST, around: str = "") -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        above = around.split(".")[: around.count(".") + 2 - node.level] if node.level else []
+        module = ".".join(filter(None, (*above, node.module)))
+        return [module, *(f"{module}.{alias.name}" for alias in node.names)]
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

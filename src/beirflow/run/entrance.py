@@ -1,6 +1,7 @@
 """Call the entrance of a rule: the function of the package that makes its outputs, with arguments taken by name from the rule.
 
-A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``. The arguments are:
+A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``; one of others, a function of their
+package ``beirflow_<name>``. The arguments are:
 
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
@@ -31,7 +32,7 @@ from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
 from beirflow.core.records import Job
-from beirflow.run.by_name import by_name
+from beirflow.run.by_name import FUNCTION, by_name
 from beirflow.run.job import job
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
@@ -39,7 +40,7 @@ EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 
 OWN = ("command", "entrance", "results")  # entries of ``params`` that are read here, or where the job begins
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
-MAKER = re.compile(r"(beirflow\.[\w.]+:\w+)\(\)")  # a function of the package that makes an argument, by its module and its name
+MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
 
 
 def run_entrance(snakemake: Any) -> None:

@@ -26,6 +26,7 @@ from beirflow.core import layout
 from beirflow.core.addresses import shown
 from beirflow.core.extensions import extensions
 from beirflow.core.patterns import ForReading
+from beirflow.run.by_name import FUNCTION
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +38,6 @@ CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
 """Options that decide themselves how many jobs run at a time."""
 
 EXPERIMENT = "stated_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
-
-FUNCTION = re.compile(r"beirflow\.[\w.]+:\w+")  # a function of the package in the params of a rule
 
 DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
@@ -72,13 +71,13 @@ class PlannedJob(NamedTuple):
     rule: str  # name of its rule in this workflow, also where another uses it as a module and has names of its own
     wildcards: dict[str, str]  # their values by name
     writes: bool  # whether it has outputs
-    # the functions of the package that its script calls, ``module:function``; none if it runs no script
+    # the functions of the package that it calls, ``module:function``; none for a rule that only names files
     functions: tuple[str, ...]
     uses_gpu: bool = False  # whether it takes a GPU where there is one, as all jobs that compute with a model do
 
     @property
     def computes(self) -> bool:
-        """Test whether it runs a script."""
+        """Test whether it calls one."""
         return bool(self.functions)
 
 
@@ -279,7 +278,7 @@ class WorkflowRun:
 
 
 def _functions(rule: Any) -> tuple[str, ...]:
-    return tuple(value for value in rule.params if isinstance(value, str) and FUNCTION.match(value))
+    return tuple(value for value in rule.params if isinstance(value, str) and re.match(FUNCTION, value))
 
 
 @otherwise(lambda: None, "failed jobs run again only if a requested file is missing")

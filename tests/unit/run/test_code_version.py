@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from beirflow.config.families import FAMILIES
+from beirflow.core.extensions import Extension, extensions
 from beirflow.families.rerank.settings import ENCODERS
 from beirflow.run import code_version as module
 from beirflow.run.code_version import NO_INFLUENCE, PATHS, code_of, code_version, entrances, rule_modules
@@ -56,7 +57,7 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Read the files again."""
-    for cached in (entrances, code_version, module.module_at, module._file_of, module._modules):
+    for cached in (entrances, code_version, module.module_at, module._file_of, module._modules, module._packages_of_others):
         cached.cache_clear()
 
 
@@ -228,6 +229,62 @@ def test_the_statements_alone_name_what_whole_files_name_and_none_is_relative() 
         assert {f"beirflow.{name}" for name in module.imported_names(source, module.code_lines(source))} == whole, path
 
 
+@pytest.fixture
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package with an extension of others."""
+    folder = tmp_path / "beirflow_others"
+    files = {"__init__": "", "layout": "", "unused": "", "room/__init__": "", "b": "from beirflow.core.writing import x\n"}
+    files |= {"room/a": "from ..b import x\nimport beirflow_others.layout\n"}
+    for name, content in files.items():
+        (folder / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(content)
+    monkeypatch.setattr(module, "extensions", lambda: (*extensions(), Extension(folder)))
+    forget()
+    yield folder
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from .room.a import x",
+        "from .room import a",
+        "from beirflow_others.room import (\n    a,\n)",
+        "import beirflow_others.room.a",
+        "x = 1; from .room import a",
+        "from . \\\n    import room, c\nfrom .room import a",
+        "def f():\n    from . room . a import x",
+        "import os, beirflow_others.room.a",
+    ],
+)
+def test_the_code_of_a_package_of_others_is_what_it_reaches_there_and_here(others: Path, statement: str) -> None:
+    (others / "one.py").write_text(f"{statement}\n")
+
+    def digest() -> str:
+        forget()
+        return code_of(["beirflow_others.one"])
+
+    for edited in ("one", "room/a", "b"):
+        before = digest()
+        edit(others / f"{edited}.py")
+        assert digest() != before, edited
+    assert "core.writing" in module.reached_modules(others / "one.py")
+    before = digest()
+    edit(others / "unused.py")
+    edit(others / "layout.py")
+    assert digest() == before
+
+
+def test_code_in_a_package_of_others_itself_counts_where_it_is_used(others: Path) -> None:
+    (others / "one.py").write_text("from beirflow_others import x\n")
+    before = code_of(["beirflow_others.one"]), code_of(["beirflow_others"])
+    edit(others / "__init__.py")
+    forget()
+    assert code_of(["beirflow_others.one"]) != before[0]
+    assert code_of(["beirflow_others"]) != before[1]
+
+
 OTHER_WAYS = {"__import__", "import_module", "exec_module", "load_module", "runpy", "exec", "eval"}
 """To import a module whose name is in no statement."""
 
@@ -270,6 +327,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         "families.system",
     }
     callers |= {"audit.again.samples", "evaluation.cost", "report.report", "run.worker"}
+    callers |= {"run.code_version", "run.undocumented"}  # which only know the form of names
     assert {name for name in MODULES if "run.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 
