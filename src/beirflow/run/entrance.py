@@ -1,7 +1,7 @@
 """Call the entrance of a rule: the function of the package that makes its outputs, with arguments taken by name from the rule.
 
-A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``; one of others, a function of their
-package ``beirflow_<name>``. The arguments are:
+A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``; others name one of their own
+package, ``beirflow_<name>``. The arguments are:
 
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
