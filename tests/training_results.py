@@ -6,10 +6,10 @@ from typing import Any
 
 from beirflow.core import layout
 from beirflow.core.records import read_json
+from beirflow.extensions.expansions.making import Making
+from beirflow.extensions.expansions.writer import write_queries
 from beirflow.families.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.families.dense.search import search_chunk
-from beirflow.families.expansions.making import Making
-from beirflow.families.expansions.writer import write_queries
 from beirflow.families.training.settings import Training
 from beirflow.families.training.train_encoder import train_encoder
 from beirflow.models.computing.model_settings import Computing

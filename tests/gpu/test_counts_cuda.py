@@ -15,8 +15,8 @@ from transformers.masking_utils import eager_mask, sdpa_mask
 
 import pretended_cuda
 from beirflow.core.progress import Progress
+from beirflow.extensions.expansions.writer import QueryWriter
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.expansions.writer import QueryWriter
 from beirflow.families.late_interaction.encoder import TokenEncoder
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.rerank.scorers.load import load_scorer

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from beirflow.families.expansions import decoder, writer
+from beirflow.extensions.expansions import decoder, writer
+from beirflow.extensions.expansions.word_weigher import WordWeigher
+from beirflow.extensions.expansions.writer import QueryWriter, texts_at_once
 from beirflow.families.expansions.settings import WordWeights, WrittenQueries
-from beirflow.families.expansions.word_weigher import WordWeigher
-from beirflow.families.expansions.writer import QueryWriter, texts_at_once
 from tiny_bert import WORDS
 from tiny_expanders import save_deepct, save_tiny_t5
 

@@ -13,6 +13,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.extensions import extensions
 from beirflow.core.layout import CORPUS, EXPANSION_RECORD, METRICS, RUN_RECORD, record_of
 from beirflow.core.records import read_json
+from beirflow.families.expansions.models import makers
 from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
 from beirflow.run.overall import START
 
@@ -20,18 +21,17 @@ BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other ru
 
 SHARED = (
     Stage("prepare_corpus", word=3e-7),
-    Stage("write_queries", chunked=True, word=5e-2),
-    Stage("weigh_words", chunked=True, word=4e-4),
     Stage("train_encoder", word=4e-3),
     Stage("merge_chunks", row=2e-6),
     Stage("evaluate_run", row=2e-6),
     Stage("measure_latency", job=60.0),
     Stage("draw_figures", job=6.0),
+    *(Stage(maker.rule, chunked=True, word=maker.word) for maker in makers().values()),
     *(Stage(rule, job=seconds) for extension in extensions() for rule, seconds in extension.seconds.items()),
 )
 """Stages of no family, or of several."""
 
-ADDING = {"queries": "write_queries", "weights": "weigh_words"}
+ADDING = {kind: maker.rule for kind, maker in makers().items()}
 """The rule of a model that adds something to documents, by what it adds."""
 
 STAGES = {stage.rule: stage for stage in (*SHARED, *(stage for family in FAMILIES.values() for stage in family.stages))}

@@ -78,6 +78,15 @@ class Addition(NamedTuple):
     keys: tuple[str, ...] = ()  # of the configuration, whose values it gets by name; each is a column of the file too
 
 
+class Maker(NamedTuple):
+    """The way in which models make additions to documents of a kind; functions are named as "module:function"."""
+
+    rule: str  # that makes those of a chunk
+    word: float  # seconds that two cores need for each word of the documents, in orders of magnitude
+    problem: str  # function that returns from an Expansion why it cannot be made, or None
+    spot_checks: str  # function with the arguments of families.expansions.spot_check.expansion_checks, and what it returns
+
+
 @dataclass(frozen=True)
 class Extension:
     """What an extension adds besides the files in its folder."""
@@ -94,6 +103,7 @@ class Extension:
     note: str = ""  # HTML at the end of the report
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
+    makers: Mapping[str, Maker] = field(default_factory=dict)  # by kind of an Expansion
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on

@@ -40,9 +40,6 @@ INDEX_RECORD = Pattern("indexes/{system}/{dataset}/{index}.json")
 
 EXPANSION = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.parquet")
 EXPANSION_RECORD = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.json")
-EXPANSION_LOG = Pattern("expansions/{expansion}/{dataset}/chunk-{chunk}.jsonl")
-"""The progress of an interrupted job, at which the next one resumes."""
-
 EXPANSION_MODEL = Pattern("expansions/{expansion}/model.json")
 
 POSTINGS = Pattern("postings/{analyzer}/{dataset}/chunk-{chunk}.arrow")

@@ -81,8 +81,8 @@ def writing(setting: Setting) -> Figures:
     need("pyarrow")
     from transformers import T5Config, T5ForConditionalGeneration
 
+    from beirflow.extensions.expansions.writer import QueryWriter
     from beirflow.families.expansions.settings import WrittenQueries
-    from beirflow.families.expansions.writer import QueryWriter
 
     shape = setting.shape
     sizes = {"d_model": shape.dim, "d_kv": shape.dim // shape.heads, "d_ff": 4 * shape.dim, "num_layers": shape.layers}

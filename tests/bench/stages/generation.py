@@ -65,8 +65,8 @@ def end_with_the_first_coordinate(model: Any) -> None:
 
 def ours(output: Path, source: Path, queries: int, longest: int, threads: int) -> None:
     """Write; the model is loaded before the time begins."""
+    from beirflow.extensions.expansions.writer import QueryWriter
     from beirflow.families.expansions.settings import WrittenQueries
-    from beirflow.families.expansions.writer import QueryWriter
 
     torch.set_num_threads(threads)
     texts = json.loads((source / "texts.json").read_text())

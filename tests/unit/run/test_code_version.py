@@ -316,11 +316,13 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     }
     assert {name for name, ways in found.items() if ways} == known
     # Its callers: the entrances; what answers queries, finds matches, scores pairs, states a system or turns texts into terms,
-    # whose digest is its own parameter; and spot checks and what only imports ahead, which no result depends on.
+    # whose digest is its own parameter; and checks and what only imports ahead, which no result depends on.
     callers = {
         "report.analysis.matches",
         "evaluation.latency",
         "run.entrance",
+        "families.expansions.models",
+        "families.expansions.spot_check",
         "families.postings.analyzer",
         "families.rerank.scorers.load",
         "families.rerank.settings",

@@ -1,45 +1,33 @@
-"""The models that make expansions: their locations, and a check of their kind."""
+"""The models that make expansions: their files, and the extensions that use them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from beirflow.core.errors import ModelError
+from beirflow.core.extensions import Maker, extensions
 from beirflow.families.expansions.settings import Expansion
 from beirflow.models.model_files import model_digests, model_files
-from beirflow.models.model_json import read_object
-from beirflow.models.model_places import local_folder
-from beirflow.models.model_places import model_problem as files_problem
+from beirflow.run.by_name import by_name
 
-TYPES = ("t5", "mt5")  # types of models that write queries; they have one architecture
 
-CLASSIFIER = "ForTokenClassification"
+def makers() -> Mapping[str, Maker]:
+    """Return what makes expansions with models, by their kinds."""
+    return {kind: maker for extension in extensions() for kind, maker in extension.makers.items()}
+
+
+def needed(kind: str) -> str:
+    """Return in words that expansions of a kind are made by an extension that is not here."""
+    return f"{kind} from a model need an extension that makes them (docs/extensions.md)"
 
 
 def model_problem(expansion: Expansion) -> str | None:
     """Return why the model of an expansion cannot be used, as far as the disk can tell; None if it can, or without one."""
     if expansion.path is not None:
         return None
-    model = expansion.as_model()
-    try:
-        if problem := files_problem(model):
-            return problem
-        folder = local_folder(model)
-        if folder is not None:
-            check_kind(expansion, folder)
-    except ModelError as error:
-        return str(error)
-    return None
-
-
-def check_kind(expansion: Expansion, folder: Path) -> None:
-    """Make sure that the model in a folder can make an expansion. Raises ModelError if it is of another kind."""
-    config = read_object(folder / "config.json")
-    names = config.get("architectures")
-    name = str(names[0]) if isinstance(names, list) and names else "nothing"
-    if expansion.kind == "queries" and config.get("model_type") not in TYPES:
-        problem = f"{folder}/config.json says that the model is of the type {config.get('model_type')!r}"
-        raise ModelError(f"{problem}; queries are written by a T5, of the type {' or '.join(TYPES)}")
-    if expansion.kind == "weights" and not name.endswith(CLASSIFIER):
-        raise ModelError(f"{folder}/config.json says that the model is {name}; expected DeepCT's kind, …{CLASSIFIER}")
+    maker = makers().get(expansion.kind)
+    if maker is None:
+        return f"{needed(expansion.kind)}; or name a file that has them as 'path'"
+    problem: str | None = by_name(maker.problem)(expansion)
+    return problem
 
 
 def expansion_files(expansion: Expansion) -> list[Path]:

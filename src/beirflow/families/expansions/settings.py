@@ -99,8 +99,3 @@ KINDS: dict[str, type[Expansion]] = {each.kind: each for each in (WrittenQueries
 def expansion_of(kind: str, settings: Mapping[str, Any]) -> Expansion:
     """Build the settings of an expansion from the parameters of a rule."""
     return KINDS[kind](**settings)
-
-
-def model_of(kind: str, settings: Mapping[str, Any]) -> ModelSettings:
-    """Return the place of an expansion's model, from the parameters of a rule."""
-    return expansion_of(kind, settings).as_model()

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, T5ForConditionalGeneration
 
 from beirflow.core.errors import ModelError
-from beirflow.families.expansions.loading import load_model
+from beirflow.extensions.expansions.loading import load_model
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.rerank.scorers import pair_scorer
 from beirflow.families.rerank.scorers.pair_scorer import PairScorer

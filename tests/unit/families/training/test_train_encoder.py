@@ -15,8 +15,8 @@ import torch
 from beirflow.core.errors import ConfigError, DataError, ModelError
 from beirflow.core.layout import DOCUMENTS, EXPANSION_RECORD, MODEL, TRAINED_MODEL, TRAINED_MODEL_RECORD, TRAINING_CHECKPOINT
 from beirflow.core.records import read_json
+from beirflow.extensions.expansions.sampler import drawn
 from beirflow.families.expansions.given import read_given
-from beirflow.families.expansions.sampler import drawn
 from beirflow.families.training import checkpoint, steps
 from beirflow.families.training.settings import Training
 from beirflow.families.training.train_encoder import curve

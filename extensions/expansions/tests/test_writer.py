@@ -9,10 +9,10 @@ import torch
 from transformers import AutoModelForSeq2SeqLM
 
 from beirflow.core.errors import ModelError
-from beirflow.families.expansions import loading, writer
-from beirflow.families.expansions.sampler import draws, pick
+from beirflow.extensions.expansions import loading, writer
+from beirflow.extensions.expansions.sampler import draws, pick
+from beirflow.extensions.expansions.writer import QueryWriter
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.expansions.writer import QueryWriter
 from tiny_expanders import END, PAD, save_tiny_t5
 from workflow_runs import words
 from zoo import change_json

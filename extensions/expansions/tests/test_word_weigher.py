@@ -8,8 +8,8 @@ import torch
 from transformers import BertForTokenClassification
 
 from beirflow.core.errors import ModelError
+from beirflow.extensions.expansions.word_weigher import WordWeigher
 from beirflow.families.expansions.settings import WordWeights
-from beirflow.families.expansions.word_weigher import WordWeigher
 from tiny_expanders import save_deepct
 from workflow_runs import words
 from zoo import change_json

@@ -9,8 +9,8 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.core.records import Job
-from beirflow.families.expansions.loading import TextReader, load_model
-from beirflow.families.expansions.making import make_expansion
+from beirflow.extensions.expansions.loading import TextReader, load_model
+from beirflow.extensions.expansions.making import make_expansion
 from beirflow.families.expansions.settings import WordWeights
 from beirflow.models.computing.arrival import send
 from beirflow.models.computing.batching import Tokens, pad

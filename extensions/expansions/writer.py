@@ -9,10 +9,10 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.core.records import Job
-from beirflow.families.expansions.decoder import Decoder, Written
-from beirflow.families.expansions.loading import TextReader, load_model
-from beirflow.families.expansions.making import make_expansion
-from beirflow.families.expansions.sampler import draws, pick
+from beirflow.extensions.expansions.decoder import Decoder, Written
+from beirflow.extensions.expansions.loading import TextReader, load_model
+from beirflow.extensions.expansions.making import make_expansion
+from beirflow.extensions.expansions.sampler import draws, pick
 from beirflow.families.expansions.settings import WrittenQueries
 from beirflow.models.computing.arrival import send
 from beirflow.models.computing.batching import Tokens, pad

@@ -19,9 +19,9 @@ from beirflow.core.progress import Progress
 from beirflow.core.records import Job, write_record
 from beirflow.core.resume import ResumeFile
 from beirflow.data.corpus_files import Documents, recorded_digest
+from beirflow.extensions.expansions.loading import TextReader
+from beirflow.extensions.expansions.sampler import drawn
 from beirflow.families.expansions.files import WINDOW_ROWS, write_expansion
-from beirflow.families.expansions.loading import TextReader
-from beirflow.families.expansions.sampler import drawn
 from beirflow.families.expansions.settings import Expansion, WrittenQueries
 from beirflow.models.computing.folder_tokenizer import assumed_tokens
 from beirflow.models.computing.made import made_with

@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_LOG, EXPANSION_MODEL, EXPANSION_RECORD
-from beirflow.families.expansions import making
+from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL, EXPANSION_RECORD
+from beirflow.extensions.expansions import making
+from beirflow.extensions.expansions.layout import EXPANSION_LOG
+from beirflow.extensions.expansions.loading import TextReader
+from beirflow.extensions.expansions.making import ExpansionLog, Making
+from beirflow.extensions.expansions.word_weigher import weigh_words
+from beirflow.extensions.expansions.writer import write_queries
 from beirflow.families.expansions.files import ExpansionFile
-from beirflow.families.expansions.loading import TextReader
-from beirflow.families.expansions.making import ExpansionLog, Making
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.families.expansions.word_weigher import weigh_words
-from beirflow.families.expansions.writer import write_queries
 from beirflow.models.model_files import fetch_model
 from lexical_results import LexicalResults
 from listening import heard

@@ -9,11 +9,11 @@ import pytest
 
 from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL, record_of
 from beirflow.core.records import read_json, write_json
+from beirflow.extensions.expansions.making import Making, make_expansion
+from beirflow.extensions.expansions.word_weigher import WordWeigher
+from beirflow.extensions.expansions.writer import QueryWriter
 from beirflow.families.expansions.files import write_expansion
-from beirflow.families.expansions.making import Making, make_expansion
 from beirflow.families.expansions.settings import Expansion
-from beirflow.families.expansions.word_weigher import WordWeigher
-from beirflow.families.expansions.writer import QueryWriter
 from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.spot_check import spot_checks
 from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject

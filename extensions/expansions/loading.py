@@ -12,7 +12,7 @@ import torch
 
 from beirflow.core.background import map_ahead
 from beirflow.core.errors import model_errors_of
-from beirflow.families.expansions.models import check_kind
+from beirflow.extensions.expansions.models import check_kind
 from beirflow.families.expansions.settings import Expansion
 from beirflow.models.card_modules import refuse_what_is_not_hashed
 from beirflow.models.computing import loading

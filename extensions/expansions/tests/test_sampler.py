@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
-from beirflow.families.expansions.sampler import drawn, draws, pick, probabilities
+from beirflow.extensions.expansions.sampler import drawn, draws, pick, probabilities
 
 
 def spread(logits: torch.Tensor, top_k: int, top_p: float) -> torch.Tensor:
