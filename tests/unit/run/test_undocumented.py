@@ -75,7 +75,7 @@ OWN_FOLDER = ("rule_job.py", ".snakemake")
 
 def imported_of_snakemake(path: Path) -> set[str]:
     """The names that a module imports of Snakemake itself."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     named = {f"{node.module}.{each.name}" for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
     named |= {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
     return {name for name in named if name.partition(".")[0] == "snakemake"}
