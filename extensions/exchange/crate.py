@@ -21,6 +21,8 @@ from beirflow.run.code_version import PACKAGE
 COPIED, CONFIGURATION = ("workflow", "extensions", "envs"), Path("config/config.yaml")
 """Folders and a file that a crate holds: they lie beside the package in a checkout, and in it where it is installed."""
 
+LOGGER = "snakemake_logger_plugin_beirflow"  # which the profile of the workflow chooses, and Snakemake finds on Python's path
+
 README = """# {name}
 
 {description}, by [beirflow]({code}/workflow/Snakefile). `{crate}` describes every file;
@@ -34,6 +36,7 @@ To make them again with the code in this folder, which then runs, below a new fo
 
     pip install --no-deps --requirement {code}/envs/requirements.txt
     pip install --requirement {code}/envs/requirements-torch.txt
+    export PYTHONPATH="$PWD/{code}/src"
     snakemake --snakefile {code}/workflow/Snakefile --directory again --cores 2 --configfile {configuration} -- {goal}
 """
 
@@ -92,6 +95,7 @@ def _copy_code(folder: Path) -> None:
         return without(at, names) | beside & {*names}
 
     shutil.copytree(PACKAGE, folder / "src/beirflow", ignore=left_out)
+    shutil.copytree(PACKAGE.with_name(LOGGER), folder / "src" / LOGGER, ignore=without)
     for name in COPIED:
         shutil.copytree(WORKFLOW.parent / name, folder / name, ignore=without)
     (folder / CONFIGURATION).parent.mkdir()
