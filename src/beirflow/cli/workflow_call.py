@@ -181,9 +181,9 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
 def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:
     """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
     from beirflow.report.overview import is_made, meant
-    from beirflow.run.code_version import entrances
+    from beirflow.run.code_version import rule_names
 
-    rules = entrances()
+    rules = rule_names()
     for target in targets:
         if target in rules or is_made(target, results, experiment):
             continue

@@ -63,12 +63,17 @@ class Module(NamedTuple):
 @cache
 def entrances() -> dict[str, list[str]]:
     """Return, by rule, the functions of the package that its text names, its entrance first, and those that extensions add."""
-    files = (WORKFLOW / "Snakefile", *(path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk"))))
+    files = (path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk")))
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     found = {name: NAMED.findall(block) for name, block in RULE.findall(text)}
     for rule, addition in (entry for extension in extensions() for entry in extension.additions.items()):
         found[rule].append(addition.function)
     return found
+
+
+def rule_names() -> list[str]:
+    """Return the names of the rules in the Snakefile, and of those of the workflow and of extensions."""
+    return [*(name for name, _ in RULE.findall((WORKFLOW / "Snakefile").read_text(encoding="utf-8"))), *entrances()]
 
 
 @cache
