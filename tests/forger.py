@@ -25,10 +25,11 @@ from beirflow.audit.chain.root import Published
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY, TRAINED_FILE
+from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
 from beirflow.core.records import RECORD_DIGEST, read_json, write_json
 from beirflow.data.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import kept_self_matches, summarize
+from beirflow.extensions.genq.layout import TRAINED_FILE
 from results_maker import Made, average, evaluate
 from warm_snakemake import parse_each_rule_file_once
 

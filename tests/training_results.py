@@ -8,10 +8,10 @@ from beirflow.core import layout
 from beirflow.core.records import read_json
 from beirflow.extensions.expansions.making import Making
 from beirflow.extensions.expansions.writer import write_queries
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.train_encoder import train_encoder
 from beirflow.families.dense.encode import Encoding, encode_chunk, encode_queries
 from beirflow.families.dense.search import search_chunk
-from beirflow.families.training.settings import Training
-from beirflow.families.training.train_encoder import train_encoder
 from beirflow.models.computing.model_settings import Computing
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
@@ -39,11 +39,11 @@ class TrainingResults(LexicalResults):
 
     def queries(self, chunk: int) -> str:
         """The file of the queries of a chunk."""
-        return self.path(layout.EXPANSION, expansion=self.training.written.name, chunk=chunk)
+        return self.path(layout.EXPANSION, expansion=self.training.added.name, chunk=chunk)
 
     def write(self) -> None:
         """Write queries for all chunks, and find the encoder."""
-        wanted = self.training.written
+        wanted = self.training.added
         model = self.path(layout.EXPANSION_MODEL, expansion=wanted.name)
         fetch_model(system=wanted.as_model(), said=None, output_path=model, job=self.job("fetch_expansion_model"))
         making = Making(wanted, model, precision="float32", device="cpu", token_budget=400)
@@ -61,15 +61,15 @@ class TrainingResults(LexicalResults):
             training=self.training,
             documents_path=self.path(layout.DOCUMENTS),
             query_paths=[self.queries(chunk) for chunk in range(self.chunks)],
-            output_path=self.of_system(layout.TRAINED_MODEL),
-            record_path=self.of_system(layout.TRAINED_MODEL_RECORD),
+            output_path=self.of_system(layout.MODEL_OF_DATASET),
+            record_path=self.of_system(layout.MODEL_OF_DATASET_RECORD),
             job=self.job("train_encoder"),
         )
-        return Path(self.of_system(layout.TRAINED_MODEL))
+        return Path(self.of_system(layout.MODEL_OF_DATASET))
 
     def search_trained(self, similarity: str = "cosine") -> dict[str, Any]:
         """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
-        record = self.of_system(layout.TRAINED_MODEL_RECORD)
+        record = self.of_system(layout.MODEL_OF_DATASET_RECORD)
         settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
         encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(layout.QUERY_VECTORS)
         encode_queries(
@@ -100,4 +100,4 @@ class TrainingResults(LexicalResults):
 
     def trained(self) -> dict[str, Any]:
         """The record of the trained encoder."""
-        return read_json(self.of_system(layout.TRAINED_MODEL_RECORD))
+        return read_json(self.of_system(layout.MODEL_OF_DATASET_RECORD))

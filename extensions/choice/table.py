@@ -15,6 +15,7 @@ from scipy.constants import giga, hour, kilo, mega
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import DataError
+from beirflow.core.extensions import forms
 from beirflow.core.records import read_json
 from beirflow.evaluation.cost import LOAD
 from beirflow.evaluation.machine_load import BUSY_LOAD, is_busy, load_per_core
@@ -24,7 +25,7 @@ from beirflow.report.figure_tables import on_front
 
 DRAWN = 20_000  # signs of a test; their least p, times the number of systems, is far below the level
 
-INDEXING = ("expand_seconds", "train_seconds", "index_seconds", "build_seconds")
+INDEXING = ("expand_seconds", *(f"{key}_seconds" for key in forms()), "index_seconds", "build_seconds")
 """Columns of ``cost.csv`` of stages before the first query."""
 
 LEAST_DOCUMENTS = 1000

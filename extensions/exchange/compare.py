@@ -193,7 +193,8 @@ def _differences(one: Any, other: Any, path: str = "") -> list[dict[str, Any]]:
 def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
     """Return the corpora of the same name, and the models, whose records differ."""
     differences = []
-    for pattern in (layout.CORPUS(dataset="*"), layout.MODEL(system="*"), layout.TRAINED_MODEL_RECORD(system="*", dataset="*")):
+    for kind in (layout.CORPUS, layout.MODEL, layout.MODEL_OF_DATASET_RECORD):
+        pattern = kind(system="*", dataset="*")
         for name in _common(sides, pattern):
             one, other = (
                 {key: value for key, value in read_record(side / name).items() if key not in OF_THE_JOB} for side in sides

@@ -217,7 +217,7 @@ class _Describer:
         )
         needed = {path for path, results in self.chain.results.items() if any(of == system for of, _ in results)}
         models = [path for path in self.files if layout.MODEL.names_in(path) and path in needed]
-        models += [path for path in self.files if layout.TRAINED_MODEL_RECORD.names_in(path) == names]
+        models += [path for path in self.files if layout.MODEL_OF_DATASET_RECORD.names_in(path) == names]
         action["agent"] = self.agent
         action["instrument"] = workflow
         action["object"] = [*self._of(layout.CORPUS.folder(dataset=dataset)), *(self.files[path] for path in models)]

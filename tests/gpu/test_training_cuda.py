@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from beirflow.families.training.checkpoint import Checkpoint
-from beirflow.families.training.settings import Training
-from beirflow.families.training.steps import train
-from beirflow.families.training.trainee import Trainee
+from beirflow.extensions.genq.checkpoint import Checkpoint
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.steps import train
+from beirflow.extensions.genq.trainee import Trainee
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import WORDS
 

@@ -2,7 +2,7 @@
 
 REQUIRED INPUTS
   documents, queries, corpus = <results>/corpora/<dataset>/…; and shared, if another dataset shares its texts
-  model                      = <results>/models/<system>.json; or <system>/<dataset>.json, if trained for each dataset
+  model                      = <results>/models/<system>.json; or <system>/<dataset>.json, if made for each dataset
   shared_vectors, _records   = <results>/embeddings/<system>/<other>/…    all chunks of that dataset
 
 OUTPUTS

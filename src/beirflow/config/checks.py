@@ -10,7 +10,7 @@ from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.config.main_measure import cutoff_of
 from beirflow.config.source_checks import check_sources, disk_in_words
-from beirflow.config.systems import catalogue_systems
+from beirflow.config.systems import absent_systems, catalogue_systems, instead_of
 from beirflow.core.addresses import has_other_variables, shown
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import extensions
@@ -38,13 +38,13 @@ def check_names(
 ) -> None:
     """Check that every name is defined, and defined once; ``wrong_rows`` are datasets that have a problem already."""
     for name in systems:
-        if name in catalogue_systems():
+        if name in {**catalogue_systems(), **absent_systems()}:
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name; choose another")
     check_own_names(rows, catalogue, problems)
     known_systems = [*catalogue_systems(), *systems]
     for i, name in enumerate(config["systems"]):
         if name not in known_systems:
-            problems.add(f"systems.{i}", name, f"{choices(name, known_systems)}; or define it under custom.systems")
+            problems.add(f"systems.{i}", name, instead_of(name, known_systems, "; or define it under custom.systems"))
     known_rows = {**catalogue.known_datasets, **rows}
     for i, name in enumerate([] if config["datasets"] == "all" else config["datasets"]):
         if corpora_named(name, known_rows) is None and not any(f"{name}.".startswith(f"{each}.") for each in wrong_rows):

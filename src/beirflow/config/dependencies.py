@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from beirflow.config.families import FAMILIES
+from beirflow.config.systems import instead_of
 from beirflow.data.catalogue.choice import Rows, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import Problems, choices
@@ -45,7 +46,8 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
     for name, system in systems.items():
         for key, other in _reads(system).systems.items():
             if other not in systems:
-                allowed = f"{choices(other, [each for each in systems if each != name])}; or define it under custom.systems"
+                others = [each for each in systems if each != name]
+                allowed = instead_of(other, others, "; or define it under custom.systems")
                 problems.add(f"custom.systems.{name}.{key}", other, allowed)
             elif circle := _way(other, name, systems):
                 way = " needs ".join([name, *circle])

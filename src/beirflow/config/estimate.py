@@ -87,13 +87,14 @@ def highest_disk(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts:
 
 
 def _model_bytes(experiment: Experiment, parts: Sequence[Part]) -> float:
-    """Return the bytes of trained models, and of the checkpoint of the largest, which holds weights and two moments of each."""
-    sizes = [0.0]
+    """Return the bytes of models that are made for datasets, and those that the largest needs while it is made."""
+    sizes, spare = [0.0], [0.0]
     for part in parts:
-        if part.done < 1 and part.system in experiment.trained_systems:
+        if part.done < 1 and (form := experiment.forms.get(part.system)):
             files = experiment.model_files(part.system)
             sizes.append(float(sum(Path(file).stat().st_size for file in files)) or MODEL_BYTES)
-    return sum(sizes) + 3 * max(sizes)
+            spare.append(form.spare * sizes[-1])
+    return sum(sizes) + max(spare)
 
 
 def _representations(experiment: Experiment, sizes: Mapping[str, CorpusSize], parts: Sequence[Part], cores: int) -> float:

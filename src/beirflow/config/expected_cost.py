@@ -15,18 +15,19 @@ from beirflow.core.layout import CORPUS, EXPANSION_RECORD, METRICS, RUN_RECORD, 
 from beirflow.core.records import read_json
 from beirflow.families.expansions.models import makers
 from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
+from beirflow.families.form import form_in, kinds
 from beirflow.run.overall import START
 
 BESIDES = ("fuse", "rerank", "evaluate")  # stages of systems made from other runs, whose records repeat these runs' stages
 
 SHARED = (
     Stage("prepare_corpus", word=3e-7),
-    Stage("train_encoder", word=4e-3),
     Stage("merge_chunks", row=2e-6),
     Stage("evaluate_run", row=2e-6),
     Stage("measure_latency", job=60.0),
     Stage("draw_figures", job=6.0),
     *(Stage(maker.rule, chunked=True, word=maker.word) for maker in makers().values()),
+    *(kind.stage for kind in kinds()),
     *(Stage(rule, job=seconds) for extension in extensions() for rule, seconds in extension.seconds.items()),
 )
 """Stages of no family, or of several."""
@@ -62,8 +63,7 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     """
     depth = min(settings.get("depth") or 100, size.documents)
     rows = size.queries * min(top_k, size.documents)
-    train = settings.get("train") or {}
-    pairs = min(train.get("documents", 0), size.documents) * train.get("queries", 0)
+    of_form = form.work(size.documents) if (form := form_in(settings)) else {}
     words, scored = read_words(settings, size), size.queries * depth
     # A reranker with the settings of a system inside encodes each document once for a block of queries, and no pairs.
     apart = any(isinstance(value, Mapping) and "model" in value for value in settings.values())
@@ -72,15 +72,14 @@ def work(settings: Mapping[str, Any], size: CorpusSize, top_k: int) -> dict[str,
     return {
         "load": size.chunks + 1,
         "queries": size.queries * size.query_words,
-        "expand": pairs + added_units(settings, size),
-        "train": pairs * train.get("epochs", 0),
+        "expand": added_units(settings, size),
         "index": size.documents * words,
         "search": size.queries * size.documents,
         "merge": rows,
         "fuse": rows,
         "rerank": of_pairs,
         "evaluate": rows,
-    }
+    } | of_form
 
 
 def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
@@ -91,10 +90,10 @@ def added_units(settings: Mapping[str, Any], size: CorpusSize) -> float:
     return size.documents * read_words(weighed, size) if isinstance(weighed, Mapping) else 0.0
 
 
-def jobs(family: Family, size: CorpusSize, *, trained: bool = False) -> int:
+def jobs(family: Family, size: CorpusSize, *, formed: bool = False) -> int:
     """Count the jobs of a system on a corpus, from the corpus to the metrics, without what a model adds to documents."""
     merge, evaluate = not family.direct, 1
-    return sum(jobs_of(stage, size) for stage in family.stages) + merge + trained + evaluate
+    return sum(jobs_of(stage, size) for stage in family.stages) + merge + formed + evaluate
 
 
 def jobs_of(stage: Stage, size: CorpusSize) -> int:
@@ -209,7 +208,7 @@ def _part(
     """Return one part.
 
     ``stored`` is whether an earlier system stores its representations, such as the vectors of a variant; ``missing`` is the
-    number of chunks for which a model still has to write expansions or training queries.
+    number of chunks for which a model still has to write expansions.
     """
     settings, family = experiment.settings(system), experiment.family(system)
     if (results / METRICS(system=system, dataset=size.name)).is_file():
@@ -225,7 +224,7 @@ def _part(
     missing = missing if fresh else 0
     shares = {"index": fresh, "expand": missing / size.chunks}
     left = {stage: amount * shares.get(stage, 1.0) for stage, amount in units.items()}
-    steps = max(1, jobs(family, size, trained=experiment.is_trained(system)) - round(done * size.chunks) - stored) + missing
+    steps = max(1, jobs(family, size, formed=experiment.form(system) is not None) - round(done * size.chunks) - stored) + missing
     seconds = sum(rates.seconds.get(stage, 0.0) * amount for stage, amount in left.items()) + steps * START
     per_word = rates.tokens_per_word or TOKENS_PER_WORD
     tokens = sum(left[kind] for kind in family.read_by_model) * per_word if family.read_by_model else None

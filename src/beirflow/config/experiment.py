@@ -18,7 +18,6 @@ from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import defaults
 from beirflow.data.sources.forms import form_of
 from beirflow.families.postings.names import ENGLISH
-from beirflow.models.settings import EncoderSettings
 from beirflow.ranking.run_settings import ConfiguredRun
 
 MOST_THREADS = 8  # of a job that encodes or searches
@@ -153,7 +152,7 @@ class Experiment(Systems):
     def shared_with(self, name: str, system: str | None = None) -> str | None:
         """Return the configured dataset whose vectors a configured dataset reuses for equal texts; None if there is none.
 
-        A ``system`` that is trained for each dataset, or is a class that may be told which dataset it is, has other vectors for
+        A ``system`` with a model for each dataset, or that is a class that may be told which dataset it is, has other vectors for
         equal texts.
         """
         other, chosen = self.datasets[name].shares_texts_with, self.chosen_rows
@@ -198,10 +197,11 @@ class Experiment(Systems):
         """Return the settings that determine the vectors of a system; a change of any other setting re-encodes nothing.
 
         They are fields of :class:`~beirflow.models.settings.EncoderSettings`, and depend on the corpus, whose queries may have an
-        instruction of their own; ``unused`` are settings for the other kind of text.
+        instruction of their own; ``unused`` are settings for the other kind of text. The digest of the weights is in the record
+        of the model.
         """
-        settings = self._on(system, dataset)
-        return _determining((settings.trained if settings.train else settings).encoding, *unused)
+        settings = self._on(system, dataset).used_encoding
+        return {key: value for key, value in asdict(settings).items() if key not in ("weights_sha256", *unused)}
 
     def run_settings(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that decide over a run, for its record."""
@@ -214,20 +214,12 @@ class Experiment(Systems):
         for system, dataset in runs:
             systems = [self.systems[name] for name in needed([system], self.systems)]
             rules = [stage.rule for each in systems for stage in self.family(each.name).stages]
-            trained = ["train_encoder" for each in systems if each.name in self.trained_systems]
+            made = [form.stage.rule for name, form in self.forms.items() if name in (each.name for each in systems)]
             settings = self.run_settings(system, dataset)
             configured.append(
-                ConfiguredRun(system=system, dataset=dataset, settings=settings, rules=list(dict.fromkeys(trained + rules)))
+                ConfiguredRun(system=system, dataset=dataset, settings=settings, rules=list(dict.fromkeys(made + rules)))
             )
         return configured
-
-    def training(self, system: str, dataset: str) -> dict[str, Any]:
-        """Return the settings that determine the encoder that is trained for a corpus.
-
-        ``encoder`` is the encoder that it begins as; ``train`` has fields of ``Training``.
-        """
-        settings = self._on(system, dataset)
-        return {"encoder": _determining(settings.encoding), "similarity": settings.similarity, "train": asdict(settings.train)}
 
     def model_record(self, system: str, dataset: str) -> str:
         """Return the record of the model of a system on a dataset: its own, or that of the system that it varies."""
@@ -271,8 +263,3 @@ class Experiment(Systems):
             return MOST_THREADS, None
         # An executor of a cluster has no ``_cores``.
         return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1
-
-
-def _determining(settings: EncoderSettings, *unused: str) -> dict[str, Any]:
-    """Return the settings of an encoder that determine its vectors; the digest of its weights is in the record of the model."""
-    return {key: value for key, value in asdict(settings).items() if key not in ("weights_sha256", *unused)}

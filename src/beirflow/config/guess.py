@@ -19,7 +19,7 @@ from beirflow.config.families import FAMILIES
 from beirflow.core.errors import ConfigError, DeviceError
 from beirflow.data.catalogue.schema import nearest
 from beirflow.families.family import Stage
-from beirflow.families.training.settings import Training
+from beirflow.families.form import kinds
 from beirflow.run.gpus import AMPLE_MIB, list_gpus
 from beirflow.run.overall import LONG, START, Expected, duration
 
@@ -183,13 +183,13 @@ def guessed_seconds(experiment: Experiment, part: Part, size: CorpusSize, device
 
 
 def _prepared_seconds(experiment: Experiment, part: Part, size: CorpusSize) -> float:
-    """Return the seconds that two cores need for what models add to documents, and for training on it."""
-    train = experiment.settings(part.system).get("train") or {}
-    words = min(size.documents, train.get("documents", size.documents)) * size.words
+    """Return the seconds that two cores need for what models add to documents, and for the model that is made for the corpus."""
+    form = experiment.form(part.system)
+    words = min(size.documents, form.documents if form else size.documents) * size.words
     added = experiment.expansions.of_system(part.system)
     rules = [rule for kind, rule in ADDING.items() if {*added} & {*experiment.expansions.of_kind(kind)}]
-    trained = STAGES["train_encoder"].seconds(words=words) if train and part.done < 1 else 0.0
-    return trained + sum(STAGES[rule].seconds(words=part.added * words) for rule in rules)
+    made = form.stage.seconds(words=words) if form and part.done < 1 else 0.0
+    return made + sum(STAGES[rule].seconds(words=part.added * words) for rule in rules)
 
 
 def start_warning(experiment: Experiment, results: Path, planned_seconds: float, configured: str) -> str:
@@ -237,7 +237,7 @@ def _expected(rule: str, size: CorpusSize | None, depth: int, pace: float, devic
     if size is None:
         return Expected(rule, START + stage.job)
     documents = size.documents / size.chunks if stage.chunked else float(size.documents)
-    documents = min(documents, Training.documents) if rule == "train_encoder" else documents
+    documents = min([documents, *(kind.most_documents for kind in kinds() if kind.stage.rule == rule)])
     queries = size.queries / jobs_of(stage, size) if stage.blocked else size.queries
     read = stage.seconds(words=documents * size.words, queries=queries, rows=queries * min(depth, size.documents))
     compared = stage.seconds(pairs=documents * size.queries) - stage.job

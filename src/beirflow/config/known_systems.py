@@ -13,6 +13,7 @@ from beirflow.data.catalogue.schema import Problems
 from beirflow.families.expansions.models import expansion_files
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.family import Family
+from beirflow.families.form import Form
 from beirflow.families.system import System
 from beirflow.models.settings import ModelSettings
 
@@ -46,7 +47,7 @@ class Expansions:
         return [added for added in [self._indexes[name].expansion] if added]
 
     def of_system(self, name: str) -> list[str]:
-        """Return the name of the expansion that a system searches or is trained on; none if there is none."""
+        """Return the name of the expansion that a system searches or is made from; none if there is none."""
         added = self._of_system.get(name)
         return [added.name] if added else []
 
@@ -81,9 +82,23 @@ class Systems(Datasets):
         """Return the systems of the catalogue by name."""
         return catalogue_systems()
 
+    def unknown_in(self, entry: Mapping[str, Any]) -> str:
+        """Return in words what nothing here knows of an entry of a manifest, its family or a setting; empty if all is known."""
+        family = FAMILIES.get(str(entry.get("family")))
+        if family is None:
+            return str(entry.get("family"))
+        known = {field.name for field in fields(family.settings)}
+        unknown = [key for key, value in entry["settings"].items() if key not in known and value is not None]
+        return f"{family.name} with {', '.join(unknown)}, of an extension that is not installed" if unknown else ""
+
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
-        """Return the system that an entry of a manifest states."""
-        settings = {key: value for key, value in entry["settings"].items() if key != "name"}
+        """Return the system that an entry of a manifest states. Raise ValueError for one that nothing here knows."""
+        if unknown := self.unknown_in(entry):
+            raise ValueError(f"nothing here knows the family {unknown}")
+        known = {field.name for field in fields(FAMILIES[entry["family"]].settings)}
+        # Without a value, a setting of an extension that is not installed decides nothing.
+        settings = {key: value for key, value in entry["settings"].items() if key in known or value is not None}
+        settings.pop("name", None)
         return make_system(name, {"family": entry["family"], **settings, "trained_on": entry.get("trained_on", {})})
 
     def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
@@ -140,14 +155,16 @@ class Systems(Datasets):
         """Test whether representations of one dataset are reused for equal texts of another."""
         return self.family(system).reuses(self.systems[system].settings)
 
-    def is_trained(self, system: str) -> bool:
-        """Test whether the encoder of a system is trained for each dataset."""
-        return self.family(system).is_trained(self.systems[system].settings)
+    def form(self, system: str) -> Form | None:
+        """Return the form in which the model of a system is made for each dataset; None if it has one model, or none."""
+        form: Form | None = self.family(system).form(self.systems[system].settings)
+        return form
 
-    @property
-    def trained_systems(self) -> list[str]:
-        """Return the names of all known systems whose encoders are trained, without variants of them."""
-        return [name for name in self.systems if self.is_trained(name) and self.encoder_of(name) == name]
+    @cached_property
+    def forms(self) -> dict[str, Form]:
+        """Return the forms of all known systems by name, without variants of them."""
+        formed = {name: form for name in self.systems if (form := self.form(name))}
+        return {name: form for name, form in formed.items() if self.encoder_of(name) == name}
 
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""

@@ -1,20 +1,22 @@
 """Systems, from the catalogue or the configuration; some inherit the settings of another system."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 from beirflow.config.families import DEFAULT, FAMILIES, family_of
+from beirflow.core.extensions import extensions, forms
 from beirflow.data.catalogue.catalogue import mteb_tasks
-from beirflow.data.catalogue.schema import CATALOGUE, Problems, choices, read_catalogue
+from beirflow.data.catalogue.schema import CATALOGUE, Problems, choices, problems_with, read_catalogue, read_yaml
 from beirflow.families.system import System, TrainedOn
-from beirflow.families.training.settings import Training
 from beirflow.models.settings import INSTRUCTION, ModelSettings
 
 OWN = ("first", "depth", "below")  # settings of a reranker that do not depend on its model
 
-DRAWN = ("train", "expansion")  # settings that have a ``seed``
+NEEDS = "needs"  # key of an entry of the catalogue: the extension that makes the system
+
+DRAWN = (*forms(), "expansion")  # settings that have a ``seed``
 
 
 @cache
@@ -31,24 +33,42 @@ def catalogue_systems() -> Mapping[str, System]:
 
 @cache
 def _catalogue_entries() -> Mapping[str, Mapping[str, Any]]:
-    entries: Mapping[str, Mapping[str, Any]] = read_catalogue(CATALOGUE / "systems.yaml", "systems")
+    path = CATALOGUE / "systems.yaml"
+    entries = {name: {key: entry[key] for key in entry if key != NEEDS} for name, entry in read_yaml(path).items()}
+    entries = {name: entry for name, entry in entries.items() if name not in absent_systems()}
+    problems_with(entries, "systems").raise_if_any(f"catalogue file {path}")
     return entries
+
+
+@cache
+def absent_systems() -> Mapping[str, str]:
+    """Return by name the systems of the catalogue that need an extension that is not here, with its name."""
+    needed = {name: entry[NEEDS] for name, entry in read_yaml(CATALOGUE / "systems.yaml").items() if NEEDS in entry}
+    here = {extension.folder.name for extension in extensions()}
+    return {name: extension for name, extension in needed.items() if extension not in here}
+
+
+def instead_of(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return, of a system that is not known here, the extension that it needs; else the systems that can replace it."""
+    if extension := absent_systems().get(name):
+        return f"this system of the catalogue needs the extension {extension!r}, which is not installed here"
+    return choices(name, known) + otherwise
 
 
 def with_base(name: str, entry: Any, entries: Mapping[str, Any], problems: Problems, above: tuple[str, ...] = ()) -> Any:
     """Return an entry of ``custom.systems`` with the settings of its base, which may have a base too, and its own.
 
-    An entry that is trained keeps its base, the encoder that the training begins with; a malformed one stays as it is. ``above``
-    are the entries that lead here.
+    An entry with a form keeps its base, which its model begins as; a malformed one stays as it is. ``above`` are the entries
+    that lead here.
     """
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("base"), str) or "train" in entry:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("base"), str) or forms().keys() & entry:
         return entry
     base, known = entry["base"], {**_catalogue_entries(), **entries}
     above = (*above, name)
     inherited = known.get(base)
     if base in above or not isinstance(inherited, Mapping):
         names = [each for each in known if each not in above]
-        problems.add(f"custom.systems.{above[0]}.base", base, choices(base, names))
+        problems.add(f"custom.systems.{above[0]}.base", base, instead_of(base, names))
         return _catalogue_entries()["bm25"]  # from which no other problem follows
     inherited = with_base(base, inherited, entries, problems, above)
     changes = {key: value for key, value in entry.items() if key != "base"}
@@ -124,26 +144,28 @@ def make_systems(
 ) -> dict[str, System]:
     """Return systems by name from entries that their schema has checked; ``known`` are those that are defined elsewhere.
 
-    A variant, or one that is trained, has the settings of the system that it names, and its own. A reranker may name a system in
-    place of a model. Variants of what cannot be varied are left out, as are those trained from what cannot be trained.
+    A variant, or one with a form, has the settings of the system that it names, and its own. A reranker may name a system in
+    place of a model. Variants of what cannot be varied are left out, as are those that begin as what none can begin as.
     """
     entries = {name: entry for systems in split_entries(entries, path, problems).values() for name, entry in systems.items()}
-    trained = {name: entry for name, entry in entries.items() if "base" in entry}
+    formed = {name: entry for name, entry in entries.items() if "base" in entry}
     variants = {name: entry for name, entry in entries.items() if "variant_of" in entry}
-    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **trained}}
+    systems = {name: make_system(name, entry) for name, entry in entries.items() if name not in {**variants, **formed}}
     # Those with vectors of their own: others can begin as they do, or vary them.
     encoding = {name: each for name, each in {**known, **systems}.items() if each.family == DEFAULT}
     possible = {name: each for name, each in encoding.items() if not each.settings.variant_of}
-    for name, entry in trained.items():
-        base = entry["base"]
-        if isinstance(base, Mapping) or base in possible:
+    for name, entry in formed.items():
+        base, form = entry["base"], {key: entry[key] for key in forms() if key in entry}
+        if not form:
+            problems.add(f"{path}.{name}.base", base, f"expected the name of a system; {choices(base, possible)}")
+        elif isinstance(base, Mapping) or base in possible:
             begun = make_system(name, base) if isinstance(base, Mapping) else possible[base]
-            settings = replace(begun.settings, name=name, train=Training(**entry["train"]))
+            settings = replace(begun.settings, name=name, **form)
             systems[name] = System(name, DEFAULT, settings, _trained_on(entry, begun.trained_on))
         else:
             allowed = f"expected the settings of an encoder, or a dense system that encodes; {choices(base, possible)}"
             problems.add(f"{path}.{name}.base", base, allowed)
-    possible |= {name: systems[name] for name in trained if name in systems}
+    possible |= {name: systems[name] for name in formed if name in systems}
     for name, entry in variants.items():
         other = entry["variant_of"]
         if other in possible:

@@ -87,6 +87,16 @@ class Maker(NamedTuple):
     spot_checks: str  # function with the arguments of families.expansions.spot_check.expansion_checks, and what it returns
 
 
+class Form(NamedTuple):
+    """A form of dense systems: a setting beside ``base``, by which a model is made for each dataset.
+
+    The records of the models have the seconds of that below the same key.
+    """
+
+    settings: Callable[[], type[Any]]  # returns the class of its value, which jobs import too
+    about: Callable[[], type[Any]]  # returns the class that describes it to plans and audits, as families/form.py has it
+
+
 @dataclass(frozen=True)
 class Extension:
     """What an extension adds besides the files in its folder."""
@@ -108,7 +118,10 @@ class Extension:
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
     observer: Observer | None = None  # of every job that makes something
-    additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule of the core: collect_costs, write_report
+    additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
+    forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
+    recorded: Callable[[], Mapping[Pattern, Any]] = dict  # by pattern of a record, rows of audit/facts/recorded.py
+    outside: Callable[[], tuple[Any, ...]] = tuple  # kinds of files that an audit looks for, of audit/facts/outside.py
 
     def folders(self, name: str) -> list[Path]:
         """Return its folder of a name as a list, empty if it has none."""
@@ -129,6 +142,11 @@ def extensions() -> tuple[Extension, ...]:
 def with_extensions(folder: Path) -> list[Path]:
     """Return a folder of the workflow, and those of the same name that extensions have."""
     return [folder, *(path for extension in extensions() for path in extension.folders(folder.name))]
+
+
+def forms() -> dict[str, Form]:
+    """Return the forms of dense systems of all extensions, by key."""
+    return {key: form for extension in extensions() for key, form in extension.forms.items()}
 
 
 def commands() -> dict[str, Command]:

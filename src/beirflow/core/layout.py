@@ -13,12 +13,8 @@ ARCHIVE = Pattern("data/{archive}.zip")
 HUB_DATASET = Pattern("data/{dataset}.json")  # record of a dataset that was fetched from a hub
 
 MODEL = Pattern("models/{system}.json")
-TRAINED_MODEL = Pattern("models/{system}/{dataset}")  # the folder of a model that was trained for one dataset
-
-TRAINED_MODEL_RECORD = Pattern("models/{system}/{dataset}.json")
-TRAINED_FILE = Pattern("models/{system}/{dataset}/{file}")
-TRAINED_MODULE_FILE = Pattern("models/{system}/{dataset}/{module}/{file}")
-TRAINING_CHECKPOINT = Pattern("models/{system}/{dataset}.pt")  # the checkpoint from which an interrupted training resumes
+MODEL_OF_DATASET = Pattern("models/{system}/{dataset}")  # the folder of a model that was made for one dataset
+MODEL_OF_DATASET_RECORD = Pattern("models/{system}/{dataset}.json")
 
 DOCUMENTS = Pattern("corpora/{dataset}/documents.parquet")
 QUERIES = Pattern("corpora/{dataset}/queries.parquet")

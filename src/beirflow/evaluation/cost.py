@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from beirflow.core.csv_files import write_csv
+from beirflow.core.extensions import forms
 from beirflow.core.layout import BENCHMARK
 from beirflow.core.records import Job, read_json
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.run.benchmark import LOAD as LOAD
 from beirflow.run.by_name import by_name
 
-STAGES = ("load", "queries", "expand", "train", "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
+STAGES = ("load", "queries", "expand", *forms(), "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
 JOBS = "jobs"  # names of jobs of a corpus, in whose place a row has the columns of extensions

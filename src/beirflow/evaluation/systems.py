@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from beirflow.core.csv_files import write_csv
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import EXPANSION_MODEL, MODEL, TRAINED_MODEL_RECORD
+from beirflow.core.extensions import additions_to, forms
+from beirflow.core.layout import EXPANSION_MODEL, MODEL, MODEL_OF_DATASET_RECORD
 from beirflow.core.records import ASSUMED, Job, read_json
+from beirflow.run.by_name import by_name
 
 COLUMNS = ("system", "setting", "dataset", "value", "said_by", "model_says")
 
@@ -20,8 +21,7 @@ TRUNCATED = "truncated_"  # prefix of the counts of cut texts
 PROMPTS = {"queries": "query_prefix", "documents": "document_prefix"}  # by kind of text, the setting of its prompt
 SCORERS = ("dense", "late")  # settings of a reranker that hold a whole system, which scores for it
 OF_ALL_DATASETS = ("instructions", "tasks", "analyzers")  # settings with an entry for each dataset; records have the used one
-ADDED = ("expansion", "weights", "train", *SCORERS)  # settings with settings of their own, all of which are named
-LOSSES = 10  # number of shown means of the losses of a training
+ADDED = ("expansion", "weights", *forms(), *SCORERS)  # settings with settings of their own, all of which are named
 MADE = ("precision", "device", "lossy", ASSUMED)  # facts of a run about its system; ``cost.csv`` has the rest
 Values = dict[str, Any]  # by setting
 
@@ -106,16 +106,15 @@ def _own(settings: Mapping[str, Any], name: str) -> Any:
 
 def _is_model(path: str) -> bool:
     """Test whether a path is that of the record of a model, a system's own or one that adds something to documents."""
-    return any(pattern.names_in(path) is not None for pattern in (MODEL, TRAINED_MODEL_RECORD, EXPANSION_MODEL))
+    return any(pattern.names_in(path) is not None for pattern in (MODEL, MODEL_OF_DATASET_RECORD, EXPANSION_MODEL))
 
 
 def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
-    """Yield the digest and the training of a model that was used on a corpus, from its record."""
+    """Yield the digest of a model that was used on a corpus, and what extensions say of it, from its record."""
     if "files" in model:
         yield Fact("model_sha256", _digest(model["files"]), RECORD, corpus)
-    if losses := model.get("training", {}).get("losses"):
-        parts = np.array_split(losses, min(LOSSES, len(losses)))
-        yield Fact("training_loss", [f"{part.mean():.4g}" for part in parts], RECORD, corpus)
+    for name in additions_to("describe_systems", {}):
+        yield from (Fact(setting, value, RECORD, corpus) for setting, value in by_name(name)(model))
 
 
 def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:

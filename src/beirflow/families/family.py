@@ -69,7 +69,7 @@ class TunedOn(NamedTuple):
 
 
 ITS_MODEL = Pattern("models")
-"""Among the inputs of a :class:`Record`: the record of the model that the system uses, which may have been trained."""
+"""Among the inputs of a :class:`Record`: the record of the model that the system uses, which may be made for each dataset."""
 
 FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
 TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
@@ -105,7 +105,7 @@ class Family:
     # Attributes of its settings.
     by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
     has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
-    has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is trained on, or None
+    has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is made from, or None
 
     # Functions for the audit and for latency, as "module:function"; None if the family has none.
     spot_checks: str | None = None  # makes a sample again: runs.spot_checks.spot_check.SpotChecks
@@ -222,7 +222,7 @@ class Family:
         return []
 
     def added(self, settings: Any) -> Any:
-        """Return the expansion that a system adds to documents, or is trained on; None if there is none."""
+        """Return the expansion that a system adds to documents, or is made from; None if there is none."""
         return settings.added if self.has_expansion else None
 
     def source(self, settings: Any, dataset: str) -> Path | None:
@@ -255,9 +255,9 @@ class Family:
         """Return the recipe in the files of a system's models, as the record of the model has it; empty without one."""
         return {}
 
-    def is_trained(self, settings: Any) -> bool:
-        """Test whether the model of a system is trained for each dataset."""
-        return False
+    def form(self, settings: Any) -> Any:
+        """Return the form in which the model of a system is made for each dataset, of families.form; None for one model."""
+        return None
 
     # Representations.
 

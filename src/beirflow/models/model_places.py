@@ -64,7 +64,7 @@ def model_problem(system: ModelSettings) -> str | None:
 
 
 def next_to_record(system: Settings, record_path: str | Path) -> Settings:
-    """Set the place of a model that was trained here, which is the folder next to its record; keep any other system."""
+    """Set the place of a model that was made here, which is the folder next to its record; keep any other system."""
     return system if system.source else replace(system, model=str(Path(record_path).with_suffix("")))
 
 

@@ -15,7 +15,7 @@ class ModelSettings:
     """A model: the place of its files, or a class of the user's own."""
 
     name: str  # name of the system that uses it
-    # hub id, folder, or ``package:<import name>/<folder>``; empty with an ``encoder``, and for a model trained here
+    # hub id, folder, or ``package:<import name>/<folder>``; empty with an ``encoder``, and for a model made here
     model: str = ""
     revision: str | None = None  # commit of the hub repository, 40 hexadecimal digits; None for a folder or a package
     # source of the same weights without a hub, as ``package:<import name>/<folder>``; None if there is none

@@ -52,13 +52,13 @@ def origin_of(
     *,
     searched: Mapping[str, Mapping[str, Any]],
     read: Mapping[str, str] | None = None,
-    trained: Mapping[str, Mapping[str, Any]] | None = None,
+    models: Mapping[str, Mapping[str, Any]] | None = None,
     **facts: Any,
 ) -> Origin:
     """Return the origin of the candidates of a job that searched.
 
     ``searched`` are the files that were searched, each with the content of its record, ``read`` the sha256 of other inputs, by
-    path below the results, and ``trained`` the records of models that were trained for this, by their paths; ``facts`` are the
+    path below the results, and ``models`` the records of models that were made for this, by their paths; ``facts`` are the
     other fields of :class:`Origin`.
     """
     # Facts of records are copied, since representations may be deleted, and records made anew, before the merge.
@@ -68,7 +68,7 @@ def origin_of(
         # With the inputs of the record, so that the run still names them when what was searched has been deleted.
         inputs |= record["inputs"] | {job.below(path): output_digest(record, path), name: file_digest(record_of(path))}
         sources[name] = _of_a_source(record)
-    for path, record in (trained or {}).items():
+    for path, record in (models or {}).items():
         inputs[job.below(path)] = file_digest(path)
         sources[job.below(path)] = _of_a_source(record)
     return Origin(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)

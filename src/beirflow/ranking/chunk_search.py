@@ -52,7 +52,7 @@ class SearchedFiles:
     records: Records  # of the representations, whose digests are compared while they are read
     other_records: Records = field(default_factory=dict)  # of files that are not read themselves
     read: Mapping[str, str] = field(default_factory=dict)  # sha256 of other inputs, by path below the results
-    trained: Records = field(default_factory=dict)  # records of models that were trained for the dataset, by their own paths
+    models: Records = field(default_factory=dict)  # records of models that were made for the dataset, by their own paths
 
 
 def search_one_chunk(
@@ -91,7 +91,7 @@ def search_one_chunk(
         top_k=request.top_k,
         searched={**files.records, **files.other_records, **opened.records},
         read={**files.read, **({} if candidates is None else job.digests({path: recorded_digest(path)}))},
-        trained=files.trained,
+        models=files.models,
         made=opened.made,
         seconds=seconds,
         ties=ties,

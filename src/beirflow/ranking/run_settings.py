@@ -44,6 +44,13 @@ def without_places(value: Any) -> Any:
     return {key: without_places(each) for key, each in value.items() if key not in places}
 
 
+def without_nothing(value: Any) -> Any:
+    """Return settings without those that have no value, at any depth: a setting of an extension may not be known everywhere."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: without_nothing(each) for key, each in value.items() if each is not None}
+
+
 def settings_in_record(settings: Any, corpus: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return settings of a system and facts of a corpus, and more settings of a run, as its record has them.
 
@@ -64,7 +71,7 @@ def check_run_settings(runs: Iterable[ConfiguredRun], results: Path, options: st
     for run in runs:
         path = results / RUN_RECORD(system=run["system"], dataset=run["dataset"])
         made = read_json(path).get("settings", {}) if path.is_file() else run["settings"]
-        if made != run["settings"]:
+        if without_nothing(made) != without_nothing(run["settings"]):
             corpus = made.get("dataset") != run["settings"]["dataset"]
             forced = " ".join([*(["prepare_corpus"] if corpus else []), *run["rules"]])
             command = f"snakemake --cores all{options} --forcerun {forced} -- {shlex.quote(str(path))}"

@@ -115,9 +115,18 @@ def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **name
 
 @cache
 def shown_tables() -> dict[str, dict[str, Any]]:
-    """Return the content of ``tables.yaml`` of the workflow and of extensions, by the name of the table."""
-    files = (folder / "tables.yaml" for folder in with_extensions(TEMPLATES))
-    return {name: table for path in files if path.is_file() for name, table in read_yaml(path).items()}
+    """Return the content of ``tables.yaml`` of the workflow and of extensions, by the name of the table.
+
+    Columns that an extension adds to a group of a table are behind its first one.
+    """
+    core, *others = (read_yaml(path) for folder in with_extensions(TEMPLATES) if (path := folder / "tables.yaml").is_file())
+    tables: dict[str, dict[str, Any]] = core
+    for name, table in (each for more in others for each in more.items()):
+        for group, columns in table["columns"].items() if name in tables else ():
+            (first, shown), *behind = tables[name]["columns"][group].items()
+            tables[name]["columns"][group] = {first: shown, **columns, **dict(behind)}
+        tables.setdefault(name, table)
+    return tables
 
 
 def _cell(value: Any, form: str | None, unit: float) -> Cell:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from beirflow.core.extensions import forms
 from beirflow.core.records import ASSUMED
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE
@@ -19,7 +20,7 @@ MOST_FLAT = 6  # with more columns their headers are upright, so that a table fi
 
 HOLES = "Hole@10"
 
-RARE = ("expand_seconds", "train_seconds", "rerank_seconds", "load_per_core")
+RARE = ("expand_seconds", *(f"{key}_seconds" for key in forms()), "rerank_seconds", "load_per_core")
 """Columns that are left out where no system has a value, such as the seconds of a stage that none has."""
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}

@@ -103,8 +103,8 @@ def writing(setting: Setting) -> Figures:
 def training(setting: Setting) -> Figures:
     """Tokens a second of pairs that an encoder is trained with."""
     need("pyarrow")
-    from beirflow.families.training.steps import optimizer_of
-    from beirflow.families.training.trainee import Trainee
+    from beirflow.extensions.genq.steps import optimizer_of
+    from beirflow.extensions.genq.trainee import Trainee
 
     how = {"device": setting.device.type, "precision": setting.precision, "max_length": setting.shape.positions}
     trainee = Trainee(setting.system, setting.folder, "dot", **how)

@@ -129,7 +129,7 @@ def test_a_system_with_seeds_is_one_system_a_seed(systems: dict[str, dict[str, A
     experiment = load_experiment({"systems": ["bm25", "thrice"], "datasets": ["scifact"], "custom": {"systems": custom}})
     assert experiment.chosen_systems == ["bm25", "thrice-seed-1", "thrice-seed-2", "thrice-seed-3"]
     one, two = (experiment.systems[f"thrice-seed-{seed}"].settings for seed in (1, 2))
-    assert (two.train.seed, two.train.written.seed) == (2, 2)
+    assert (two.train.seed, two.train.added.seed) == (2, 2)
     assert replace(two, name=one.name, train=replace(two.train, seed=1)) == one
     written = {"family": "lexical", "expansion": {"model": systems["taught"]["train"]["generator"]}, "seeds": [0, 5]}
     experiment = load_experiment({"systems": "d2q", "datasets": ["scifact"], "custom": {"systems": {"d2q": written}}})

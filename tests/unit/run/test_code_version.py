@@ -320,6 +320,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
     callers = {
         "report.analysis.matches",
         "evaluation.latency",
+        "evaluation.systems",
         "run.entrance",
         "families.expansions.models",
         "families.expansions.spot_check",

@@ -42,12 +42,13 @@ def _check_all(chain: Chain, sample: int, seed: int, *, uses_model: bool) -> lis
     checks: list[Check] = []
     for name, dataset in chain.runs:
         try:
-            family = chain.setup.families.get(str(part(chain.manifest, "systems", name, "family")))
+            unknown = chain.setup.unknown_in(entry := part(chain.manifest, "systems", name, kind=dict))
+            family = None if unknown else chain.setup.families[entry["family"]]
             plan = family and (family.spot_checks if uses_model else family.follows)
             if plan:
                 checks += _check_corpus(chain, name, dataset, sample, random, plan, uses_model=uses_model)
             elif uses_model and not (family and family.follows):
-                kind = chain.manifest["systems"][name]["family"]
+                kind = unknown or entry["family"]
                 problem = f"{name} on {dataset}: there is no way to make systems of the family {kind} again"
                 checks.append(Check(WHAT, NOT_CHECKED, problem))
         except UNREADABLE as error:

@@ -57,8 +57,7 @@ def check_summary(chain: Chain) -> list[Check]:
 
 def unknown_families(setup: Setup, manifest: Mapping[str, Any]) -> list[str]:
     """Return the families of the systems of a manifest that are not known here."""
-    families = {str(part(entry, "family")) for entry in part(manifest, "systems", kind=dict).values()}
-    return sorted(families - setup.families.keys())
+    return sorted({setup.unknown_in(entry) for entry in part(manifest, "systems", kind=dict).values()} - {""})
 
 
 def stated_training(setup: Setup, manifest: Mapping[str, Any]) -> TrainedOn:

@@ -10,7 +10,7 @@ from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN
 from beirflow.core.writing import PARTIAL
 from beirflow.run.code_version import rule_names
 
-RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.TRAINED_MODEL))  # which is a folder
+RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.MODEL_OF_DATASET))  # which is a folder
 """Every form that a result can have."""
 
 PLACES = {pattern.partition("/")[0] for pattern in PATTERNS}  # the first part of each path

@@ -49,6 +49,9 @@ class Setup(Protocol):
     def run_file(self, system: str, dataset: str) -> str | None:
         """Return the file outside the results that holds a run; None if the run is made here."""
 
+    def unknown_in(self, entry: Mapping[str, Any]) -> str:
+        """Return in words what nothing here knows of an entry of a manifest, its family or a setting; empty if all is known."""
+
     def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
         """Return the system that an entry of a manifest states."""
 

@@ -17,7 +17,7 @@ from beirflow.core.layout import ARCHIVE, MANIFEST, METRICS
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
-from beirflow.data.catalogue.schema import keys_of, problems_with
+from beirflow.data.catalogue.schema import NO_SUCH_KEY, Problems, keys_of, problems_with
 from beirflow.families.system import System
 from beirflow.ranking.run_settings import without_places
 
@@ -54,7 +54,11 @@ def check_configured(chain: Chain) -> list[Check]:
 def problems_of(place: Place, found: Any) -> list[str]:
     """Return why a configuration could not be used."""
     systems, baseline, setup = found["systems"], found.get("baseline"), place.chain.setup
-    problems = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config")
+    of_schema = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config")
+    unknown = [line for key, line in zip(of_schema.keys, of_schema.lines, strict=True) if _may_be_of_an_extension(key, line)]
+    for line in unknown:
+        place.facts.not_compared(f"configuration, {line.partition('; ')[0]}: perhaps a key of an extension that is not installed")
+    problems = Problems([line for line in of_schema.lines if line not in unknown])
     if not problems.lines:
         for name in _custom(place.record, "systems").keys() & setup.published_systems.keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
@@ -63,6 +67,11 @@ def problems_of(place: Place, found: Any) -> list[str]:
     lines += [f"the baseline {baseline!r} is no configured system"] * (baseline not in (None, *systems))
     is_measured = cutoff_of(main_measure(found)) in found["cutoffs"]
     return lines + ([] if is_measured else [f"the cutoff of the main measure {found['main_measure']!r} is not configured"])
+
+
+def _may_be_of_an_extension(key: str, problem: str) -> bool:
+    """Test whether a problem is an unknown key, on which nothing that is known here depends."""
+    return NO_SUCH_KEY in problem and not key.startswith("custom.datasets.")
 
 
 def as_configured(expected: Callable[[Place], list[str]]) -> Relation:
@@ -124,6 +133,8 @@ def _check_system(facts: Comparison, _path: str, name: str) -> None:
     """Check that a system has the settings of its configuration or the catalogue and, but for places, of the auditor."""
     found = part(facts.chain.manifest, "systems", name, kind=dict)
     setup = facts.chain.setup
+    if unknown := setup.unknown_in(found):
+        facts.not_compared(f"the configuration of {name}, which is {unknown}", MANIFEST)
     own = _custom(facts.chain.manifest, "systems").get(name)
     if own is not None:
         if configured := setup.systems_as_configured(_custom(facts.chain.manifest, "systems")).get(name):

@@ -23,6 +23,7 @@ from beirflow.core.records import totals
 from beirflow.data.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.family import TunedOn
+from beirflow.ranking.run_settings import without_nothing
 
 SELF_MATCHES = "self_matches_dropped"
 MERGE = "merge"  # the stage of a reranker that its pairs do not know
@@ -36,7 +37,7 @@ Found = Mapping[str, Any]
 
 
 def searched(place: Place) -> list[Found]:
-    """Return the records of the representations that were searched, and of the model that was trained for them."""
+    """Return the records of the representations that were searched, and of the model that was made for them."""
     return [place.chain.record(name) for name in names_of_searched(place)]
 
 
@@ -44,7 +45,7 @@ def names_of_searched(place: Place) -> list[str]:
     """Return the paths of these records."""
     names = [name for name in part(place.record, "inputs", kind=dict) if name.endswith(".json")]
     stored = [name for name in names if name.startswith(kinds.REPRESENTATIONS) and not layout.EXPANSION_MODEL.names_in(name)]
-    return [*stored, *place.named(layout.TRAINED_MODEL_RECORD)]
+    return [*stored, *place.named(layout.MODEL_OF_DATASET_RECORD)]
 
 
 def _firsts(place: Place) -> list[Found]:
@@ -184,29 +185,6 @@ def score_of_weights(place: Place, found: Sequence[float]) -> float | None:
     return {tuple(part(point, "weights", kind=list)): part(point, "score", kind=float) for point in points}.get(tuple(found))
 
 
-def seconds_of_writing(place: Place) -> Any:
-    """Return the seconds in which the queries of a training were written."""
-    written = [place.chain.records.get(name) for name in place.named(layout.EXPANSION_RECORD)]
-    return sum(sum(each["seconds"].values()) for each in written if each) if written and all(written) else SKIPPED
-
-
-def files_of_training(place: Place) -> dict[str, Any]:
-    """Return the digests of the files of a trained model, by their names in its folder."""
-    folder = f"{layout.TRAINED_MODEL(**place.names)}/"
-    return {name.removeprefix(folder): digest for name, digest in part(place.record, "outputs", kind=dict).items()}
-
-
-def pairs_of_epochs(place: Place, pairs: int) -> int:
-    """Return the pairs of all epochs, of which batches have all but those that are left out."""
-    return int(part(place.record, "train", "epochs", kind=int) * pairs)
-
-
-def pairs_of_batches(place: Place) -> int:
-    """Return the pairs of all batches of a training, and those that were left out."""
-    counts = part(place.record, "counts", kind=dict)
-    return int(part(place.record, "train", "batch", kind=int) * counts["training_steps"] + counts["pairs_left_out"])
-
-
 def of_added(value: Callable[[Expansion], Any], said: Callable[[Place, Any], Any] = lambda place, found: found) -> Relation:
     """Expect what the settings of the systems with an expansion say of it; ``said`` is what of the fact is compared."""
 
@@ -287,14 +265,14 @@ def files_added(place: Place) -> Any:
 
 
 def settings_of_run(place: Place) -> Any:
-    """Return the settings that decide over a run."""
+    """Return the settings that decide over a run, as far as they have values."""
     manifest = place.chain.manifest
     rows = [*manifest["datasets"].values(), *manifest.get(TUNED_ON, {}).values()]
     corpus = next((corpus for row in rows for corpus in row if corpus["name"] == place.dataset), None)
     if place.owner is None or corpus is None:
         return SKIPPED
     config = part(manifest, "configuration", kind=dict)
-    return place.owner.family.run_settings(place.settings, corpus, config, main_measure(config))
+    return without_nothing(place.owner.family.run_settings(place.settings, corpus, config, main_measure(config)))
 
 
 def of_reranker(name: str) -> Relation:

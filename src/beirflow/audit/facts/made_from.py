@@ -32,7 +32,7 @@ OF_A_RUN = ("made", "seconds", "counts", "system", "dataset", "top_k", "settings
 OF_SOME_RUNS = ("bytes", "jobs", "ties", "first_stages", "parts", "tuned", "below", "depth", "source_sha256", "reproducible")
 OF_METRICS = ("seconds", "counts", "system", "dataset", "measures")
 OF_A_MODEL = (
-    *("query_model", "query_revision", "encoder", "arguments", "card", "train", "training"),
+    *("query_model", "query_revision", "encoder", "arguments", "card"),
     *("made", "seconds", "bytes", "counts", "system"),
 )
 

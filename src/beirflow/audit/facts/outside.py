@@ -21,6 +21,7 @@ from beirflow.audit.facts.stated import stated_system
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError, DataError
+from beirflow.core.extensions import extensions
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.corpus_files import EXCLUDED_ROWS
@@ -36,7 +37,6 @@ from beirflow.families.expansions.given import given_values
 from beirflow.families.expansions.models import expansion_digests
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.family import Family
-from beirflow.models.card_files import read_card
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
 REPAIR = "put the files back that were used; or, if these are right, run again: {again}"
@@ -71,7 +71,7 @@ class Outside(NamedTuple):
 def check_outside(chain: Chain) -> list[Check]:
     """Compare archives, datasets, models, and runs and expansions from elsewhere, where they are here, with their records."""
     checks = []
-    for kind in KINDS:
+    for kind in _kinds():
         for path in sorted(chain.claims):
             names = kind.record.names_in(path)
             # Records of later chunks say the same as that of the first.
@@ -211,24 +211,13 @@ def _other_documents(here: np.ndarray, prepared: Prepared) -> str:
     return ""
 
 
-def _trained_card(chain: Chain, names: Names) -> Here | str:
-    """Read the recipe of a trained model, whose files are among the results."""
-    folder = layout.TRAINED_MODEL(**names)
-    paths = [path for path in (*chain.listing.files, *chain.listing.odd) if f"{path}/".startswith(f"{folder}/")]
-    if not paths:
-        return f"{folder} is not here"
-    for path in paths:
-        chain.file(path)  # no link is followed
-    return _files(names["system"], folder, lambda: read_card(chain.folder / folder).as_json())
-
-
 def _model(facts: Callable[[Family, Any], Mapping[str, Any]], chain: Chain, names: Names) -> Here | str:
     """Find the model of a system, and read some facts of its files."""
     name, known = names["system"], chain.setup.systems.get(names["system"])
     family = chain.setup.families[known.family] if known else None
     if known is None or family is None or family.model_record(known.settings) is None:
         return f"it is not known here where the model of {name} is"
-    return _files(name, known.settings.source, partial(facts, family, known.settings))
+    return files_here(name, known.settings.source, partial(facts, family, known.settings))
 
 
 def _model_of_expansion(chain: Chain, names: Names) -> Here | str:
@@ -236,10 +225,11 @@ def _model_of_expansion(chain: Chain, names: Names) -> Here | str:
     added = _added(chain, names["expansion"])
     if added is None:
         return f"it is not known here where the model of {names['expansion']} is"
-    return _files(names["expansion"], str(added.model), partial(expansion_digests, added))
+    return files_here(names["expansion"], str(added.model), partial(expansion_digests, added))
 
 
-def _files(name: str, where: str, facts: Callable[[], Mapping[str, Any]]) -> Here | str:
+def files_here(name: str, where: str, facts: Callable[[], Mapping[str, Any]]) -> Here | str:
+    """Read facts of the files of a model, if they are here."""
     try:
         return Here(where, facts())
     except BeirflowError as error:
@@ -297,21 +287,17 @@ def _digest(values: list[Any]) -> bytes:
     return hashlib.blake2b(repr(texts).encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
 
 
-KINDS = (
-    Outside(SOURCES, layout.CORPUS, "source_sha256", _dataset, "name it under data_dir or custom.datasets to have it compared"),
-    Outside(MODELS, layout.MODEL, "files", partial(_model, lambda family, settings: family.model_digests(settings))),
-    # Where no setting names the similarity, a run follows from the recipe of the model.
-    Outside(CARDS, layout.MODEL, "card", partial(_model, lambda family, settings: family.model_card(settings))),
-    Outside(CARDS, layout.TRAINED_MODEL_RECORD, "card", _trained_card),
-    Outside(MODELS, layout.EXPANSION_MODEL, "files", _model_of_expansion),
-    # To make the weights again would take as long as the training.
-    Outside(
-        "trained models are what their training gives",
-        layout.TRAINED_MODEL_RECORD,
-        "outputs",
-        lambda chain, names: f"the training of {names['system']} on {names['dataset']} was not made again",
-        "",
-    ),
-    Outside("runs of elsewhere are those that were read", layout.RUN_RECORD, "source_sha256", _run),
-    Outside("expansions are those of their files", layout.EXPANSION_RECORD, EXPANSION_SOURCE, _expansion),
-)
+def _kinds() -> list[Outside]:
+    """Return the kinds of files, those of extensions behind models."""
+    return [
+        Outside(
+            SOURCES, layout.CORPUS, "source_sha256", _dataset, "name it under data_dir or custom.datasets to have it compared"
+        ),
+        Outside(MODELS, layout.MODEL, "files", partial(_model, lambda family, settings: family.model_digests(settings))),
+        # Where no setting names the similarity, a run follows from the recipe of the model.
+        Outside(CARDS, layout.MODEL, "card", partial(_model, lambda family, settings: family.model_card(settings))),
+        Outside(MODELS, layout.EXPANSION_MODEL, "files", _model_of_expansion),
+        *(kind for extension in extensions() for kind in extension.outside()),
+        Outside("runs of elsewhere are those that were read", layout.RUN_RECORD, "source_sha256", _run),
+        Outside("expansions are those of their files", layout.EXPANSION_RECORD, EXPANSION_SOURCE, _expansion),
+    ]

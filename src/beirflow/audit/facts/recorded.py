@@ -31,15 +31,17 @@ from beirflow.audit.facts.relations import (
 )
 from beirflow.audit.facts.stated import ADDED
 from beirflow.core import kinds, layout
+from beirflow.core.extensions import extensions, forms
 from beirflow.core.layout import MANIFEST
 from beirflow.core.losses import KINDS, RELEVANT
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import assumed_in, precisions_in, totals
 from beirflow.data.corpus_files import CORPUS_COUNTS
+from beirflow.ranking.run_settings import without_nothing
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
-NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", "train", "arguments", "card", "settings")
+NO_SETTINGS = (*NUMBERS, "inputs", "outputs", "files", "parts", *forms(), "arguments", "card", "settings")
 """Parts of records that repeat no settings, or that the table compares: ``parts`` are by system, which may have the name of a
 setting; what a model's files say, its card, may be what settings override.
 """
@@ -67,13 +69,6 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
             what="weights among",
         ),
     ),
-    layout.TRAINED_MODEL_RECORD: (
-        Row("system", in_path("system")),
-        *(Row(key, setting(key)) for key in ("model", "revision", "train")),
-        Row("files", computed(derived.files_of_training, "its outputs")),
-        Row("counts/training_pairs", computed(derived.pairs_of_batches, "its batches", derived.pairs_of_epochs)),
-        Row("seconds/expand", computed(derived.seconds_of_writing, "the queries that were written")),
-    ),
     layout.EXPANSION_MODEL: (
         Row("model", derived.of_added(lambda added: added.as_model().model), AS_NONE),
         Row("revision", derived.of_added(lambda added: added.as_model().revision), AS_NONE),
@@ -98,7 +93,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("system", in_path("system")),
         Row("dataset", in_path("dataset")),
         Row("top_k", equal(MANIFEST, "configuration/top_k")),
-        Row("settings", computed(derived.settings_of_run)),
+        Row("settings", computed(derived.settings_of_run, said=lambda place, found: without_nothing(found))),
         Row("source_sha256", computed(derived.is_read, said=derived.is_stated), AS_NONE, "a file as"),
         Row("made/precision", derived.configured_or_own, IF_THERE),
         Row("made/dimensions", computed(derived.searched_dimensions), IF_THERE),
@@ -119,6 +114,7 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("split", equal(layout.CORPUS)),
         Row("official_data", equal(layout.CORPUS, "official")),
     ),
+    **{pattern: rows for extension in extensions() for pattern, rows in extension.recorded().items()},
 }
 """Facts of the records of one kind, whatever made them."""
 
@@ -282,8 +278,10 @@ def _check_settings(place: Place) -> None:
     stated = place.owner.family.recorded(place.stated, place.path, place.record) if place.owner else place.stated
     # The setting is what an encoder keeps; a record may also say what a variant of it searches.
     searched = {key: value for key, value in stated.items() if key != "dimensions"}
+    # Of a system that nothing here knows, a setting with settings of its own, such as those of an extension, is one of these.
+    own = NO_SETTINGS if place.owner else (*NO_SETTINGS, *(key for key, value in stated.items() if isinstance(value, dict)))
     for key, value in place.record.items():
-        if isinstance(value, dict) and key not in NO_SETTINGS:
+        if isinstance(value, dict) and key not in own:
             place.facts.known(place.path, value, stated if key == "encoder" else searched, MANIFEST, key)
     # How a text becomes a vector has the name of the setting that names a class: its own parts were compared above.
     others = {"name"} | {key for key in ("encoder",) if isinstance(place.record.get(key), dict)}

@@ -49,9 +49,9 @@ class StatedSystem:
 def stated_system(chain: Chain, name: str, dataset: str | None = None) -> StatedSystem | None:
     """Return a system, with its settings as they are for a corpus if one is named; None if its family is unknown."""
     entry = chain.manifest["systems"].get(name, {})
-    family = chain.setup.families.get(str(entry.get("family")))
-    if family is None:
+    if chain.setup.unknown_in(entry):
         return None
+    family = chain.setup.families[entry["family"]]
     settings = chain.setup.system_as_stated(name, entry).settings
     return StatedSystem(name, family, settings if dataset is None else family.for_dataset(settings, *chain.whole(dataset)))
 

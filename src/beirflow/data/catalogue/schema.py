@@ -274,20 +274,20 @@ def _stems() -> list[str]:
 
 @cache
 def _schema(name: str) -> Any:
-    """Return a schema, with the properties that extensions add to it."""
+    """Return a schema, with the properties and definitions that extensions add to it."""
     schema, *more = (read_yaml(path) for folder in with_extensions(SCHEMAS) if (path := folder / f"{name}{ENDING}").is_file())
     for each in more:
-        _add_properties(schema, each)
+        add_entries(schema, {key: each[key] for key in ("properties", "$defs") if key in each})
     return schema
 
 
-def _add_properties(schema: Any, more: Any) -> None:
-    """Add the properties of an extension's schema to a schema, and those of a key of both to that key's."""
-    for key, entry in more["properties"].items():
-        if "properties" in schema["properties"].get(key, {}):
-            _add_properties(schema["properties"][key], entry)
+def add_entries(entries: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add entries to those of a file: below a key that both have, where they are mappings, else in its place."""
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(entries.get(key), dict):
+            add_entries(entries[key], value)
         else:
-            schema["properties"][key] = entry
+            entries[key] = value
 
 
 @cache

@@ -64,7 +64,7 @@ class ApproximateFamily(Family):
             return f"this is a system of the family {other.family}; name a dense one"
         if other.settings.variant_of:
             return f"this searches compressed vectors; name {other.settings.variant_of}, and let the index compress"
-        return "this is trained for each dataset; name a dense system with one model" if other.settings.train else None
+        return "this has a model for each dataset; name a dense system with one model" if other.settings.form else None
 
     def in_paths(self, settings: ApproximateSettings) -> dict[str, str]:
         """Return the dense system and the name of the index."""

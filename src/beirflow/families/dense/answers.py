@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from beirflow.core.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, MODEL, RANGES, TRAINED_MODEL_RECORD
+from beirflow.core.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, RANGES
 from beirflow.families.answers import Asked, Opened, nothing_excluded
 from beirflow.families.dense.chunk_blocks import InMemoryChunk, Vectors
 from beirflow.families.dense.compression import CompressedFile, Compression
@@ -52,8 +52,8 @@ def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Enc
 
     ``owner`` is the system that encoded the corpus.
     """
-    model_path = asked.file(TRAINED_MODEL_RECORD if settings.train else MODEL, system=owner)
-    encoding = next_to_record((settings.trained if settings.train else settings).encoding, model_path)
+    model_path = asked.file(settings.model_record, system=owner)
+    encoding = next_to_record(settings.used_encoding, model_path)
     check_model(encoding, model_path)
     return load_encoder(encoding, "queries", **asked.on), similarity_of(settings.similarity, model_path)
 

@@ -9,16 +9,14 @@ from beirflow.core.errors import ModelError
 from beirflow.core.patterns import Pattern
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.families.form import Form, form_in, kinds
 from beirflow.families.system import Setting
-from beirflow.families.training.problems import training_problem
 from beirflow.models.model_files import card_in_files, model_card, model_digests, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
 
 DIMENSIONS = 768  # dimensions of vectors, until a system has run
-
-TRAINED = (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training")
 
 
 class DenseFamily(Family):
@@ -36,9 +34,7 @@ class DenseFamily(Family):
     answers = "beirflow.families.dense.answers:open_answers"
     stored = (layout.QUERY_VECTORS,)
     records = (
-        Record(
-            layout.TRAINED_MODEL_RECORD, (layout.DOCUMENTS, layout.MODEL, layout.EXPANSION, layout.EXPANSION_RECORD), (), TRAINED
-        ),
+        *(kind.record for kind in kinds()),
         Record(layout.CHUNK_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.CHUNK_VECTORS,), ENCODED, COMPUTATION),
         Record(layout.QUERY_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_VECTORS,), ENCODED, COMPUTATION),
         Record(
@@ -54,9 +50,9 @@ class DenseFamily(Family):
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 
     def problem(self, settings: DenseSettings) -> Setting | None:
-        """Return why the model of a system cannot be used, or trained."""
-        if settings.train and (untrained := training_problem(settings, settings.train)):
-            return untrained
+        """Return why the model of a system cannot be used, or made."""
+        if (form := self.form(settings)) and (unmade := form.problem(settings)):
+            return unmade
         problem = model_problem(settings)
         if problem is None and not settings.encoder and is_local(settings):
             try:
@@ -85,7 +81,7 @@ class DenseFamily(Family):
 
     def scorer(self, settings: DenseSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model, which is the same for all datasets and compares all of a vector."""
-        return {} if settings.variant_of or settings.train else {"dense": settings}
+        return {} if settings.variant_of or settings.form else {"dense": settings}
 
     def in_paths(self, settings: DenseSettings) -> dict[str, str]:
         """Return the encoder of a system, and the dimensions that are searched."""
@@ -97,17 +93,16 @@ class DenseFamily(Family):
         return (layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD, *((layout.RANGES,) if settings.vectors == "int8" else ()))
 
     def given_files(self, settings: DenseSettings, dataset: str) -> dict[str, Path]:
-        """Return the file that holds the queries that an encoder is trained on; none where a model writes them."""
-        path = settings.added.file(dataset) if settings.added else None
-        return {"train.generator.path": path} if path else {}
+        """Return the files that an encoder is made from for a dataset."""
+        return form.given_files(dataset) if (form := self.form(settings)) else {}
 
     def model_files(self, settings: DenseSettings) -> list[Path]:
         """Return the files of the encoder."""
         return model_files(settings)
 
     def model_record(self, settings: DenseSettings) -> Pattern:
-        """Return the path of the record of the model, which may have been trained."""
-        return layout.TRAINED_MODEL_RECORD if settings.train else layout.MODEL
+        """Return the path of the record of the model, which may be made for each dataset."""
+        return settings.model_record
 
     def model_digests(self, settings: DenseSettings) -> dict[str, str]:
         """Return the digests of the files of the encoder."""
@@ -117,13 +112,13 @@ class DenseFamily(Family):
         """Return the recipe in the files of the encoder; empty for a class."""
         return {} if settings.encoder else card_in_files(settings).as_json()
 
-    def is_trained(self, settings: DenseSettings) -> bool:
-        """Test whether the encoder is trained for each dataset."""
-        return settings.train is not None
+    def form(self, settings: DenseSettings) -> Form | None:
+        """Return the form in which the encoder is made for each dataset."""
+        return form_in(vars(settings))
 
     def reuses(self, settings: DenseSettings) -> bool:
         """Test whether equal texts of two datasets have the same vectors."""
-        return settings.train is None and not settings.encoder
+        return settings.form is None and not settings.encoder
 
     def stored_bytes(self, settings: DenseSettings, documents: int, words: float) -> float:
         """Return the bytes of one float32 vector for each document."""

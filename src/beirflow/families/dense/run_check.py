@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.core.layout import CHUNK_VECTORS, MODEL, QUERY_VECTORS, TRAINED_MODEL_RECORD
+from beirflow.core.layout import CHUNK_VECTORS, QUERY_VECTORS
 from beirflow.core.records import read_json
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.spot_checks.compared_ranks import Scores, SearchCheck
@@ -74,8 +74,7 @@ class DenseRunCheck(SearchCheck):
 
     def _card(self) -> Mapping[str, Any]:
         """Return what the files of the model say, as it was recorded."""
-        pattern = TRAINED_MODEL_RECORD if self.settings.train else MODEL
-        card = read_json(self.subject.results / pattern(**self.names)).get("card")
+        card = read_json(self.subject.results / self.settings.model_record(**self.names)).get("card")
         if not isinstance(card, dict) or card.get("similarity") not in ("dot", "cosine"):
             raise ValueError("the record of the model does not say the similarity")
         return card

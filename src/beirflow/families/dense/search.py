@@ -75,7 +75,7 @@ def search_chunk(
             records=changed,
         )
 
-    files = SearchedFiles(records, trained={model_path: model} if "train" in model else {})
+    files = SearchedFiles(records, models={model_path: model} if "seconds" in model else {})
     search_one_chunk(request, job, files, open_chunk, gpu=hardware.gpu(), ranks_own_candidates=True)
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
-from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.training.settings import Training
+from beirflow.core.extensions import forms
+from beirflow.core.layout import MODEL, MODEL_OF_DATASET_RECORD
+from beirflow.core.patterns import Pattern
+from beirflow.families.formed import key_in, value_in, with_forms
 from beirflow.models.settings import INSTRUCTION, EncoderSettings, ModelSettings
 
 
+@with_forms
 @dataclass(frozen=True)
 class DenseSettings(EncoderSettings):
     """An encoder, and the comparison of its vectors."""
@@ -21,18 +25,21 @@ class DenseSettings(EncoderSettings):
     variant_of: str | None = None
     vectors: str = "float32"  # stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``
     stored_dimensions: int | None = None  # number of leading dimensions that a variant stores; None for all
-    # training of the encoder for each dataset before it encodes that, beginning with ``model``; None without training
-    train: Training | None = None
 
     def __post_init__(self) -> None:
-        """Convert ``train`` from a configuration, the parameters of a rule or a manifest."""
-        if isinstance(self.train, Mapping):
-            object.__setattr__(self, "train", Training(**self.train))
+        """Convert a form from a configuration, the parameters of a rule or a manifest."""
+        if key := key_in(vars(self)):
+            object.__setattr__(self, key, value_in(vars(self)))
 
     @property
-    def added(self) -> WrittenQueries | None:
-        """Queries that are written for documents, for the training of the encoder."""
-        return self.train.written if self.train else None
+    def form(self) -> Any:
+        """Settings of the form in which the encoder is made for each dataset, beginning with ``model``; None for one encoder."""
+        return value_in(vars(self))
+
+    @property
+    def added(self) -> Any:
+        """Expansion of documents that the encoder is made from; None without one."""
+        return self.form.added if self.form else None
 
     @property
     def said(self) -> list[str]:
@@ -50,11 +57,18 @@ class DenseSettings(EncoderSettings):
         return {key.removeprefix("stored_"): getattr(self, key) for key in OF_A_VARIANT}
 
     @property
-    def trained(self) -> "DenseSettings":
-        """Settings without a place of the model: a trained one is next to its record."""
+    def model_record(self) -> Pattern:
+        """Path of the record of the encoder."""
+        return MODEL_OF_DATASET_RECORD if self.form else MODEL
+
+    @property
+    def used_encoding(self) -> EncoderSettings:
+        """The same without a place of an encoder that is made for each dataset: it is next to its record."""
+        if not self.form:
+            return self.encoding
         names = ("revision", "offline", "weights_sha256", "query_model", "query_revision", "encoder", "arguments")
         nothing = dict.fromkeys(names)
-        return replace(self, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
+        return replace(self.encoding, model="", weights="model.safetensors", **nothing)  # type: ignore[arg-type]  # by their names
 
     def for_dataset(self, dataset: str, corpus: str = "") -> "DenseSettings":
         """Return the settings for a dataset: the prefix of its queries, and the task of a class of the user's own.
@@ -73,5 +87,5 @@ _MODEL = {each.name for each in fields(ModelSettings)}
 
 OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that no vector that is encoded depends on
 
-NOT_SAID = (*_MODEL, *OF_A_VARIANT, "train", "task", "tasks")
+NOT_SAID = (*_MODEL, *OF_A_VARIANT, *forms(), "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""

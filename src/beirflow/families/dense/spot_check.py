@@ -4,11 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from beirflow.core.layout import CHUNK_VECTORS, QUERY_VECTORS, TRAINED_MODEL_RECORD
+from beirflow.core.layout import CHUNK_VECTORS, QUERY_VECTORS
 from beirflow.data.sources.query_lists import texts_of
 from beirflow.families.dense.run_check import DenseRunCheck
-from beirflow.families.expansions.spot_check import expansion_checks
-from beirflow.families.postings.analyzer import analyze
+from beirflow.families.form import form_in
 from beirflow.families.spot_checks.representation_check import RepresentationCheck, TextSample
 from beirflow.families.spot_checks.spot_check import MODEL_PLACE, Finding, NotHereError, SpotCheck, Subject, compare_distances
 from beirflow.models.encoders.load import load_encoder
@@ -29,9 +28,10 @@ ENCODER_PLACE = (*MODEL_PLACE, "query_model", "query_revision", "encoder", "argu
 
 
 def spot_checks(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
-    """Plan the checks of a dense system on one corpus; for a trained one after checks that write its queries again."""
+    """Plan the checks of a dense system on one corpus; before them those of what its encoder was made from."""
     settings = subject.system.settings.for_dataset(subject.row or subject.dataset, subject.whole)
-    return [*expansion_checks(subject, sample, random, analyze), *VectorCheck(subject, settings, sample, random).checks()]
+    of_form = form.checks(subject, sample, random) if (form := form_in(vars(settings))) else []
+    return [*of_form, *VectorCheck(subject, settings, sample, random).checks()]
 
 
 class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
@@ -94,7 +94,7 @@ class VectorCheck(DenseRunCheck, RepresentationCheck[np.ndarray]):
         return np.outer(*(np.linalg.norm(self._searched(each), axis=1) for each in (queries, documents)))
 
     def model_settings(self) -> EncoderSettings:
-        """Return the settings of the model that was trained, which is in the results, or of the auditor's model."""
-        if self.settings.train:
-            return next_to_record(self.settings.trained.encoding, self.subject.results / TRAINED_MODEL_RECORD(**self.names))
+        """Return the settings of the model that was made for the dataset, which is in the results, or of the auditor's model."""
+        if self.settings.form:
+            return next_to_record(self.settings.used_encoding, self.subject.results / self.settings.model_record(**self.names))
         return self.subject.with_model_of_here(self.settings.encoding, ENCODER_PLACE)

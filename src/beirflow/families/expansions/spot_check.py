@@ -21,7 +21,7 @@ Analyze = Callable[[str], Sequence[str]]
 
 
 def expansion_checks(subject: Subject, sample: int, random: np.random.Generator, analyze: Analyze) -> list[SpotCheck]:
-    """Plan the check of what a model adds to the documents of a corpus, or is trained on; none for files or nothing.
+    """Plan the check of what a model adds to the documents of a corpus; none for files or nothing.
 
     ``analyze`` gives the terms by which a text is matched: inflected words are no others.
     """

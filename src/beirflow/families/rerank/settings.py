@@ -56,7 +56,9 @@ class RerankSettings(ModelSettings):
         for key, kind in ENCODERS.items():
             given = getattr(self, key)
             if isinstance(given, Mapping):
-                object.__setattr__(self, key, by_name(kind.settings)(**given))
+                # What has no value has none by default, and one of an extension may not be known here.
+                values = {name: value for name, value in given.items() if value is not None}
+                object.__setattr__(self, key, by_name(kind.settings)(**values))
 
     @property
     def encoder_settings(self) -> Any:

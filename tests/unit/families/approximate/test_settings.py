@@ -61,7 +61,7 @@ WRONG = {
     "unknown": ({**HNSW, "approximate": "secnd"}, r"own\.approximate: found 'secnd'; did you mean 'second'\? allowed are .*"),
     "lexical": ({**HNSW, "approximate": "bm25"}, r"own\.approximate: found 'bm25'; this is a system of the family lexical; .*"),
     "variant": ({**HNSW, "approximate": "int8"}, r"own\.approximate: found 'int8'; this searches .*; name second, .*"),
-    "trained": ({**HNSW, "approximate": "genq"}, r"own\.approximate: found 'genq'; this is trained for each dataset; .*"),
+    "trained": ({**HNSW, "approximate": "genq"}, r"own\.approximate: found 'genq'; this has a model for each dataset; .*"),
     "nprobe": ({**IVF_FLAT, "nprobe": [2, 5]}, r"own\.nprobe: found 5; the index has 4 lists \(nlist\); visit at most these"),
     "of another": ({**HNSW, "nprobe": 3}, r"own\.nprobe: found 'nprobe'; .*"),
     "missing": ({"approximate": "second", "index": "ivf-flat", "nprobe": 1}, r"own\.nlist: missing; this key is required"),

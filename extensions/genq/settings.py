@@ -36,7 +36,7 @@ class Training:
             object.__setattr__(self, "generator", {"model": self.generator})
 
     @property
-    def written(self) -> WrittenQueries:
+    def added(self) -> WrittenQueries:
         """The queries that are written for documents."""
         names = ("queries", "documents", "top_k", "top_p", "query_length", "seed")
         return WrittenQueries(**self.generator, **{name: getattr(self, name) for name in names})

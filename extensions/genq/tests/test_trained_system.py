@@ -9,14 +9,14 @@ import pytest
 from answering import answered, scores_of, without_scores
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import RUN, RUN_RECORD, SYSTEMS, TRAINED_MODEL_RECORD
+from beirflow.core.layout import MODEL_OF_DATASET_RECORD, RUN, RUN_RECORD, SYSTEMS
 from beirflow.evaluation.systems import describe_systems
+from beirflow.extensions.genq.settings import Training
 from beirflow.families.dense.run_check import follows
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.dense.spot_check import spot_checks
 from beirflow.families.spot_checks.spot_check import Finding, Subject
 from beirflow.families.system import System
-from beirflow.families.training.settings import Training
 from lexical_results import DATASET, rows_of
 from spot_checked import planned
 from tiny_expanders import save_tiny_t5
@@ -40,8 +40,8 @@ def searched(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Train
 
 def test_a_run_counts_what_the_training_took_once(searched: TrainingResults) -> None:
     run, model = searched.record(RUN_RECORD, system=SYSTEM), searched.trained()
-    path = TRAINED_MODEL_RECORD(system=SYSTEM, dataset=DATASET)
-    assert run["inputs"][path] == file_digest(searched.of_system(TRAINED_MODEL_RECORD))
+    path = MODEL_OF_DATASET_RECORD(system=SYSTEM, dataset=DATASET)
+    assert run["inputs"][path] == file_digest(searched.of_system(MODEL_OF_DATASET_RECORD))
     assert {stage: run["seconds"][stage] for stage in ("train", "expand")} == {
         stage: model["seconds"][stage] for stage in ("train", "expand")
     }

@@ -14,9 +14,19 @@ from faults_at_work import result_files
 from forger import Forger
 from tiny_bert import save_tiny_bert
 from tiny_expanders import save_tiny_t5
+from without_extension import without_extension
 from workflow_runs import Workflow, config_of, dataset_config, small_dataset, tiny_system
 
 SUMMARY = "results/summary.csv"
+
+AUDIT = """
+from beirflow.audit.audit import run_checks
+from beirflow.config.load import load_experiment
+from beirflow.families.dense.settings import DenseSettings
+assert not hasattr(DenseSettings("a", "b"), "train")
+_, sections, _ = run_checks(pathlib.Path(sys.argv[3]), load_experiment({"device": "cpu"}), 0, 0)
+print(json.dumps([[check.name, check.status, check.found] for checks in sections.values() for check in checks]))
+"""
 DATASETS = ("one", "two")
 
 
@@ -71,6 +81,11 @@ def test_a_whole_run(trained: Workflow) -> None:
         "documents encoded again have the stored vectors",
         "queries searched again have the recorded ranks",
     }
+    looked_at = without_extension("genq", trained.folder / "extensions", AUDIT, str(trained.result("")))
+    assert [check for check in looked_at if check[1] == "failed"] == []
+    said = " ".join(found for _, status, found in looked_at if status == "not checked")
+    assert "the configuration of genq, which is dense with train, of an extension that is not installed" in said
+    assert "custom.systems.genq.train: found 'train': perhaps a key of an extension that is not installed" in said
     trained.config["custom"]["systems"]["genq"]["train"]["learning_rate"] = 1e-3
     assert trained.planned("results/metrics/genq/one.json") == dict.fromkeys(
         ("train_encoder", "encode_queries", "encode_chunk", "search_chunk", "merge_chunks", "evaluate_run"), 1

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from beirflow.families.training.trainee import COSINE_SCALE, Trainee, in_batch_loss
+from beirflow.extensions.genq.trainee import COSINE_SCALE, Trainee, in_batch_loss
 from beirflow.models.settings import EncoderSettings
 from workflow_runs import words
 

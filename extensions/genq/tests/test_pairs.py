@@ -12,8 +12,8 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import DOCUMENTS, EXPANSION, record_of
 from beirflow.core.records import write_record
 from beirflow.data.corpus_files import Documents, recorded_digest
+from beirflow.extensions.genq.pairs import Pairs, read_pairs
 from beirflow.families.expansions.files import write_expansion
-from beirflow.families.training.pairs import Pairs, read_pairs
 from lexical_results import LexicalResults
 
 CORPORA = st.lists(

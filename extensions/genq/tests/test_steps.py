@@ -7,10 +7,10 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, get_linear_schedule_with_warmup
 
-from beirflow.families.training.checkpoint import Checkpoint
-from beirflow.families.training.settings import Training
-from beirflow.families.training.steps import LARGEST_GRADIENT, WEIGHT_DECAY, optimizer_of, rate, train
-from beirflow.families.training.trainee import COSINE_SCALE, Trainee
+from beirflow.extensions.genq.checkpoint import Checkpoint
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.steps import LARGEST_GRADIENT, WEIGHT_DECAY, optimizer_of, rate, train
+from beirflow.extensions.genq.trainee import COSINE_SCALE, Trainee
 from beirflow.models.settings import EncoderSettings
 from workflow_runs import words
 

@@ -16,12 +16,12 @@ from beirflow.core.layout import record_of
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.writing import atomic_folder
 from beirflow.data.corpus_files import recorded_digest
-from beirflow.families.training.checkpoint import Checkpoint
-from beirflow.families.training.pairs import Pairs, read_pairs
-from beirflow.families.training.problems import card_problem
-from beirflow.families.training.settings import Training
-from beirflow.families.training.steps import train
-from beirflow.families.training.trainee import Trainee
+from beirflow.extensions.genq.checkpoint import Checkpoint
+from beirflow.extensions.genq.pairs import Pairs, read_pairs
+from beirflow.extensions.genq.problems import card_problem
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.steps import train
+from beirflow.extensions.genq.trainee import Trainee
 from beirflow.models.card_files import read_card
 from beirflow.models.card_modules import MODEL_CONFIG
 from beirflow.models.computing.made import made_with

@@ -15,6 +15,15 @@ STEPS
   - train with the other documents of the batch as negatives
 """
 
+from beirflow.extensions.genq.parameters import trained_systems, training_of
+
+
+def part_of_training(key):
+    """A parameter: settings that determine the encoder that is trained for the dataset of a job."""
+    return lambda wildcards: training_of(
+        experiment, wildcards.system, wildcards.dataset
+    )[key]
+
 
 rule train_encoder:
     input:
@@ -24,30 +33,24 @@ rule train_encoder:
         records=files_of(layout.EXPANSION_RECORD, expansion=added, chunk=chunks),
         model=at(layout.MODEL),
     output:
-        trained_model=directory(at(layout.TRAINED_MODEL)),
-        record=at(layout.TRAINED_MODEL_RECORD),
+        trained_model=directory(at(layout.MODEL_OF_DATASET)),
+        record=at(layout.MODEL_OF_DATASET_RECORD),
     log:
         "<results>/logs/train_encoder/{system}/{dataset}.log",
     wildcard_constraints:
-        system=one_of(experiment.trained_systems),
+        system=one_of(trained_systems(experiment)),
     conda:
-        "../../envs/encode.yaml"
+        "../../../envs/encode.yaml"
     threads: gpu_threads
     resources:
         gpu=gpu_places,
     params:
         command=command_of("train_encoder"),
-        entrance="beirflow.families.training.train_encoder:train_encoder",
+        entrance="beirflow.extensions.genq.train_encoder:train_encoder",
         code=code_version("train_encoder"),
-        settings=lambda wildcards: experiment.training(
-            wildcards.system, wildcards.dataset
-        )["encoder"],
-        similarity=lambda wildcards: experiment.training(
-            wildcards.system, wildcards.dataset
-        )["similarity"],
-        training=lambda wildcards: experiment.training(
-            wildcards.system, wildcards.dataset
-        )["train"],
+        settings=part_of_training("encoder"),
+        similarity=part_of_training("similarity"),
+        training=part_of_training("train"),
         precision=config["precision"],
     message:
         "train {wildcards.system} on {wildcards.dataset}"

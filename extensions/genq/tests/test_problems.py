@@ -10,6 +10,7 @@ from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.config.systems import make_system
 from beirflow.core.errors import ConfigError
+from beirflow.extensions.genq.parameters import trained_systems, training_of
 from tiny_expanders import save_deepct, save_tiny_t5
 
 GENERATOR = {"model": "BeIR/query-gen-msmarco-t5-base-v1", "revision": "0" * 40}
@@ -32,11 +33,11 @@ def test_a_trained_system_is_its_base_with_a_training_of_the_papers_settings() -
     settings, base = (experiment.systems[name].settings for name in ("genq", "base"))
     assert asdict(settings) == asdict(base) | {"name": "genq", "train": asdict(settings.train)}
     assert experiment.systems["another"].settings.max_length == 100
-    written = settings.train.written
+    written = settings.train.added
     assert (written.queries, written.documents, written.top_k, written.top_p) == (5, 100_000, 25, 0.95)
     assert written.revision == GENERATOR["revision"]
     catalogue = load_experiment({})
-    assert experiment.trained_systems == [*catalogue.trained_systems, "genq", "another"]
+    assert trained_systems(experiment) == [*trained_systems(catalogue), "genq", "another"]
     assert experiment.expansions.of_kind("queries") == [*catalogue.expansions.of_kind("queries"), written.name]
     again = make_system("genq", {"family": "dense", **{key: value for key, value in asdict(settings).items() if key != "name"}})
     assert again == experiment.systems["genq"]
@@ -55,7 +56,7 @@ def test_a_trained_model_has_no_place_but_next_to_its_record_and_what_it_began_a
     experiment = configured(genq=genq())
     encoder = experiment.encoding("genq", "scifact")
     assert (encoder["model"], encoder["revision"], encoder["max_length"]) == ("", None, 200)
-    training = experiment.training("genq", "scifact")
+    training = training_of(experiment, "genq", "scifact")
     assert (training["encoder"]["model"], training["encoder"]["revision"]) == (BASE["model"], BASE["revision"])
     assert training["train"]["batch"] == 75
     assert experiment.encoding("genq", "scifact") == configured(genq=genq(batch=20)).encoding("genq", "scifact")

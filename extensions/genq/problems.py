@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from beirflow.core.errors import ModelError
+from beirflow.extensions.genq.settings import Training
 from beirflow.families.expansions.models import model_problem
 from beirflow.families.system import Setting
-from beirflow.families.training.settings import Training
 from beirflow.models.card_files import read_card
 from beirflow.models.model_places import local_folder
 from beirflow.models.settings import ONNX, EncoderSettings
@@ -15,7 +15,7 @@ NOT_TRAINED = "only a single torch transformer for queries and documents can be 
 
 def training_problem(base: EncoderSettings, training: Training) -> Setting | None:
     """Return the setting that prevents the training of an encoder, as ``base``; None if it can be trained."""
-    if problem := model_problem(training.written):
+    if problem := model_problem(training.added):
         return Setting("train.generator.model", training.generator["model"], problem)
     if base.encoder:
         return Setting("base", base.encoder, f"this is a class of your own; {NOT_TRAINED}")

@@ -9,9 +9,9 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.core.progress import Progress
-from beirflow.families.training.checkpoint import Checkpoint
-from beirflow.families.training.settings import Training
-from beirflow.families.training.trainee import Trainee
+from beirflow.extensions.genq.checkpoint import Checkpoint
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.trainee import Trainee
 from beirflow.models.computing.batching import Tokens
 
 WEIGHT_DECAY = 0.01  # of matrices; biases and the weights of normalisations have none, as sentence-transformers trains

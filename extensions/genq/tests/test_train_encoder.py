@@ -13,13 +13,14 @@ import pytest
 import torch
 
 from beirflow.core.errors import ConfigError, DataError, ModelError
-from beirflow.core.layout import DOCUMENTS, EXPANSION_RECORD, MODEL, TRAINED_MODEL, TRAINED_MODEL_RECORD, TRAINING_CHECKPOINT
+from beirflow.core.layout import DOCUMENTS, EXPANSION_RECORD, MODEL, MODEL_OF_DATASET, MODEL_OF_DATASET_RECORD
 from beirflow.core.records import read_json
 from beirflow.extensions.expansions.sampler import drawn
+from beirflow.extensions.genq import checkpoint, steps
+from beirflow.extensions.genq.layout import TRAINING_CHECKPOINT
+from beirflow.extensions.genq.settings import Training
+from beirflow.extensions.genq.train_encoder import curve
 from beirflow.families.expansions.given import read_given
-from beirflow.families.training import checkpoint, steps
-from beirflow.families.training.settings import Training
-from beirflow.families.training.train_encoder import curve
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
@@ -63,7 +64,7 @@ def undisturbed(written: TrainingResults, tmp_path_factory: pytest.TempPathFacto
 
 def test_the_record_says_from_what_and_how_it_was_trained(undisturbed: TrainingResults, tiny_bert: Path) -> None:
     made, record = undisturbed, undisturbed.trained()
-    name = made.training.written.name
+    name = made.training.added.name
     queries = {f"expansions/{name}/small/chunk-{i}.{kind}" for i in range(3) for kind in ("parquet", "json")}
     assert set(record["inputs"]) == {"corpora/small/documents.parquet", "models/trained.json", *queries}
     assert set(record["outputs"]) == {f"models/trained/small/{file}" for file in record["files"]}
@@ -83,12 +84,12 @@ def test_the_record_says_from_what_and_how_it_was_trained(undisturbed: TrainingR
     assert record["made"]["training_precision"] == "float32"
     assert set(record["seconds"]) == {"load", "expand", "train"}
     assert not Path(made.of_system(TRAINING_CHECKPOINT)).exists()
-    folder = Path(made.of_system(TRAINED_MODEL))
-    assert {path.stat().st_mode for path in folder.iterdir()} == {Path(made.of_system(TRAINED_MODEL_RECORD)).stat().st_mode}
+    folder = Path(made.of_system(MODEL_OF_DATASET))
+    assert {path.stat().st_mode for path in folder.iterdir()} == {Path(made.of_system(MODEL_OF_DATASET_RECORD)).stat().st_mode}
 
 
 def test_the_trained_model_encodes_otherwise_than_the_one_that_it_began_as(undisturbed: TrainingResults, tiny_bert: Path) -> None:
-    where = undisturbed.of_system(TRAINED_MODEL_RECORD)
+    where = undisturbed.of_system(MODEL_OF_DATASET_RECORD)
     settings = next_to_record(EncoderSettings("trained", pooling="mean"), where)
     check_model(settings, where)
     on: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
@@ -104,7 +105,7 @@ def test_weights_do_not_depend_on_chunks(
 ) -> None:
     whole = TrainingResults(tmp_path, CORPUS, tiny_bert, written.training)
     whole.write()
-    assert weights(whole.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+    assert weights(whole.train()) == weights(Path(undisturbed.of_system(MODEL_OF_DATASET)))
 
 
 class EndedError(Exception):
@@ -134,7 +135,7 @@ def test_a_training_that_was_ended_comes_to_the_same_weights(
 ) -> None:
     made = interrupted(written, tmp_path, monkeypatch, after)
     assert Path(made.of_system(TRAINING_CHECKPOINT)).is_file()
-    assert not Path(made.of_system(TRAINED_MODEL)).exists()
+    assert not Path(made.of_system(MODEL_OF_DATASET)).exists()
     add, seen = checkpoint.Checkpoint.add, []
 
     def noting(self: checkpoint.Checkpoint, *arguments: Any) -> None:
@@ -145,7 +146,7 @@ def test_a_training_that_was_ended_comes_to_the_same_weights(
     torch.manual_seed(99)
     folder = made.train()
     assert seen == list(range(after + 1, undisturbed.trained()["counts"]["training_steps"] + 1))
-    assert weights(folder) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+    assert weights(folder) == weights(Path(undisturbed.of_system(MODEL_OF_DATASET)))
     assert made.trained()["training"] == undisturbed.trained()["training"]
 
 
@@ -160,7 +161,7 @@ def test_no_flipped_bit_of_a_checkpoint_changes_a_weight(
         damaged = bytearray(left)
         damaged[random.randrange(len(left))] ^= 1 << random.randrange(8)
         path.write_bytes(damaged)
-        assert weights(made.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+        assert weights(made.train()) == weights(Path(undisturbed.of_system(MODEL_OF_DATASET)))
     assert caplog.text.count(f"{path}: ") == 5
 
 
@@ -179,7 +180,7 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(
         other = copied(written, tmp_path / "other")
         other.training = replace(written.training, learning_rate=1e-2)
         shutil.copy(interrupted(other, tmp_path / "ended", monkeypatch, 2).of_system(TRAINING_CHECKPOINT), path)
-    assert weights(made.train()) == weights(Path(undisturbed.of_system(TRAINED_MODEL)))
+    assert weights(made.train()) == weights(Path(undisturbed.of_system(MODEL_OF_DATASET)))
     assert f"{path}: " in caplog.text
     assert "that work is done again" in caplog.text
 
@@ -187,7 +188,7 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(
 def refused(made: TrainingResults, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         made.train()
-    assert not Path(made.of_system(TRAINED_MODEL)).exists()
+    assert not Path(made.of_system(MODEL_OF_DATASET)).exists()
 
 
 def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResults, tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResult
     for chunk in range(made.chunks):
         source.write_text("".join(json.dumps({"id": i, "queries": [f"w{min(chunk, 1)}"]}) + "\n" for i, *_ in CORPUS))
         where: dict[str, Any] = {"documents_path": made.path(DOCUMENTS), "output_path": made.queries(chunk), "chunk": chunk}
-        read_given(given=made.training.written, source_path=str(source), **where, job=made.job("read_given"))
+        read_given(given=made.training.added, source_path=str(source), **where, job=made.job("read_given"))
     refused(made, DataError, r"chunk-1\.json: read from a file .*chunk-0\.json .*run again: rm -r .*/expansions/.*/small$")
 
 
@@ -206,7 +207,7 @@ def test_too_few_pairs_for_a_batch_and_a_loss_that_is_no_number_are_refused(
     made = copied(written, tmp_path)
     made.training = replace(written.training, batch=21)
     refused(made, ConfigError, r"queries were written for \d+ documents, too few for one batch of 21 pairs")
-    assert not Path(made.of_system(TRAINED_MODEL)).parent.exists()
+    assert not Path(made.of_system(MODEL_OF_DATASET)).parent.exists()
     made.training = written.training
     monkeypatch.setattr(steps, "rate", lambda *_: float("inf"))
     refused(made, ModelError, r"the loss of step 2 of \d+ is nan.*lower train.learning_rate")

@@ -1,0 +1,24 @@
+"""The parameters of the rule that trains."""
+
+from dataclasses import fields
+from typing import Any
+
+from beirflow.config.experiment import Experiment
+from beirflow.extensions.genq.settings import Training
+from beirflow.models.settings import EncoderSettings
+
+
+def trained_systems(experiment: Experiment) -> list[str]:
+    """Return the names of all known systems whose encoders are trained, without variants of them."""
+    return [name for name, form in experiment.forms.items() if isinstance(form.settings, Training)]
+
+
+def training_of(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
+    """Return the settings that determine the encoder that is trained for a corpus.
+
+    ``encoder`` is the encoder that it begins as; ``train`` has fields of :class:`Training`. The digest of the weights is in the
+    record of the encoder.
+    """
+    settings = experiment.settings_on(system, dataset)
+    encoder = {each.name: settings[each.name] for each in fields(EncoderSettings) if each.name != "weights_sha256"}
+    return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}

@@ -1,0 +1,60 @@
+"""The interface of a form of dense systems, by which an extension makes a model for each dataset (:mod:`.formed`)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from beirflow.core.extensions import forms
+from beirflow.families.family import Record, Stage
+from beirflow.families.formed import key_in, value_in
+from beirflow.families.system import Setting
+
+
+class Form:
+    """A form with its settings, described without importing what computes; every default means "nothing"."""
+
+    stage: ClassVar[Stage]  # that makes the model
+    record: ClassVar[Record]  # of the model
+    spare: ClassVar[float] = 0.0  # bytes that an unfinished job needs, over those of the weights
+    most_documents: ClassVar[int]  # of a corpus that its job reads, unless ``documents`` says otherwise
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @property
+    def documents(self) -> int:
+        """Most documents of a corpus that its job reads."""
+        return self.most_documents
+
+    def problem(self, base: Any) -> Setting | None:
+        """Return a setting that prevents that a model is made from a base; None if it can be made."""
+        return None
+
+    def given_files(self, dataset: str) -> dict[str, Path]:
+        """Return files outside the results that the model is made from, by the keys of the settings that name them."""
+        return {}
+
+    def work(self, documents: int) -> dict[str, float]:
+        """Return the amounts of work on a corpus of so many documents, by stage, as those of expected_cost.work."""
+        return {}
+
+    def checks(self, subject: Any, sample: int, random: Any) -> list[Any]:
+        """Plan the checks of what the model is made from on a sample, as ``SpotChecks`` of spot_checks/spot_check.py."""
+        return []
+
+
+def form_in(settings: Mapping[str, Any]) -> Form | None:
+    """Return the form in the settings of a system; None if its model is the same for all datasets."""
+    key = key_in(settings)
+    return None if key is None else kind_of(key)(value_in(settings))
+
+
+def kind_of(key: str) -> type[Form]:
+    """Return the class of the form of a key."""
+    kind: type[Form] = forms()[key].about()
+    return kind
+
+
+def kinds() -> list[type[Form]]:
+    """Return the classes of all forms."""
+    return [kind_of(key) for key in forms()]

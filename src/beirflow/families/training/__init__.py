@@ -1,1 +1,0 @@
-"""Encoders trained for each dataset, on queries generated for its documents (GenQ)."""
