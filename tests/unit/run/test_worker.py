@@ -83,31 +83,32 @@ def start(script: str, folder: Path, **options: Any) -> "subprocess.Popen[bytes]
     return subprocess.Popen(command, shell=True, executable="/bin/bash", env=environment, **options)  # noqa: S602
 
 
-def printed(script: str, folder: Path, capfd: Captured) -> tuple[int, str, str]:
+def printed(script: str, folder: Path) -> tuple[int, str, str]:
     """Run a script to its end; gives its exit status, and what it printed on either stream."""
-    process = start(script, folder)
-    status = process.wait()
-    return (status, *capfd.readouterr())
+    output, errors = folder / "output", folder / "errors"
+    with output.open("w") as out, errors.open("w") as err:
+        status = start(script, folder, stdout=out, stderr=err).wait()
+    return status, output.read_text(), errors.read_text()
 
 
-def test_a_forked_job_finds_what_a_process_of_its_own_finds(folder: Path, capfd: Captured) -> None:
-    own = printed(SURROUNDINGS, folder, capfd)
+def test_a_forked_job_finds_what_a_process_of_its_own_finds(folder: Path) -> None:
+    own = printed(SURROUNDINGS, folder)
     modules = {function.partition(":")[0] for functions in entrances().values() for function in functions}
     start_worker({*modules, "a_spy"})
-    forked = printed(SURROUNDINGS, folder, capfd)
+    forked = printed(SURROUNDINGS, folder)
     assert (own[0], own[2]) == (forked[0], forked[2]) == (0, "")
     assert json.loads(forked[1]) == json.loads(own[1])
     parent = "os.environ['BEIRFLOW_SNAKEMAKE_PID'] == str(os.getppid())"
     # A process cannot use CUDA if it was forked from one that has.
     script = f"import os, sys, a_spy; print({parent}, a_spy.ASKED, {modules!r} - sys.modules.keys())"
-    assert printed(script, folder, capfd)[:2] == (0, "True [] set()\n")
+    assert printed(script, folder)[:2] == (0, "True [] set()\n")
 
 
-def test_threads_of_a_forked_job_wait_without_computing(folder: Path, capfd: Captured) -> None:
+def test_threads_of_a_forked_job_wait_without_computing(folder: Path) -> None:
     start_worker(["numpy"])
     # By itself OpenBLAS would let each thread that has nothing to do compute for some 25 ms.
     script = "import time; begun = time.process_time(); time.sleep(0.3); print(time.process_time() - begun < 0.01)"
-    assert printed(script, folder, capfd)[:2] == (0, "True\n")
+    assert printed(script, folder)[:2] == (0, "True\n")
 
 
 ENDS = [
@@ -126,11 +127,11 @@ ENDS = [
 
 
 @pytest.mark.parametrize("forks", [False, True])
-def test_a_forked_job_ends_as_a_process_of_its_own(forks: bool, folder: Path, capfd: Captured) -> None:
+def test_a_forked_job_ends_as_a_process_of_its_own(forks: bool, folder: Path) -> None:
     if forks:
         start_worker([])
     for script, status, says in ENDS:
-        ended, output, errors = printed(script, folder, capfd)
+        ended, output, errors = printed(script, folder)
         assert (ended, output) == (status, "at the end\n" if "at the end" in script else ""), script
         assert errors.endswith(says), script
         assert bool(errors) == bool(says), script
@@ -146,19 +147,17 @@ def test_a_stream_that_was_closed_before_the_command_began_is_an_empty_one_to_th
 
 
 @pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
-def test_a_worker_starts_where_a_stream_of_snakemake_was_closed(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
-) -> None:
+def test_a_worker_starts_where_a_stream_of_snakemake_was_closed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, name, None)
     start_worker([])
-    assert printed(f"import os; print(os.getppid() == {os.getpid()})", folder, capfd) == (0, "False\n", "")
+    assert printed(f"import os; print(os.getppid() == {os.getpid()})", folder) == (0, "False\n", "")
 
 
-def test_what_was_imported_is_not_taken_apart_by_a_forked_job(folder: Path, capfd: Captured) -> None:
+def test_what_was_imported_is_not_taken_apart_by_a_forked_job(folder: Path) -> None:
     (folder / "a_library.py").write_text("import weakref\nweakref.finalize(id, print, 'taken apart')\n")
     start_worker(["a_library"])
     script = "import sys; print('a_library' in sys.modules)"
-    assert printed(script, folder, capfd) == (0, "True\n", "")
+    assert printed(script, folder) == (0, "True\n", "")
 
 
 SLEEP = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(60)"
@@ -210,14 +209,14 @@ def test_the_number_of_an_ended_job_is_no_other_process_until_its_client_has_end
     assert psutil.wait_procs([process], timeout=30)[1] == []
 
 
-def test_a_job_that_a_job_starts_is_not_of_the_same_worker(folder: Path, capfd: Captured) -> None:
+def test_a_job_that_a_job_starts_is_not_of_the_same_worker(folder: Path) -> None:
     """It may be of another Snakemake, with other code."""
     start_worker([])
     (folder / "inner.py").write_text("import os; print(os.getppid())")
     inner = f"[sys.executable, '-IS', {client.__file__!r}, 'inner.py', '1', 'log']"
     said = f"os.getpid(), bool(os.environ[{client.WORKER!r}])"
     script = f"import os, subprocess, sys; print({said}, flush=True); subprocess.run({inner})"
-    status, output, _ = printed(script, folder, capfd)
+    status, output, _ = printed(script, folder)
     outer, has_variable, parent = output.split()
     assert (status, has_variable, parent) == (0, "True", outer)
 
@@ -253,28 +252,30 @@ def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(folder: Pa
     for process in (worker, client_of_job):
         process.send_signal(signal.SIGINT)
     assert (client_of_job.wait(), capfd.readouterr().out) == (130, "at the end\n")
-    assert printed("print('began')", folder, capfd) == (130, "", "")
+    assert printed("print('began')", folder) == (130, "", "")
 
 
-def test_a_run_that_is_stopped_does_not_wait_for_imports(folder: Path, capfd: Captured) -> None:
+def test_a_run_that_is_stopped_does_not_wait_for_imports(folder: Path) -> None:
     (folder / "first.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
     (folder / "second.py").write_text("import time; time.sleep(60)")
     start_worker(["first", "second"])
     started = time.monotonic()
-    assert printed("print('began')", folder, capfd) == (130, "", "")
+    assert printed("print('began')", folder) == (130, "", "")
     assert time.monotonic() - started < 50
 
 
-def test_python_is_started_where_no_job_can_be_forked(folder: Path, capfd: Captured) -> None:
+def test_python_is_started_where_no_job_can_be_forked(folder: Path) -> None:
     (folder / "no_memory.py").write_text("import os\ndef fork(): raise BlockingIOError\nos.fork = fork\n")
     (folder / "old_kernel.py").write_text("import os\ndef opened(owner): raise OSError(38, '')\nos.pidfd_open = opened\n")
     for module in ("a_thread", "no_memory", "old_kernel"):
         start_worker([module])
         for _ in range(2):
-            job = start("import os; print(os.getpid())", folder)
-            assert (job.wait(), *capfd.readouterr()) == (0, f"{job.pid}\n", ""), module
+            output, errors = folder / "output", folder / "errors"
+            with output.open("w") as out, errors.open("w") as err:
+                job = start("import os; print(os.getpid())", folder, stdout=out, stderr=err)
+            assert (job.wait(), output.read_text(), errors.read_text()) == (0, f"{job.pid}\n", ""), module
     start_worker(["a_module_that_does_not_exist"])
-    assert printed(f"import os; print(os.getppid() == {os.getpid()})", folder, capfd) == (0, "False\n", "")
+    assert printed(f"import os; print(os.getppid() == {os.getpid()})", folder) == (0, "False\n", "")
 
 
 def test_a_worker_ends_with_its_snakemake(folder: Path) -> None:
