@@ -4,7 +4,7 @@ Its arguments are those of :func:`beirflow.run.run_job.main`. It imports what CP
 takes two milliseconds and ``socket``, ``signal`` and ``json`` thirty, for every job.
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # built in
 import _socket
 import marshal
 import os

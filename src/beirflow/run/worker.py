@@ -157,8 +157,8 @@ def _received(connection: socket.socket) -> dict[str, Any]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    with connection.makefile("rb") as stream:
-        content = stream.read(int.from_bytes(head, "big"))
+    with connection.makefile("rb") as incoming:
+        content = incoming.read(int.from_bytes(head, "big"))
     request: dict[str, Any] = marshal.loads(content)  # noqa: S302 (from this user)
     return request
 
