@@ -92,7 +92,6 @@ OF_THE_CONFIGURATION: dict[str, Facts] = {
         "configuration custom systems tiny pooling": ("cls", "pooling of tiny mean"),
         "configuration systems": (["bge-large"], '["bge-large"], by the configuration'),
         "configuration datasets": (["msmarco"], '["msmarco"], by the configuration'),
-        "configuration better": (True, "found 'better'"),
     }
 }
 

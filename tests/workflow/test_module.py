@@ -30,7 +30,7 @@ rule mine:
 def test_another_workflow_uses_the_rules_as_a_module(lexical: Workflow, lexical_once: Workflow) -> None:
     (lexical.folder / "Snakefile").write_text(SNAKEFILE)
     other = Workflow(lexical.folder, {"beirflow": lexical.config}, repository=lexical.folder)
-    output = other.run()
+    output = other.run("--logger", "beirflow")
     assert "evaluate tiny on small" in output
     assert "10 jobs to do, about" in output
     assert other.result("logs/results.lock").exists()

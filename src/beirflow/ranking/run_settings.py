@@ -44,6 +44,14 @@ def without_places(value: Any) -> Any:
     return {key: without_places(each) for key, each in value.items() if key not in places}
 
 
+def filled(settings: Any, other: Any) -> Any:
+    """Return settings with the keys that have no value in another one, at any depth, and no value here either."""
+    if not isinstance(settings, Mapping) or not isinstance(other, Mapping):
+        return settings
+    nothing = {key: None for key, each in other.items() if each is None}
+    return nothing | {key: filled(each, other.get(key)) for key, each in settings.items()}
+
+
 def without_nothing(value: Any) -> Any:
     """Return settings without those that have no value, at any depth: a setting of an extension may not be known everywhere."""
     if not isinstance(value, Mapping):

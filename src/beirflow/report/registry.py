@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from beirflow import WORKFLOW
+from beirflow.core import layout
 from beirflow.data.catalogue.schema import read_yaml
 
 TEMPLATES = WORKFLOW / "report"
@@ -24,6 +25,9 @@ class Figure(NamedTuple):
     table: str = ""
 
 
-FIGURES: Mapping[str, Figure] = {name: Figure(**entry) for name, entry in _REGISTRY["figures"].items()}
+FIGURES: Mapping[str, Figure] = {
+    name: Figure(**{key: value.format_map(vars(layout)) for key, value in entry.items()})
+    for name, entry in _REGISTRY["figures"].items()
+}
 FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.table)
 TABLES: tuple[str, ...] = tuple(_REGISTRY["tables"])

@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from beirflow.core.csv_files import read_named_csv
@@ -21,6 +22,7 @@ from beirflow.report.pages import counted, embedded, listed, record_files_for_re
 from beirflow.report.registry import FIGURES, TEMPLATES
 from beirflow.run.by_name import by_name
 
+NOTHING: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 MOST_NAMED = 4  # systems that the first sentence names
 
 
@@ -48,7 +50,7 @@ class ReportFiles:
 
 
 def write_report(
-    *, files: ReportFiles, report_path: str, baseline: str, additions: Mapping[str, Mapping[str, Any]], job: Job
+    *, files: ReportFiles, report_path: str, baseline: str, additions: Mapping[str, Mapping[str, Any]] = NOTHING, job: Job
 ) -> None:
     """Write the page, and a record of it and of all other files for reading.
 

@@ -29,7 +29,7 @@ def test_time_and_peak_memory_are_those_of_the_job(tmp_path: Path) -> None:
     done = run_in_fork(work)
     assert (done.returncode, done.stderr) == (0, "")
     (row,) = pd.read_csv(path, sep="\t").to_dict("records")
-    assert list(row) == BenchmarkRecord.get_header(extended_fmt=False)
+    assert list(row) == [*BenchmarkRecord.get_header(extended_fmt=False), "load_per_core"]
     assert 0.3 <= row["cpu_time"] <= row["s"] - 0.3
     assert row["mean_load"] == pytest.approx(100 * row["cpu_time"] / row["s"], rel=0.05)
     assert MEBIBYTES <= row["max_rss"] < 4 * MEBIBYTES

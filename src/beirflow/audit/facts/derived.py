@@ -23,7 +23,7 @@ from beirflow.core.records import totals
 from beirflow.data.corpus_files import CANDIDATE_PAIRS, EXCLUDED_PAIRS
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.family import TunedOn
-from beirflow.ranking.run_settings import without_nothing
+from beirflow.ranking.run_settings import filled
 
 SELF_MATCHES = "self_matches_dropped"
 MERGE = "merge"  # the stage of a reranker that its pairs do not know
@@ -265,14 +265,15 @@ def files_added(place: Place) -> Any:
 
 
 def settings_of_run(place: Place) -> Any:
-    """Return the settings that decide over a run, as far as they have values."""
+    """Return the settings that decide over a run, with those of its record that have no value: an extension may have them."""
     manifest = place.chain.manifest
     rows = [*manifest["datasets"].values(), *manifest.get(TUNED_ON, {}).values()]
     corpus = next((corpus for row in rows for corpus in row if corpus["name"] == place.dataset), None)
     if place.owner is None or corpus is None:
         return SKIPPED
     config = part(manifest, "configuration", kind=dict)
-    return without_nothing(place.owner.family.run_settings(place.settings, corpus, config, main_measure(config)))
+    settings = place.owner.family.run_settings(place.settings, corpus, config, main_measure(config))
+    return filled(settings, part(place.record, "settings", kind=dict))
 
 
 def of_reranker(name: str) -> Relation:

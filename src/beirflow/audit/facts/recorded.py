@@ -37,7 +37,7 @@ from beirflow.core.losses import KINDS, RELEVANT
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import assumed_in, precisions_in, totals
 from beirflow.data.corpus_files import CORPUS_COUNTS
-from beirflow.ranking.run_settings import without_nothing
+from beirflow.ranking.run_settings import filled
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
 NUMBERS = ("seconds", "bytes", "counts")
@@ -93,7 +93,9 @@ TABLE: Mapping[Pattern, Sequence[Row]] = {
         Row("system", in_path("system")),
         Row("dataset", in_path("dataset")),
         Row("top_k", equal(MANIFEST, "configuration/top_k")),
-        Row("settings", computed(derived.settings_of_run, said=lambda place, found: without_nothing(found))),
+        Row(
+            "settings", computed(derived.settings_of_run, said=lambda place, found: filled(found, derived.settings_of_run(place)))
+        ),
         Row("source_sha256", computed(derived.is_read, said=derived.is_stated), AS_NONE, "a file as"),
         Row("made/precision", derived.configured_or_own, IF_THERE),
         Row("made/dimensions", computed(derived.searched_dimensions), IF_THERE),
