@@ -19,13 +19,14 @@ RUN .venv/bin/python -m compileall -qq --workers 0 .venv/lib || true
 COPY Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE ./
 COPY config config
 COPY envs envs
+COPY extensions extensions
 COPY profiles profiles
 COPY src src
 COPY workflow workflow
 # The checkout may be one that only its owner can read.
-RUN chmod -R a+rX Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE config envs profiles src workflow
+RUN chmod -R a+rX Snakefile config.yaml pyproject.toml README.md CITATION.cff LICENSE config envs extensions profiles src workflow
 RUN .venv/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable .
-RUN .venv/bin/python -m compileall -q src/beirflow
+RUN .venv/bin/python -m compileall -q src extensions
 
 # Any user may run it (--user): all that is written goes to the folder that is mounted at /work, to /tmp, and to the caches in this home,
 # whose folder is here because a volume below it would otherwise make it root's.

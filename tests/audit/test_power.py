@@ -16,9 +16,9 @@ import pytest
 
 from beirflow.core.layout import QRELS, RUN
 from beirflow.extensions.expansions.spot_check import OTHER_QUERIES, ExpansionCheck
+from beirflow.extensions.expansions.spot_check import TOLERANCE as TOLERANCE_OF_WEIGHTS
 from beirflow.families.dense.spot_check import VectorCheck
 from beirflow.families.expansions.settings import WordWeights, WrittenQueries
-from beirflow.extensions.expansions.spot_check import TOLERANCE as TOLERANCE_OF_WEIGHTS
 from beirflow.families.late_interaction.spot_check import TokenVectorCheck
 from beirflow.families.rerank import spot_check as rerank
 from beirflow.families.rerank.settings import RerankSettings

@@ -47,10 +47,15 @@ OUTAGES_SECONDS = (2, 30, 75)
 FIRST_QUESTION = "beirflow-slurm-init-seconds-before-status-checks"
 
 
-def restarts(workflow: Workflow) -> int:
-    """Count the jobs that the last run started again, by Snakemake's own log."""
+def own_log(workflow: Workflow) -> str:
+    """Return what Snakemake wrote into its own log of the last run."""
     logs = (workflow.folder / ".snakemake/log").glob("*.snakemake.log")
-    return max(logs, key=lambda path: path.stat().st_mtime).read_text().count("Trying to restart job")
+    return max(logs, key=lambda path: path.stat().st_mtime).read_text()
+
+
+def restarts(workflow: Workflow) -> int:
+    """Count the jobs that the last run started again."""
+    return own_log(workflow).count("Trying to restart job")
 
 
 def test_a_whole_run_on_several_nodes_gives_the_results_of_a_local_run(
@@ -65,7 +70,7 @@ def test_a_whole_run_on_several_nodes_gives_the_results_of_a_local_run(
     process = begin(lexical, *arguments("summary.csv", profile=profile))
     cancelled = wait_until_runs(cluster, "index_chunk")
     cluster.call("scancel", cancelled)
-    output = end(lexical, process)
+    end(lexical, process)
 
     assert restarts(lexical) == 2
     ended = cluster.ended()[before:]
@@ -82,7 +87,7 @@ def test_a_whole_run_on_several_nodes_gives_the_results_of_a_local_run(
     assert cluster.describe(cancelled)["JobState"] == "CANCELLED"
     # Chunks that are ready together go as an array: by SLURM's record, the plugin's and the logs. They run on several nodes.
     tasks = [job["ArrayTaskId"] for job in ended if "ArrayJobId" in job]
-    arrays = re.findall(r"array job with Snakemake IDs ([\d,]+) and SLURM job ID \d+", output)
+    arrays = re.findall(r"array job with Snakemake IDs ([\d,]+) and SLURM job ID \d+", own_log(lexical))
     logs = lexical.folder / ".snakemake/slurm_logs"
     of_tasks = [path.parent.name for path in logs.rglob("*.log") if re.fullmatch(r"\d+_\d+", path.stem)]
     assert len(tasks) == sum(len(ids.split(",")) for ids in arrays) == len(of_tasks) >= 4

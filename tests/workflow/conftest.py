@@ -21,7 +21,7 @@ def reported_once(tmp_path_factory: pytest.TempPathFactory, lexical_once: Workfl
 def own_copy(tmp_path: Path) -> Path:
     """A copy of the workflow whose code a test may edit."""
     copy = tmp_path / "repository"
-    for name in ("workflow", "src", "config", "envs", "profiles"):
+    for name in ("workflow", "src", "extensions", "config", "envs", "profiles"):
         shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Snakefile", "config.yaml"):
         shutil.copy(REPOSITORY / name, copy / name)
