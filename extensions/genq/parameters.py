@@ -1,5 +1,6 @@
 """The parameters of the rule that trains."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -22,3 +23,8 @@ def training_of(experiment: Experiment, system: str, dataset: str) -> dict[str, 
     settings = experiment.settings_on(system, dataset)
     encoder = {each.name: settings[each.name] for each in fields(EncoderSettings) if each.name != "weights_sha256"}
     return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
+
+
+def part_of_training(experiment: Experiment, key: str) -> Callable[[str, str], Any]:
+    """Return a function of system and dataset that returns one of these settings."""
+    return lambda system, dataset: training_of(experiment, system, dataset)[key]

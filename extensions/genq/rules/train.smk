@@ -15,14 +15,7 @@ STEPS
   - train with the other documents of the batch as negatives
 """
 
-from beirflow.extensions.genq.parameters import trained_systems, training_of
-
-
-def part_of_training(key):
-    """A parameter: settings that determine the encoder that is trained for the dataset of a job."""
-    return lambda wildcards: training_of(
-        experiment, wildcards.system, wildcards.dataset
-    )[key]
+from beirflow.extensions.genq.parameters import part_of_training, trained_systems
 
 
 rule train_encoder:
@@ -48,9 +41,9 @@ rule train_encoder:
         command=command_of("train_encoder"),
         entrance="beirflow.extensions.genq.train_encoder:train_encoder",
         code=code_version("train_encoder"),
-        settings=part_of_training("encoder"),
-        similarity=part_of_training("similarity"),
-        training=part_of_training("train"),
+        settings=of_both(part_of_training(experiment, "encoder")),
+        similarity=of_both(part_of_training(experiment, "similarity")),
+        training=of_both(part_of_training(experiment, "train")),
         precision=config["precision"],
     message:
         "train {wildcards.system} on {wildcards.dataset}"
