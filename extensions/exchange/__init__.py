@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.extensions import Command, Extension, Inventory
-from beirflow.core.patterns import Pattern
+from beirflow.core.patterns import patterns_in
 from beirflow.extensions.exchange import layout
 
 COMMANDS = f"{__name__}.commands"
@@ -16,7 +16,7 @@ def _named(crate: Any) -> set[str]:
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
-    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    patterns=patterns_in(layout),
     files={
         layout.OPEN_RUN: "a run in TREC form with an ir_metadata header",
         layout.PREDICTIONS: "its first documents as MTEB writes predictions",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.extensions import Addition, Extension, Form
-from beirflow.core.patterns import Pattern
+from beirflow.core.patterns import Pattern, patterns_in
 from beirflow.extensions.genq import layout
 
 
@@ -35,7 +35,7 @@ def _outside() -> tuple[Any, ...]:
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
-    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    patterns=patterns_in(layout),
     forms={"train": Form(_settings, _about)},
     recorded=_recorded,
     outside=_outside,

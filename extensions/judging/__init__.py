@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.extensions import Extension
-from beirflow.core.patterns import Pattern
+from beirflow.core.patterns import patterns_in
 from beirflow.extensions.judging import layout
 
 
@@ -16,7 +16,7 @@ def _check(experiment: Any, problems: Any) -> None:
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
-    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    patterns=patterns_in(layout),
     files={
         layout.POOL: "unjudged documents in the first ranks of all systems",
         layout.PAGE: "the same judged by a model",

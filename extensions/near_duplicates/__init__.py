@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from beirflow.core.extensions import Extension
-from beirflow.core.patterns import Pattern
+from beirflow.core.patterns import patterns_in
 from beirflow.extensions.near_duplicates import layout
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
-    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    patterns=patterns_in(layout),
     files={layout.SCORES: "scores with and without the queries that another dataset has too"},
 )

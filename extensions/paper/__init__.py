@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from beirflow.core.extensions import Extension, Page
-from beirflow.core.patterns import Pattern
+from beirflow.core.patterns import patterns_in
 from beirflow.extensions.paper import layout
 
 
@@ -28,7 +28,7 @@ def _printed() -> Mapping[str, object]:
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
-    patterns=tuple(value for value in vars(layout).values() if isinstance(value, Pattern)),
+    patterns=patterns_in(layout),
     targets={"paper": (layout.PAGE, "the BEIR paper's tables")},
     files={layout.PAGE: "the tables, figures and findings of the BEIR paper"},
     names={"table": _tables, "figure": _figures},

@@ -47,7 +47,7 @@ SILENTLY = (
 )
 """Reason of a job that wrote no error: it never started, or the system ended it, since Python writes one."""
 
-ELSEWHERE = " with this configuration; docs/targets.md lists every file, and snakemake without a target the usual ones"
+ELSEWHERE = " with this configuration; docs/targets.md lists every file, and `snakemake --cores 1` the usual ones"
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from beirflow.audit.again.summary_check import check_summary
-from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.checks import NOT_CHECKED, Check
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.facts import provenance
 from beirflow.audit.facts.provenance import check_provenance
@@ -137,6 +137,15 @@ def test_bytes_of_an_index_that_are_said_to_be_of_queries_are_found(elsewhere: F
     elsewhere.digest_summary_again()
     (found,) = named(elsewhere.failed(), record)
     assert found.found == f'{record} says bytes {{"queries": {size}}}'
+
+
+def test_a_key_of_the_configuration_that_nothing_here_defines_is_named_and_fails_nothing(forger: Forger) -> None:
+    forger.edit(MANIFEST, put("configuration", "better", value=True))
+    forger.digest_summary_again()
+    checks = forger.checks()
+    assert [check.found for check in checks if check.status == FAILED] == []
+    says = "better: keys of the configuration that need the extension that defines them"
+    assert [check.status for check in checks if says in check.found] == [NOT_CHECKED]
 
 
 def test_a_commit_that_is_not_here_is_a_warning(forger: Forger) -> None:

@@ -2,10 +2,9 @@
 
 from beirflow.core import layout
 from beirflow.core.extensions import extensions
-from beirflow.core.patterns import ForReading, Pattern, Trace, is_safe
+from beirflow.core.patterns import ForReading, Trace, is_safe, patterns_in
 
-_OF_THE_CORE = tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
-PATTERNS = (*_OF_THE_CORE, *(pattern for extension in extensions() for pattern in extension.patterns))
+PATTERNS = (*patterns_in(layout), *(pattern for extension in extensions() for pattern in extension.patterns))
 FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
 
 INVENTORIES = tuple(inventory for extension in extensions() for inventory in extension.inventories)

@@ -6,6 +6,7 @@ Rules use a pattern as it is, and Python fills it in: ``RUN(system="bm25", datas
 import re
 from collections.abc import Iterable
 from functools import cache
+from types import ModuleType
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """Form of the name of a system, a dataset or the like: it names one folder and never leaves it."""
@@ -51,6 +52,11 @@ class Trace(Pattern):
     """A pattern of files that say what a job did and took, by the name of the job; no result depends on them, and no digest."""
 
     __slots__ = ()
+
+
+def patterns_in(layout: ModuleType) -> tuple[Pattern, ...]:
+    """Return the patterns that a module of paths holds."""
+    return tuple(value for value in vars(layout).values() if isinstance(value, Pattern))
 
 
 @cache

@@ -34,11 +34,9 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def keep_folders_off_the_path() -> None:
-    """Keep the working folder, and the folder of scripts in it, from jobs' search path of Python: either may be by others.
+    """Keep the working folder, which may be by others, from jobs' search path of Python.
 
-    Snakemake writes the script of a job to ``.snakemake/scripts``, which Python would search before all installed packages. An
-    empty or relative entry of PYTHONPATH means another folder in a job than where the command was given; Snakemake hands what
-    such an entry meant there over to its jobs.
+    An empty or relative entry of PYTHONPATH means another folder in a job than where the command was given.
     """
     os.environ["PYTHONSAFEPATH"] = "1"
     if entries := os.environ.get("PYTHONPATH"):
