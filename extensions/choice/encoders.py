@@ -1,4 +1,4 @@
-"""Which systems search the vectors of another one."""
+"""Systems that search the vectors of another one."""
 
 from beirflow.config.known_systems import Systems
 

@@ -1,4 +1,4 @@
-"""What an audit compares of trained models: their records, and the recipe in their files."""
+"""Comparisons of an audit of trained models: of their records, and of the recipe in their files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

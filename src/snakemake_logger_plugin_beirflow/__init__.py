@@ -39,7 +39,7 @@ KILLED = (
     "a run of this working folder that was killed, or the power lost, left its lock, unless another run in this folder writes the"
     " same files. If none does, remove the lock with"
 )
-"""What a lock of Snakemake says; the command that removes it follows."""
+"""Meaning of a lock of Snakemake; the command that removes it follows."""
 
 SILENTLY = (
     "it ended without an error of its own; its exit status is above. 126 or 127: the shell could not start its program, and says"
@@ -78,7 +78,7 @@ class Progress(Protocol):
 
 
 class Workflow(NamedTuple):
-    """What a workflow knows of its run and Snakemake does not."""
+    """Knowledge of a workflow of its run that Snakemake lacks."""
 
     command: str  # of the run
     nothing: Callable[[], str]  # returns what to print where nothing was to do, or ends the run because of it
@@ -113,27 +113,27 @@ class LogHandler(LogHandlerBase):
 
     @property
     def writes_to_stream(self) -> bool:
-        """Whether it replaces Snakemake's own handler."""
+        """Test whether it replaces Snakemake's own handler."""
         return True
 
     @property
     def writes_to_file(self) -> bool:
-        """Whether it writes a log file."""
+        """Test whether it writes a log file."""
         return False
 
     @property
     def has_filter(self) -> bool:
-        """Whether it obeys ``--quiet`` itself: in a dry run it prints what Snakemake's filter lets pass."""
+        """Test whether it obeys ``--quiet`` itself: in a dry run it prints what Snakemake's filter lets pass."""
         return not self.common_settings.dryrun
 
     @property
     def has_formatter(self) -> bool:
-        """Whether it brings a formatter: what it has no words for, it prints as Snakemake's formatter has it."""
+        """Test whether it brings a formatter: what it has no words for, it prints as Snakemake's formatter has it."""
         return False
 
     @property
     def needs_rulegraph(self) -> bool:
-        """Whether it shows the graph of the rules."""
+        """Test whether it shows the graph of the rules."""
         return False
 
     def follow(self, workflow: Workflow) -> None:

@@ -72,7 +72,7 @@ class Observer(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """What an extension adds to the file that a rule of the core makes."""
+    """An addition of an extension to the file that a rule of the core makes."""
 
     function: str  # that the job calls, "beirflow.extensions.<name>.<module>:<function>"; an edit to it makes the file again
     keys: tuple[str, ...] = ()  # of the configuration, whose values it gets by name; each is a column of the file too
@@ -99,7 +99,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Extension:
-    """What an extension adds besides the files in its folder."""
+    """The additions of an extension besides the files in its folder."""
 
     folder: Path
     patterns: tuple[Pattern, ...] = ()  # of its files below the results

@@ -1,4 +1,4 @@
-"""What is stored of an expansion, and its check on a sample, which needs the extension that made it."""
+"""The stored part of an expansion, and its check on a sample, which needs the extension that made it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
