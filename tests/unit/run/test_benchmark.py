@@ -1,6 +1,7 @@
 """The benchmark of a job has Snakemake's columns and the job's own time and memory."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def test_time_and_peak_memory_are_those_of_the_job(tmp_path: Path) -> None:
     path = tmp_path / "benchmarks/rule/a.tsv"
 
     def work() -> None:
-        print(psutil.Process().memory_info().rss / 2**20)  # what a fork shares with this process counts too
+        sys.stdout.write(f"{psutil.Process().memory_info().rss / 2**20}")  # what a fork shares with this process counts too
         with measured(path):
             taken = bytearray(os.urandom(1 << 20) * MEBIBYTES)
             del taken
