@@ -9,7 +9,7 @@ OUTPUTS
   vectors    = <results>/embeddings/<system>/<dataset>/queries.npy, chunk-<i>.npy
   record     = the same with .json    inputs, model and settings
   ranges     = <results>/embeddings/<system>/<dataset>/ranges-<dimensions>.npy, .json    for variants that store int8
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz    top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow, .json    top k of a chunk, temporary
 
 STEPS
   - encode the queries
@@ -134,7 +134,8 @@ rule search_chunk:
             otherwise=[],
         ),
     output:
-        temp(at(layout.CANDIDATES)),
+        candidates=temp(at(layout.CANDIDATES)),
+        record=temp(at(layout.CANDIDATES_RECORD)),
     log:
         "<results>/logs/search_chunk/{system}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:

@@ -7,7 +7,7 @@ REQUIRED INPUTS
 OUTPUTS
   vectors    = <results>/tokens/<system>/<dataset>/queries.arrow, chunk-<i>.arrow    float16
   record     = the same with .json    inputs, model and settings
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow                 top k of a chunk, temporary
 
 STEPS
   - encode the tokens of the queries, and of each chunk
@@ -89,7 +89,8 @@ rule search_tokens:
         chunk_vectors=at(layout.TOKEN_VECTORS),
         chunk_record=at(layout.TOKEN_VECTORS_RECORD),
     output:
-        temp(at(layout.CANDIDATES)),
+        candidates=temp(at(layout.CANDIDATES)),
+        record=temp(at(layout.CANDIDATES_RECORD)),
     log:
         "<results>/logs/search_tokens/{system}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:

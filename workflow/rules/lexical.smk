@@ -8,7 +8,7 @@ OUTPUTS
   postings   = <results>/postings/<analyzer>/<dataset>/chunk-<i>.arrow, .json        shared by all systems with this analyzer
                                                                                      and this expansion, which it names too
   statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     the document frequency of each term
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz                 top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow                 top k of a chunk, temporary
 
 STEPS
   - analyse title and text of every document, and its expansion, chunk by chunk
@@ -84,7 +84,8 @@ rule search_index:
         expansion=files_of(layout.EXPANSION, expansion=added),
         expansion_record=files_of(layout.EXPANSION_RECORD, expansion=added),
     output:
-        temp(at(layout.CANDIDATES)),
+        candidates=temp(at(layout.CANDIDATES)),
+        record=temp(at(layout.CANDIDATES_RECORD)),
     log:
         "<results>/logs/search_index/{system}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:
@@ -101,7 +102,7 @@ rule search_index:
         analyzer_code=lambda wildcards: code_by_name(
             experiment, wildcards.system, wildcards.dataset
         ),
-        settings=of_both(experiment.settings_on),
+        bm25=of_both(experiment.fields_of, "bm25"),
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"

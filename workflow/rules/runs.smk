@@ -2,7 +2,7 @@
 
 REQUIRED INPUTS
   queries, documents, corpus = <results>/corpora/<dataset>/…
-  candidates                 = <results>/candidates/<system>/<dataset>/chunk-<i>.npz
+  candidates                 = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow
 
 OUTPUTS
   run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
@@ -20,6 +20,7 @@ rule merge_chunks:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         candidates=files_of(layout.CANDIDATES, chunk=chunks),
+        candidates_records=files_of(layout.CANDIDATES_RECORD, chunk=chunks),
     output:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),

@@ -9,7 +9,7 @@ OUTPUTS
   model      = <results>/models/<system>.json                               digests of the files of its models
   weights    = <results>/postings/<system>/<dataset>/queries.arrow, weights-<i>.arrow
   record     = the same with .json    inputs, model and settings
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.npz        top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow        top k of a chunk, temporary
 
 STEPS
   - find or fetch the model, and a separate model of the queries, if any
@@ -137,7 +137,8 @@ rule search_weights:
         expansion=rules.weigh_chunk.input.expansion,
         expansion_record=rules.weigh_chunk.input.expansion_record,
     output:
-        temp(at(layout.CANDIDATES)),
+        candidates=temp(at(layout.CANDIDATES)),
+        record=temp(at(layout.CANDIDATES_RECORD)),
     log:
         "<results>/logs/search_weights/{system}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:

@@ -184,6 +184,11 @@ class Experiment(Systems):
         """Return the settings of a system as they are for one corpus, without unused ones."""
         return {key: value for key, value in asdict(self._on(system, dataset)).items() if key not in unused}
 
+    def fields_of(self, system: str, dataset: str, step: str) -> dict[str, Any]:
+        """Return the fields of a system that a step depends on, a named tuple among its settings, as they are for one corpus."""
+        fields: dict[str, Any] = getattr(self._on(system, dataset), step)._asdict()
+        return fields
+
     def _on(self, system: str, dataset: str) -> Any:
         """Return the settings of a system as they are for one corpus."""
         corpus = self.datasets[dataset]

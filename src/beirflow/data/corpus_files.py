@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.core.artifact import Artifact
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import CORPUS, QRELS
+from beirflow.core.layout import CORPUS, DOCUMENTS, QRELS, QUERIES
 from beirflow.core.records import Job, output_digest, read_json
 from beirflow.core.verified import check_digest, damaged, reading
 from beirflow.data.document_text import split_title_and_text
@@ -95,23 +96,71 @@ def relevant_from(qrels: pa.Table) -> int:
     return int((qrels.schema.metadata or {}).get(RELEVANT_FROM.encode(), 1))
 
 
-class Documents:
-    """``documents.parquet``, next to its ``corpus.json``, of which a job reads and checks no more than it needs.
+class CorpusFile(Artifact):
+    """A file of a corpus, whose record is that of all of them.
+
+    What is made from documents and queries does not depend on judgements, so it names the file and not the record.
+    """
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Digest by which the record of what is made from this file names it."""
+        return {self.name: self.digest}
+
+    @property
+    def here(self) -> dict[str, str]:
+        """Digests of all files of the corpus."""
+        return {**self.record["outputs"], **self.named}
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read the table, or those of some columns that it has."""
+        return pq.ParquetFile(self.path).read(None if columns is None else list(columns))  # read_table imports Arrow's datasets
+
+    @staticmethod
+    def find_record(path: Path) -> Path:
+        """Return the path of ``corpus.json``."""
+        return corpus_record(path)
+
+
+class Queries(CorpusFile):
+    """``queries.parquet``."""
+
+    pattern = QUERIES
+
+
+class Qrels(CorpusFile):
+    """``qrels.parquet``; what is made from it names ``corpus.json`` too, which has counts of it."""
+
+    pattern = QRELS
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Digests by which the record of what is made from judgements names them."""
+        return {**super().named, self.record["path"]: file_digest(self.record_path)}
+
+
+class Documents(CorpusFile):
+    """``documents.parquet``, of which a job reads and checks no more than it needs.
 
     The digest of the whole would make every job read the whole corpus. So the footer, which says where each page is and how
     large, is compared with ``corpus.json``, and every page that is read with its own checksum; a difference is a DataError. Read
     ``piecewise``, it takes less memory than a chunk at once. ``sizes`` are the documents of each chunk.
     """
 
+    pattern = DOCUMENTS
+
     def __init__(self, path: str | Path, *, piecewise: bool = False) -> None:
-        self.path = Path(path)
-        digest, expected = footer_digest(path), read_json(corpus_record(path))[FOOTER]
+        super().__init__(path)
+        digest, expected = footer_digest(path), self.record[FOOTER]
         if digest != expected:
-            raise damaged(path, f"the sha256 of its footer is {digest}, but {corpus_record(path)} says {expected}")
+            raise damaged(path, f"the sha256 of its footer is {digest}, but {self.record_path} says {expected}")
         how = {"buffer_size": PIECE_BYTES, "pre_buffer": False} if piecewise else {}
         self._file = pq.ParquetFile(path, page_checksum_verification=True, **how)
         groups = self._file.metadata
         self.sizes: list[int] = [groups.row_group(chunk).num_rows for chunk in range(groups.num_row_groups)]
+
+    def check(self) -> None:
+        """Do nothing: what is read is checked."""
 
     def __enter__(self) -> "Documents":
         return self
@@ -119,7 +168,7 @@ class Documents:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:
+    def read(self, chunks: Sequence[int], columns: list[str] | None = None) -> pa.Table:  # type: ignore[override]
         """Read some chunks, one after another, and no byte of another; DataError if they were changed after they were written."""
         with reading(self.path):
             return self._file.read_row_groups(list(chunks), columns)

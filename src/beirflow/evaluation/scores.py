@@ -6,12 +6,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.core.artifact import Artifact
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import METRICS, PER_QUERY
 from beirflow.core.records import Job, output_digest, read_json
 from beirflow.core.verified import check_digest, damaged
 from beirflow.core.writing import atomic_path
@@ -24,6 +28,41 @@ SCORES = pa.schema([*((name, NAME) for name in ("system", "dataset", "query_id",
 
 RETRIEVED_LIMIT = "retrieved_limit"
 """Count of a run, by :func:`retrieved_limit`; in the metrics of a dataset of forums the sum."""
+
+
+class Scores(Artifact):
+    """Every measure of every judged query of one system on one corpus; the record has their means."""
+
+    pattern = PER_QUERY
+
+    def read(self) -> pa.Table:
+        """Read ``query_id`` and a column a measure, in byte order of the ids."""
+        return pq.read_table(self.path)
+
+    @staticmethod
+    def write(stream: BinaryIO, data: pd.DataFrame) -> None:
+        """Write what :func:`~beirflow.evaluation.measures.measure` returns."""
+        table = pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata()
+        pq.write_table(table, stream, compression="zstd")
+
+
+class Means(Artifact):
+    """The means of one system on one dataset: a record without another file."""
+
+    pattern = METRICS
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = self.record_path = Path(path)
+        self.record = read_json(path)
+        self.name, self.digest = self.record["path"], file_digest(path)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Digest of the record."""
+        return {self.name: self.digest}
+
+    def check(self) -> None:
+        """Do nothing: a record has its own digest."""
 
 
 def retrieved_limit(lengths: Sequence[int]) -> int:

@@ -1,67 +1,84 @@
-"""The candidates of a chunk on disk: the hits of one chunk, and the facts that the merge needs."""
+"""The candidates of a chunk on disk: its hits, and in their record the facts that the merge needs."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
-import numpy as np
+import pyarrow as pa
 
+from beirflow.core.artifact import Artifact
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import record_of
-from beirflow.core.records import Job, output_digest
-from beirflow.core.verified import damaged
-from beirflow.core.writing import atomic_path
-from beirflow.ranking.ranking import Ties
+from beirflow.core.layout import CANDIDATES, record_of
+from beirflow.core.records import Job, output_digest, write_record
+from beirflow.core.verified import reading
+from beirflow.core.writing import DigestingWriter, atomic_path
+from beirflow.ranking.ranking import Hits
 from beirflow.ranking.searched import EXPANSION_SOURCE
-
-
-class Candidates(NamedTuple):
-    """The top k of one chunk for every query, sorted by query, score and the order of ids at the cut."""
-
-    query: np.ndarray  # numbers of the queries, int32 of shape (n,)
-    row: np.ndarray  # rows of the documents in the chunk, int32 of shape (n,)
-    score: np.ndarray  # float32 of shape (n,)
-    self_matches: int  # documents that were dropped because they have the id of the query
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Origin of candidates, kept in their own file because they are temporary."""
-
-    system: str
-    chunk: int
-    top_k: int  # documents kept for each query
-    inputs: Mapping[str, str]  # sha256 of what was read, queries and documents among it, by path below the results
-    # By path, those of the inputs that are records, with the keys of OF_A_SOURCE: what several chunks share is counted once.
-    sources: Mapping[str, Mapping[str, Any]]
-    seconds: float  # of the search
-    made: Mapping[str, Any] = field(default_factory=dict)  # what searched, besides what the sources were made with
-    ties: Ties = "descending"  # order of the ids of documents with the same score at the cut
-    job: str = ""  # that searched
-    code: str = ""  # digest of the code that searched
-
 
 OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
 """Keys of each record behind a run that the merge needs."""
 
+SOURCES = "sources"
+"""Key of the record: by path, the keys :data:`OF_A_SOURCE` of the records of what was searched.
 
-def origin_of(
+They are copied, since representations may be deleted, and records made anew, before the merge. What several chunks share counts
+once.
+"""
+
+COLUMNS = pa.schema([("query", pa.int32()), ("row", pa.int32()), ("score", pa.float32())])
+
+
+class Candidates(Artifact):
+    """The top k of one chunk for every query: hits, sorted by query, score and the order of ids at the cut."""
+
+    pattern = CANDIDATES
+    large = True
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Nothing: candidates are deleted once they are merged, and what they were made from is named in their place."""
+        return {}
+
+    @property
+    def here(self) -> dict[str, str]:
+        """Digests of the records of what was searched that are still there."""
+        paths = {name: self.results / name for name in self.record[SOURCES]}
+        return {name: file_digest(path) for name, path in paths.items() if path.is_file()}
+
+    def read(self) -> Hits:
+        """Read number of the query, int32, row of the document in the chunk, int32, and score, float32, each of shape (n,)."""
+        with reading(self.path, "the candidates"), pa.memory_map(str(self.path)) as source:
+            columns = pa.ipc.open_file(source).read_all().combine_chunks()
+            query, row, score = (columns[name].to_numpy() for name in COLUMNS.names)
+            return query, row, score
+
+    @staticmethod
+    def write(stream: BinaryIO, data: Hits) -> None:
+        """Write hits."""
+        with pa.ipc.new_file(stream, COLUMNS) as writer:
+            writer.write_table(pa.table(list(data), schema=COLUMNS))
+
+
+def sources_of(searched: Iterable[Artifact]) -> dict[str, dict[str, Any]]:
+    """Return what the record of candidates says of the files that were searched."""
+    return {each.record["path"]: _of_a_source(each.record) for each in searched}
+
+
+def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: record[key] for key in OF_A_SOURCE if key in record}
+
+
+def searched_inputs(
     job: Job,
-    *,
     searched: Mapping[str, Mapping[str, Any]],
     read: Mapping[str, str] | None = None,
     models: Mapping[str, Mapping[str, Any]] | None = None,
-    **facts: Any,
-) -> Origin:
-    """Return the origin of the candidates of a job that searched.
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the digests of the inputs of a search by path below the results, and its :data:`SOURCES`.
 
     ``searched`` are the files that were searched, each with the content of its record, ``read`` the sha256 of other inputs, by
-    path below the results, and ``models`` the records of models that were made for this, by their paths; ``facts`` are the
-    other fields of :class:`Origin`.
+    path below the results, and ``models`` the records of models that were made for this, by their paths.
     """
-    # Facts of records are copied, since representations may be deleted, and records made anew, before the merge.
     inputs, sources = dict(read or {}), {}
     for path, record in searched.items():
         name = job.below(record_of(path))
@@ -71,30 +88,13 @@ def origin_of(
     for path, record in (models or {}).items():
         inputs[job.below(path)] = file_digest(path)
         sources[job.below(path)] = _of_a_source(record)
-    return Origin(inputs=inputs, sources=sources, job=job.name, code=job.code, **facts)
+    return inputs, sources
 
 
-def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: record[key] for key in OF_A_SOURCE if key in record}
-
-
-def write_candidates(path: str | Path, candidates: Candidates, origin: Origin) -> None:
-    """Write candidates and their origin as ``.npz``."""
-    with atomic_path(path) as partial, partial.open("wb") as stream:
-        np.savez(stream, **candidates._asdict(), found=json.dumps(asdict(origin)))
-
-
-def read_candidates(path: str | Path) -> tuple[Candidates, Origin]:
-    """Read candidates and their origin. Raises DataError if the file was damaged."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            broken = file.zip.testzip()  # numpy does not read to the end of a member, where its checksum is compared
-            columns = {name: file[name] for name in (*Candidates._fields, "found")}
-            origin = Origin(**json.loads(str(columns.pop("found"))))
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # numpy, zipfile, json and what they call each have exceptions of their own
-        raise damaged(path, f"the candidates cannot be read ({type(error).__name__}: {error})") from error
-    if broken:
-        raise damaged(path, f"found a wrong checksum of {broken}")
-    return Candidates(**columns | {"self_matches": columns["self_matches"].item()}), origin
+def write_candidates(path: str | Path, hits: Hits, job: Job, *, inputs: Mapping[str, str], **facts: Any) -> None:
+    """Write candidates and their record; ``inputs`` by path below the results."""
+    with atomic_path(path) as partial, DigestingWriter(partial) as stream:
+        Candidates.write(stream, hits)  # type: ignore[arg-type]
+        digest = stream.digest()
+    named = {job.results / name: of for name, of in inputs.items()}
+    write_record(record_of(path), job, inputs=named, outputs={path: digest}, **facts)

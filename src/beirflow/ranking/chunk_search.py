@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from beirflow.core.records import Job, output_digest
 from beirflow.core.verified import checked_while_read
-from beirflow.data.corpus_files import PreparedCorpus, recorded_digest
+from beirflow.data.corpus_files import Documents, PreparedCorpus, Queries, recorded_digest
 from beirflow.data.own_candidates import own_candidates
-from beirflow.ranking.candidates import Candidates, origin_of, write_candidates
+from beirflow.ranking.candidates import searched_inputs, write_candidates
 from beirflow.ranking.ranking import Hits, Ties
 from beirflow.ranking.searched import Ids, read_ids, rows_of_pairs
 
@@ -30,7 +30,7 @@ class SearchRequest:
     chunk: int
     top_k: int  # documents to keep for each query
     drop_self_matches: bool  # drop a document whose id is the query's id, before the cut
-    output_path: str  # .npz to write, as write_candidates does
+    output_path: str  # candidates to write
 
 
 class OpenedChunk(NamedTuple):
@@ -76,7 +76,10 @@ def search_one_chunk(
     with checked_while_read({path: output_digest(record, path) for path, record in files.records.items()}):
         candidates, path = own_candidates(request.corpus.queries_path) if ranks_own_candidates else (None, Path())
         drop, with_candidates = request.drop_self_matches, not ranks_own_candidates
-        ids = read_ids(request.corpus, request.chunk, drop_self_matches=drop, with_candidates=with_candidates)
+        queries, documents = Queries(request.corpus.queries_path), Documents(request.corpus.documents_path)
+        queries.check()
+        with documents:
+            ids = read_ids(queries, documents, request.chunk, drop_self_matches=drop, with_candidates=with_candidates)
         if candidates is not None:
             ids = ids._replace(pairs=rows_of_pairs(candidates, ids, request.top_k))
         opened = open_chunk(ids)
@@ -84,16 +87,21 @@ def search_one_chunk(
             start = time.perf_counter()
             hits, self_matches = opened.search()
             seconds = time.perf_counter() - start
-    origin = origin_of(
+    inputs, sources = searched_inputs(
         job,
-        system=request.system,
-        chunk=request.chunk,
-        top_k=request.top_k,
-        searched={**files.records, **files.other_records, **opened.records},
-        read={**files.read, **({} if candidates is None else job.digests({path: recorded_digest(path)}))},
-        models=files.models,
+        {**files.records, **files.other_records, **opened.records},
+        {**files.read, **({} if candidates is None else job.digests({path: recorded_digest(path)}))},
+        files.models,
+    )
+    write_candidates(
+        request.output_path,
+        hits,
+        job,
+        inputs=inputs,
+        sources=sources,
         made=opened.made,
-        seconds=seconds,
+        seconds={"search": seconds},
+        counts={"self_matches_dropped": self_matches},
+        top_k=request.top_k,
         ties=ties,
     )
-    write_candidates(request.output_path, Candidates(*hits, self_matches), origin)

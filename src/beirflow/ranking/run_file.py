@@ -3,26 +3,24 @@
 import gzip
 import logging
 import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.core import layout
+from beirflow.core.artifact import Artifact
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import QUERIES
 from beirflow.core.records import Digests, Job, check_inputs, output_digest, read_json, write_record
 from beirflow.core.verified import check_digest
 from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import read_table, recorded_digest
-from beirflow.ranking.ranking import byte_order, rank
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
 """Columns of a run, sorted by query id in byte order and rank; ranks begin at 1 and follow the ranking rule."""
@@ -61,81 +59,43 @@ class NewRun:
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
-    """Read a run that can be evaluated, whose sha256 a record states; its columns are those of ``RUN``.
+    """Read a run of this workflow, whose sha256 a record states; its columns are those of ``RUN``.
 
-    Raises DataError if the run was changed after it was written, or is none: other columns, a score that is not a number, a
-    document twice for one query, or ranks that do not follow the ranking rule.
+    Raises DataError if the run was changed after it was written.
     """
     check_digest(path, expected, record_path)
-    run = pq.read_table(path)
-    if problem := problem_with_run(run):
-        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
-        raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(path)}")
-    return run
+    return pq.ParquetFile(path).read()
 
 
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+Columns = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
+"""Rows of a run, sorted by query and rank: ids of queries and documents, scores and ranks, each of shape (n,)."""
 
 
-def problem_with_run(run: pa.Table) -> str | None:
-    """Return why a table is no run; None if it is one, in whatever order its rows stand."""
-    if not run.schema.equals(RUN):
-        return f"found the columns {_columns(run.schema)}"
-    if any(column.null_count for column in run.columns):
-        return "found a row with nothing in a column"
-    for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
-        return f"found a score for the query {value.as_py()!r} that is not a finite number"
-    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
-    pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
-    ordered = np.sort(pairs)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice):
-        row = int(np.argmax(pairs == twice[0]))
-        return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
-    return _problem_with_ranks(run, query)
+class Run(Artifact):
+    """A run that this workflow wrote. Its rows are in the order of the ranking rule: a digest that matches says so."""
+
+    pattern = layout.RUN
+
+    def read(self) -> pa.Table:
+        """Read the columns of ``RUN``."""
+        return pq.ParquetFile(self.path).read()
+
+    @staticmethod
+    def write(stream: BinaryIO, data: Iterable[Columns]) -> None:
+        """Write rows a part at a time, and warn of a run that ranks nothing."""
+        ranking = _Ranking()
+        with pq.ParquetWriter(stream, RUN, compression="zstd") as writer:
+            for columns in data:
+                rows = pa.table(list(columns), schema=RUN)
+                ranking.add(rows)
+                writer.write_table(rows)
+        ranking.warn()
 
 
-def problem_with_order(run: pa.Table) -> str | None:
-    """Return why the queries of a run are not in order; None if they are."""
-    queries = run["query_id"].combine_chunks().dictionary_encode()
-    query = queries.indices.to_numpy()
-    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
-    return None if in_order else "found queries that are not in the byte order of their ids"
-
-
-def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
-    """Return the first rank that contradicts the ranking rule; None without one. ``query`` numbers the query of each row.
-
-    Runs that were made before lexical systems followed the rule differ where scores tie.
-    """
-    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
-    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
-    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
-        row = order[place].item()
-        problem = (
-            f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
-        )
-        return f"{problem}, expected rank {expected[place]}"
-    return None
-
-
-@contextmanager
-def run_writer(path: str | Path) -> Iterator[Callable[[pa.Array, pa.Array, np.ndarray, np.ndarray], None]]:
-    """Write a run as Parquet a part at a time, and warn of one that ranks nothing.
-
-    Yields a function that takes the next rows: ids of queries and documents, scores and ranks, sorted by query and rank.
-    """
-    ranking = _Ranking()
-    with atomic_path(path) as partial, pq.ParquetWriter(partial, RUN, compression="zstd") as writer:
-
-        def write(*columns: pa.Array | np.ndarray) -> None:
-            rows = pa.table(list(columns), schema=RUN)
-            ranking.add(rows)
-            writer.write_table(rows)
-
-        yield write
-    ranking.warn(path)
+def write_run(path: str | Path, parts: Iterable[Columns]) -> None:
+    """Write a run as :meth:`Run.write` does."""
+    with atomic_path(path) as partial, partial.open("wb") as stream:
+        Run.write(stream, parts)
 
 
 class _Ranking:
@@ -153,14 +113,12 @@ class _Ranking:
             self._tied = self._tied or pc.any(pc.and_(same_query, same_score)).as_py() is True
             self._differ = pc.any(pc.and_(same_query, pc.invert(same_score))).as_py() is True
 
-    def warn(self, path: str | Path) -> None:
+    def warn(self) -> None:
         """Warn if no query has a document, or no two documents of any query have different scores."""
         if not self._rows:
-            logger.warning("%s: no query has a document, so all measures are 0; look at the system", path)
+            logger.warning("no query has a document, so all measures are 0; look at the system")
         elif self._tied and not self._differ:
-            logger.warning(
-                "%s: all documents of a query have the same score, so their ids alone rank them; look at the system", path
-            )
+            logger.warning("all documents of a query have the same score, so their ids alone rank them; look at the system")
 
 
 def queries_without_line(run_path: str, queries_path: str) -> list[str]:
@@ -202,7 +160,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
 def check_export(run_path: str, record_path: str, queries_path: str, output_path: str, *, system: str) -> list[str]:
     """Check that a run is the recorded one of this system and these queries; return judged queries without a document."""
     record = read_json(record_path)
-    queries = {QUERIES(dataset=record["dataset"]): recorded_digest(queries_path)}
+    queries = {layout.QUERIES(dataset=record["dataset"]): recorded_digest(queries_path)}
     check_inputs(record_path, record, queries, system=system)
     check_digest(run_path, output_digest(record, run_path), record_path)
     if missing := queries_without_line(run_path, queries_path):

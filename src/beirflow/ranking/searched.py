@@ -14,7 +14,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, check_inputs, read_json
-from beirflow.data.corpus_files import EXCLUDED_ROWS, Documents, PreparedCorpus, read_table, sources_of
+from beirflow.data.corpus_files import EXCLUDED_ROWS, Documents, Queries, sources_of
 from beirflow.data.own_candidates import candidates_in
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED
 from beirflow.ranking.ranking import Cut, Ties, byte_order
@@ -64,18 +64,23 @@ def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
     return doc_ids.combine_chunks(), sizes
 
 
-def read_ids(corpus: PreparedCorpus, chunk: int, *, drop_self_matches: bool, with_candidates: bool = True) -> Ids:
+class Retrieval(NamedTuple):
+    """How many documents a search keeps, whatever the family."""
+
+    top_k: int
+    drop_self_matches: bool  # drop a document whose id is the query's id, before the cut
+
+
+def read_ids(queries: Queries, documents: Documents, chunk: int, *, drop_self_matches: bool, with_candidates: bool = True) -> Ids:
     """Read the ids of the queries and of the documents of one chunk, and what is dropped, as :func:`excluded_rows` returns it.
 
-    With ``with_candidates=False``, documents that are no candidates of a query are not among what is dropped. Raises DataError if
-    a file is not the one that was recorded.
+    With ``with_candidates=False``, documents that are no candidates of a query are not among what is dropped.
     """
-    queries = read_table(corpus.queries_path, ["query_id", EXCLUDED_ROWS, *([CANDIDATES] if with_candidates else [])])
-    _check_rows(pq.ParquetFile(corpus.queries_path).schema_arrow.names)
-    with Documents(corpus.documents_path) as file:
-        documents, first = file.read([chunk], ["doc_id"])["doc_id"].combine_chunks(), sum(file.sizes[:chunk])
-    excluded = excluded_rows(queries, documents, drop_self_matches=drop_self_matches, first=first)
-    return Ids(queries["query_id"].combine_chunks(), documents, excluded)
+    table = queries.read(["query_id", EXCLUDED_ROWS, *([CANDIDATES] if with_candidates else [])])
+    _check_rows(pq.ParquetFile(queries.path).schema_arrow.names)
+    doc_ids, first = documents.read([chunk], ["doc_id"])["doc_id"].combine_chunks(), sum(documents.sizes[:chunk])
+    excluded = excluded_rows(table, doc_ids, drop_self_matches=drop_self_matches, first=first)
+    return Ids(table["query_id"].combine_chunks(), doc_ids, excluded)
 
 
 def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool, first: int = 0) -> np.ndarray:

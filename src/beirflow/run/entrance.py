@@ -31,22 +31,25 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
+from beirflow.core.artifact import Step
 from beirflow.core.records import Job
 from beirflow.run.by_name import FUNCTION, by_name
 from beirflow.run.job import job
+from beirflow.run.rule_job import OWN, TRIGGER
+from beirflow.run.runner import run_step
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
-OWN = ("command", "entrance", "results")  # entries of ``params`` that are read here, or where the job begins
-TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
 MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
 
 
 def run_entrance(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake) as this:
-        if (text := call_entrance(snakemake, this)) is not None:
+        if isinstance(entrance := by_name(snakemake.params.get("entrance")), Step):
+            run_step(entrance, snakemake, this)
+        elif (text := call_entrance(snakemake, this)) is not None:
             try:
                 print(text, flush=True)
             except BrokenPipeError:  # nobody reads what a person reads in the results, too

@@ -19,9 +19,9 @@ from beirflow.families.approximate.neighbours import chunks_of, find_neighbours,
 from beirflow.families.approximate.settings import ApproximateSettings
 from beirflow.families.dense.top_k import exact_of_pairs
 from beirflow.families.dense.vectors import VectorFile, read_vectors, similarity_of
-from beirflow.ranking.candidates import origin_of
+from beirflow.ranking.candidates import searched_inputs
 from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
-from beirflow.ranking.run_file import RUN, NewRun, read_run, run_writer
+from beirflow.ranking.run_file import RUN, NewRun, read_run, write_run
 from beirflow.ranking.searched import check_precision, excluded_rows, read_every_id, read_searched
 
 
@@ -78,17 +78,14 @@ def search_approximate(
         parts = list(_scored(queries, query, row, paths.chunk_vectors_paths, sizes, doc_ids, run.top_k, similarity))
         hits = rank_hits(parts, doc_ids, run.top_k)
     seconds = time.perf_counter() - start
-    table = pa.table([query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), *hits[2:]], schema=RUN)
-    with run_writer(run.run_path) as write:
-        write(*table.columns)
+    columns = (query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), *hits[2:])
+    write_run(run.run_path, [columns])
     possible = np.minimum(len(doc_ids) - left_out, run.top_k)
-    origin = origin_of(
-        job, system=run.system, chunk=0, top_k=run.top_k, searched=sources, read=job.digests(exact_digests), seconds=seconds
-    )
-    records = list(origin.sources.values())
+    inputs, of_sources = searched_inputs(job, sources, job.digests(exact_digests))
+    records = list(of_sources.values())
     run.write_record(
         job,
-        {job.results / path: digest for path, digest in origin.inputs.items()},
+        {job.results / path: digest for path, digest in inputs.items()},
         made=together(record["made"] for record in records),
         seconds={**totals(records, "seconds"), "search": seconds},
         sizes=totals(records, "bytes"),
@@ -96,7 +93,7 @@ def search_approximate(
             **totals(records, "counts"),
             "self_matches_dropped": int(left_out.sum()),
             "incomplete_queries": int((np.bincount(hits[0], minlength=len(query_ids)) < possible).sum()),
-            **count_exact(exact, table, run.top_k),
+            **count_exact(exact, pa.table(list(columns), schema=RUN), run.top_k),
         },
         reproducible=sources[paths.index_path]["reproducible"],
         jobs=sorted({record["job"] for record in records}),

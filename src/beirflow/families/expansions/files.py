@@ -8,12 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import record_of
-from beirflow.core.records import Job, check_inputs, output_digest, read_json
-from beirflow.core.verified import check_digest, damaged, reading
+from beirflow.core.artifact import Artifact
+from beirflow.core.layout import EXPANSION
+from beirflow.core.verified import damaged, reading
 from beirflow.core.writing import atomic_path
-from beirflow.data.corpus_files import recorded_digest
 
 COLUMNS = {
     "queries": pa.schema([("doc_id", pa.string()), ("queries", pa.list_(pa.large_string()))]),
@@ -34,26 +32,15 @@ def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]
             writer.write_table(pa.table(arrays, schema=schema), row_group_size=WINDOW_ROWS)
 
 
-class ExpansionFile:
-    """Additions to the documents of a chunk, read only if they match their record and belong to this corpus, else DataError.
+class ExpansionFile(Artifact):
+    """Additions to the documents of a chunk, as :func:`write_expansion` wrote them."""
 
-    ``path`` is what :func:`write_expansion` wrote, next to its record, and ``kind`` what it should be.
-    """
+    pattern = EXPANSION
 
-    def __init__(self, path: str, kind: str, documents_path: str, job: Job) -> None:
-        self.path, self._schema = path, COLUMNS[kind]
-        self.record = read_json(record_of(path))
-        check_inputs(record_of(path), self.record, {job.below(documents_path): recorded_digest(documents_path)}, kind=kind)
-        check_digest(path, output_digest(self.record, path), record_of(path))
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """Digests of the file and its record, by path, for the record of what is made from it."""
-        record_path = str(record_of(self.path))
-        return {self.path: output_digest(self.record, self.path), record_path: file_digest(record_path)}
-
-    def check_rows(self, chunk: int, documents: int) -> None:
-        """Raise DataError unless there is a row for every document of a chunk."""
+    def check_rows(self, kind: str, chunk: int, documents: int) -> None:
+        """Raise DataError unless the additions are of a kind, with a row for every document of a chunk."""
+        if self.record["kind"] != kind:
+            raise damaged(self.record_path, f"it was made from the kind {self.record['kind']}, but {kind} is used here")
         if self.record["rows"] != documents:
             raise damaged(self.path, f"found {self.record['rows']} rows, but chunk {chunk} has {documents} documents")
 
@@ -65,9 +52,16 @@ class ExpansionFile:
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield so many rows at a time. Raises DataError if the file was damaged."""
         with reading(self.path), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-            if not file.schema_arrow.equals(self._schema):
+            if not file.schema_arrow.equals(COLUMNS[self.record["kind"]]):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
             yield from file.iter_batches(rows)
+
+
+class ExpansionRecord(ExpansionFile):
+    """The record of such a file, which is not read: what was made with it may be all that is left."""
+
+    def check(self) -> None:
+        """Do nothing."""
 
 
 def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:

@@ -17,7 +17,7 @@ from beirflow.families.first_stages import FirstStages
 from beirflow.families.fusion.blocks import fused
 from beirflow.families.fusion.settings import TUNED, FusionSettings
 from beirflow.families.fusion.tuning import Measure, Tuned, tune
-from beirflow.ranking.run_file import NewRun, run_writer
+from beirflow.ranking.run_file import NewRun, write_run
 
 
 def fuse_runs(
@@ -45,9 +45,7 @@ def fuse_runs(
         settings, facts[TUNED] = replace(settings, weights=tuned["chosen"]), tuned
         seconds["tune"] = time.perf_counter() - start
         start = time.perf_counter()
-    with run_writer(run.run_path) as write:
-        for part in fused(settings, first_stages.runs, run.top_k):
-            write(*part)
+    write_run(run.run_path, fused(settings, first_stages.runs, run.top_k))
     first_stages.write_record(
         run,
         made={"python": platform.python_version(), "numpy": np.__version__},

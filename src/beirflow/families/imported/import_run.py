@@ -16,7 +16,7 @@ from beirflow.data.corpus_files import PreparedCorpus, read_table, recorded_dige
 from beirflow.data.own_candidates import candidates_in
 from beirflow.data.sources.forms import CANDIDATES
 from beirflow.ranking.ranking import rank_hits
-from beirflow.ranking.run_file import NewRun, run_writer
+from beirflow.ranking.run_file import NewRun, write_run
 from beirflow.ranking.run_rows import (
     Rows,
     check_repetition,
@@ -61,8 +61,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         logger.warning("%s: %d %s, as for trec_eval 9; trec_eval 10 compares them as doubles", source_path, ties, problem)
     hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
     more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
-    with run_writer(run.run_path) as write:
-        write(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])
+    write_run(run.run_path, [(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])])
     run.write_record(
         job,
         {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)},

@@ -31,8 +31,8 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids, settings.ties)
 
     def fields_of(queries: Sequence[str]) -> tuple[AnalyzedQueries, list[ScoredField]]:
-        analyzed = analyze_queries(pa.array(queries, pa.string()), settings)
-        return analyzed, weigh(analyzed, settings, statistics, frequencies.of(analyzed.terms))
+        analyzed = analyze_queries(pa.array(queries, pa.string()), settings.bm25)
+        return analyzed, weigh(analyzed, settings.bm25, statistics, frequencies.of(analyzed.terms))
 
     _, fields = fields_of([""])  # whose inverse norms no query changes
     spans = [slice(first, first + size) for first, size in zip(asked.firsts, asked.sizes, strict=True)]

@@ -1,24 +1,20 @@
 """Postings of one chunk, whose documents are indexed unchanged, with generated queries, or as weighted words."""
 
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import record_of
+from beirflow.core.artifact import Made, step
 from beirflow.core.progress import Progress
-from beirflow.core.records import Job, write_record
 from beirflow.core.verified import damaged
-from beirflow.data.corpus_files import Documents, recorded_digest
+from beirflow.data.corpus_files import Documents
 from beirflow.families.expansions.files import ExpansionFile
 from beirflow.families.lexical.index import Index
 from beirflow.families.lexical.indexing import Texts, WeightedWords, index_texts, index_words
-from beirflow.families.lexical.postings import Postings, made_with, write_postings
+from beirflow.families.lexical.postings import ChunkPostings, Postings, made_with
 
 BATCH_DOCUMENTS = 4096  # number of documents that are read at once
 HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
@@ -27,41 +23,13 @@ Advance = Callable[[int], None]
 Batch = TypeVar("Batch")
 
 
-def index_chunk(
-    *,
-    documents_path: str,
-    chunk: int,
-    index: Index,
-    output_path: str,
-    job: Job,
-    expansion_path: str | None = None,
-    threads: int = 1,
-) -> None:
-    """Analyse the documents of one chunk and write their postings and record, which serve every system with this index.
-
-    ``expansion_path`` is added to the documents, next to its record. Raises DataError if the chunk or the expansion was changed
-    after it was written.
-    """
-    start = time.perf_counter()
-    inputs = {documents_path: recorded_digest(documents_path)}
-    added = None
-    if expansion_path is not None:
-        added = ExpansionFile(expansion_path, index.kind, documents_path, job)
-        inputs |= added.inputs
-    with Documents(documents_path) as documents, Progress(job.name, documents.sizes[chunk], "documents") as progress:
-        postings = index_documents(documents, chunk, index, added, progress.advance, threads)
-    write_postings(output_path, postings, index.name)
-    write_record(
-        record_of(output_path),
-        job,
-        inputs=inputs,
-        outputs={output_path: file_digest(output_path)},
-        made=made_with(index.analyzer),
-        seconds={"index": time.perf_counter() - start},
-        sizes={"index": Path(output_path).stat().st_size},
-        analyzer=index.name,
-        rows=len(postings.text_lengths),
-    )
+@step(ChunkPostings, stage="index")
+def index_chunk(documents: Documents, expansion: ExpansionFile | None, index: Index, chunk: int, threads: int = 1) -> Made:
+    """Analyse the documents of one chunk, with what is added to them: postings, which serve every system with this index."""
+    with Progress("index", documents.sizes[chunk], "documents") as progress:
+        postings = index_documents(documents, chunk, index, expansion, progress.advance, threads)
+    rows = len(postings.text_lengths)
+    return Made((postings, index.name), made=made_with(index.analyzer), analyzer=index.name, rows=rows)
 
 
 def index_documents(
@@ -73,7 +41,7 @@ def index_documents(
     texts into pieces. Raises DataError if what is added is damaged, or not that of these documents.
     """
     if added:
-        added.check_rows(chunk, documents.sizes[chunk])
+        added.check_rows(index.kind, chunk, documents.sizes[chunk])
     if added and index.kind == "weights":
         words = _counted(_words(added, index.use), advance, lambda batch: batch.documents)
         return index_words(words, threads, index.analyzer)

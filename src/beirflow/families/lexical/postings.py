@@ -5,19 +5,21 @@ terms. So a search reads one part after the other, in several threads, and memor
 as differences, which compress to little more than a byte.
 """
 
+import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from beirflow.core.artifact import Artifact
+from beirflow.core.layout import POSTINGS
 from beirflow.core.verified import damaged, reading
-from beirflow.core.writing import atomic_path
 from beirflow.families.postings.columns import ColumnWriter, read_columns
 from beirflow.families.postings.names import analyses
 
@@ -79,17 +81,39 @@ class PostingsFile:
         return range(len(self.part_starts) - 1)
 
 
-def write_postings(path: str | Path, postings: Postings, analyzer: str) -> None:
-    """Write the postings of a chunk, whose terms come from the analyzer of this name."""
-    part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
-    columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
-    nothing = {name: values[:0] for name, values in columns.items()}
-    nothing["terms"] = pa.array([], pa.large_string())  # of an empty slice of strings, all would be written
-    with atomic_path(path) as partial, partial.open("wb") as sink, ColumnWriter(sink, _metadata(analyzer)) as writer:
-        writer.write(columns | {name: nothing[name] for name in POSTING_COLUMNS})
-        for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
-            part = {name: columns[name][first:last] for name in POSTING_COLUMNS}
-            writer.write({**nothing, **part, "rows": np.diff(part["rows"], prepend=np.int32(0))})
+class ChunkPostings(Artifact):
+    """The postings of a chunk on disk."""
+
+    pattern = POSTINGS
+    large = represents = True
+
+    def open(self, analyzer: str) -> PostingsFile:
+        """Read terms and documents; postings part by part. Raises DataError as :func:`open_postings` does."""
+        return open_postings(self.path, analyzer)
+
+    def read(self) -> tuple[Postings, str]:
+        """Read all postings, and the name of the analyzer."""
+        return read_postings(self.path, self.record["analyzer"]), self.record["analyzer"]
+
+    @staticmethod
+    def write(stream: BinaryIO, data: tuple[Postings, str]) -> None:
+        """Write postings, whose terms come from the analyzer of this name."""
+        postings, analyzer = data
+        part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))
+        columns = {field.name: getattr(postings, field.name) for field in fields(postings)} | {PARTS: part_terms}
+        nothing = {name: values[:0] for name, values in columns.items()}
+        nothing["terms"] = pa.array([], pa.large_string())  # of an empty slice of strings, all would be written
+        with ColumnWriter(stream, _metadata(analyzer)) as writer:
+            writer.write(columns | {name: nothing[name] for name in POSTING_COLUMNS})
+            for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
+                part = {name: columns[name][first:last] for name in POSTING_COLUMNS}
+                writer.write({**nothing, **part, "rows": np.diff(part["rows"], prepend=np.int32(0))})
+
+    @staticmethod
+    def distance(first: tuple[Postings, str], second: tuple[Postings, str]) -> float:
+        """Return 0 for equal postings."""
+        pairs = ((getattr(first[0], field.name), getattr(second[0], field.name)) for field in fields(Postings))
+        return 0.0 if first[1] == second[1] and all(np.array_equal(*pair) for pair in pairs) else math.inf
 
 
 def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> PostingsFile:

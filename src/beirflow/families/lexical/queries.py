@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.core.errors import DataError
-from beirflow.families.lexical.bm25 import inverse_norms, query_weights, weights
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical.bm25 import Bm25, inverse_norms, query_weights, weights
 from beirflow.families.lexical.statistics import CorpusStatistics
 from beirflow.families.postings.analyzer import Vocabulary, cut, large_strings
 
@@ -33,10 +32,10 @@ class ScoredField(NamedTuple):
     inverse_norms: np.ndarray  # by the code of a document's length, float32 of shape (256,)
 
 
-def analyze_queries(texts: pa.Array | pa.ChunkedArray, settings: LexicalSettings) -> AnalyzedQueries:
+def analyze_queries(texts: pa.Array | pa.ChunkedArray, bm25: Bm25) -> AnalyzedQueries:
     """Analyse the texts of queries as documents are; a query of stop words has no terms."""
-    vocabulary = Vocabulary(settings.analyzer)
-    numbers, queries = vocabulary.number(cut(large_strings(texts), settings.analyzer))
+    vocabulary = Vocabulary(bm25.analyzer)
+    numbers, queries = vocabulary.number(cut(large_strings(texts), bm25.analyzer))
     names = pa.array(vocabulary.terms, pa.large_string())
     order = pc.sort_indices(names).to_numpy()
     place = np.empty(len(names), np.int64)
@@ -44,7 +43,7 @@ def analyze_queries(texts: pa.Array | pa.ChunkedArray, settings: LexicalSettings
     # One number for each pair sorts faster than two.
     occurrences, repeats = np.unique(queries.astype(np.int64) << 32 | place[numbers], return_counts=True)
     query, term = occurrences >> 32, occurrences & 0xFFFFFFFF
-    lengths = np.bincount(queries, minlength=len(texts))[query] if settings.query_weights == "bm25" else np.zeros_like(query)
+    lengths = np.bincount(queries, minlength=len(texts))[query] if bm25.query_weights == "bm25" else np.zeros_like(query)
     kinds, kind = np.unique(repeats << 32 | lengths, return_inverse=True)
     distinct, pairs = np.unique(term << 32 | kind, return_inverse=True)
     of_pair = kinds[distinct & 0xFFFFFFFF]
@@ -54,7 +53,7 @@ def analyze_queries(texts: pa.Array | pa.ChunkedArray, settings: LexicalSettings
 
 
 def weigh(
-    queries: AnalyzedQueries, settings: LexicalSettings, statistics: CorpusStatistics, frequencies: Mapping[str, np.ndarray]
+    queries: AnalyzedQueries, bm25: Bm25, statistics: CorpusStatistics, frequencies: Mapping[str, np.ndarray]
 ) -> list[ScoredField]:
     """Weigh the terms of queries by the statistics of the corpus, in the searched fields that have terms at all.
 
@@ -62,21 +61,21 @@ def weigh(
     DataError if no field has a term.
     """
     fields = []
-    for name in settings.searched:
+    for name in bm25.searched:
         counted, found = statistics.fields[name], frequencies[name][queries.pair_terms]
         if not counted.documents:
             continue
         known = found > 0
         weight = np.zeros(len(found), np.float32)
         boosts = queries.repeats[known].astype(np.float32)
-        if settings.query_weights == "bm25":
-            boosts = query_weights(found[known], boosts, queries.lengths[known], counted, settings.k1, settings.b)
+        if bm25.query_weights == "bm25":
+            boosts = query_weights(found[known], boosts, queries.lengths[known], counted, bm25.k1, bm25.b)
         weight[known] = weights(found[known], boosts, counted.documents)
-        fields.append(ScoredField(name, weight, inverse_norms(counted, settings.k1, settings.b)))
+        fields.append(ScoredField(name, weight, inverse_norms(counted, bm25.k1, bm25.b)))
     if not fields:
-        names = " and ".join(settings.fields)
+        names = " and ".join(bm25.searched)
         raise DataError(
-            f"system {settings.name}: none of the {statistics.documents:,} documents has a term in {names}; nothing can be found;"
+            f"none of the {statistics.documents:,} documents has a term in {names}; nothing can be found;"
             " does the corpus have texts, and are they in the fields that the system searches?"
         )
     return fields

@@ -68,11 +68,11 @@ class LexicalRunCheck(SearchCheck):
 
     def _scores(self, queries: pa.Table, parts: Iterable[tuple[pa.Array, Postings]]) -> Scores:
         """Score the documents of some postings."""
-        analyzed = analyze_queries(queries["text"], self.settings)
+        analyzed = analyze_queries(queries["text"], self.settings.bm25)
         frequencies = Frequencies(self.path(STATISTICS), self.settings.searched)
         record = read_json(self.path(STATISTICS_RECORD))
         statistics = CorpusStatistics.of_record(record["statistics"])
-        fields = weigh(analyzed, self.settings, statistics, frequencies.of(analyzed.terms))
+        fields = weigh(analyzed, self.settings.bm25, statistics, frequencies.of(analyzed.terms))
         blocks = (block for doc_ids, postings in parts for block in _blocks(doc_ids, postings, analyzed, fields))
         return Scores(blocks, ties=self.settings.ties)
 

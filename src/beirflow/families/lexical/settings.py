@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
+from beirflow.families.lexical.bm25 import Bm25
 from beirflow.families.lexical.index import Index
 from beirflow.families.postings.names import ENGLISH
 
@@ -50,6 +51,11 @@ class LexicalSettings:
         if self.weights:
             return Index(self.analyzer, self.weights.name, self.weights.scale)
         return Index(self.analyzer)
+
+    @property
+    def bm25(self) -> Bm25:
+        """Fields that decide over a search."""
+        return Bm25(self.index.name, self.k1, self.b, self.searched, self.analyzer, self.query_weights, self.ties)
 
     @property
     def searched(self) -> tuple[str, ...]:

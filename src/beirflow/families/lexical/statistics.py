@@ -3,25 +3,21 @@
 They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
 """
 
-import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import EXPANSION, EXPANSION_RECORD, record_of
-from beirflow.core.records import Job, check_inputs, output_digest, read_json, write_record
-from beirflow.core.verified import check_digest
-from beirflow.core.writing import atomic_path
+from beirflow.core.artifact import Artifact, Made, step
+from beirflow.core.layout import DOCUMENTS, STATISTICS
 from beirflow.families.lexical.bm25 import FieldStatistics
 from beirflow.families.lexical.index import Index
-from beirflow.families.lexical.postings import Postings, made_with, open_postings
+from beirflow.families.lexical.postings import ChunkPostings, Postings, made_with
 from beirflow.ranking.searched import places_of
 
 BISECTED = 1000  # terms that are all looked at in the time in which one is found by bisection
@@ -53,59 +49,53 @@ class CorpusStatistics(NamedTuple):
         return cls(**{**record, "fields": {name: FieldStatistics(**counted) for name, counted in record["fields"].items()}})
 
 
-def sum_statistics(*, postings_paths: Sequence[str], index: Index, output_path: str, job: Job) -> None:
-    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have.
+class Statistics(Artifact):
+    """The statistics of a corpus on disk: in how many documents each term is; the record has the other counts."""
 
-    ``output_path`` is the Parquet of the terms; its record has the other counts. Raises DataError if postings were damaged, or
-    are not all of one corpus.
-    """
-    start = time.perf_counter()
-    corpus: dict[str, str] = {}
-    inputs: dict[str, str] = {}
-    for path in postings_paths:
-        record = read_json(record_of(path))
-        # Not what is added to the documents: that is another file for each chunk.
-        own = {name for name in record["inputs"] if EXPANSION.names_in(name) or EXPANSION_RECORD.names_in(name)}
-        corpus = corpus or {name: digest for name, digest in record["inputs"].items() if name not in own}
-        check_inputs(record_of(path), record, corpus, analyzer=index.name)
-        check_digest(path, output_digest(record, path), record_of(path))
-        inputs |= corpus | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
-    statistics = add_up(postings_paths, index.name, output_path)
-    write_record(
-        record_of(output_path),
-        job,
-        inputs={job.results / name: digest for name, digest in inputs.items()},
-        outputs={output_path: file_digest(output_path)},
-        made=made_with(index.analyzer),
-        seconds={"index": time.perf_counter() - start},
-        sizes={"index": Path(output_path).stat().st_size},
-        counts={"documents_without_contents": statistics.without_contents, "documents_without_text": statistics.without_text},
-        analyzer=index.name,
-        statistics=statistics.as_record(),
-    )
+    pattern = STATISTICS
+    represents = True
+
+    @property
+    def counts(self) -> CorpusStatistics:
+        """Counts over the corpus."""
+        return CorpusStatistics.of_record(self.record["statistics"])
+
+    def read(self) -> pa.Table:
+        """Read ``term``, in byte order, and in how many documents each field has it, int64."""
+        return pq.read_table(self.path)
+
+    @staticmethod
+    def write(stream: BinaryIO, data: pa.Table) -> None:
+        """Write the table."""
+        pq.write_table(data, stream, compression="zstd", write_page_checksum=True)
 
 
-def add_up(paths: Sequence[str | Path], analyzer: str, table_path: str | Path) -> CorpusStatistics:
+@step(Statistics, stage="index", ancestors=(DOCUMENTS,), same=("analyzer",))
+def sum_statistics(postings: Sequence[ChunkPostings], index: Index) -> Made:
+    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have."""
+    table, counts = add_up(each.open(index.name).head for each in postings)
+    left_out = {"documents_without_contents": counts.without_contents, "documents_without_text": counts.without_text}
+    made = made_with(index.analyzer)
+    return Made(table, made=made, counts=left_out, analyzer=index.name, statistics=counts.as_record())
+
+
+def add_up(chunks: Iterable[Postings]) -> tuple[pa.Table, CorpusStatistics]:
     """Add up the statistics of the postings of all chunks.
 
-    Writes, as Parquet, ``term``, in byte order, and in how many documents each field has it, int64; returns the other counts.
-    Raises DataError if postings were damaged, or come from another analyzer.
+    Returns ``term``, in byte order, and in how many documents each field has it, int64; and the other counts.
     """
     counts = np.zeros((3, 3), np.int64)
     total, pending = TABLE.empty_table(), []
-    for path in paths:
-        chunk = open_postings(path, analyzer).head
+    for chunk in chunks:
         counts += _counts(chunk)
         arrays = [chunk.terms, *(pa.array(getattr(chunk, column)).cast(pa.int64()) for column in FREQUENCIES.values())]
         pending.append(pa.Table.from_arrays(arrays, schema=TABLE))
         if sum(map(len, pending)) > PENDING_TERMS:
             total, pending = _sum([total, *pending]), []
     total = _sum([total, *pending]).sort_by("term")
-    with atomic_path(table_path) as partial:
-        pq.write_table(total, partial, compression="zstd", write_page_checksum=True)
     fields = {name: FieldStatistics(*counts[i, :2].tolist()) for i, name in enumerate(FREQUENCIES)}
     documents, without_contents, without_text = counts[:, 2].tolist()
-    return CorpusStatistics(documents, without_contents, without_text, fields, len(total))
+    return total, CorpusStatistics(documents, without_contents, without_text, fields, len(total))
 
 
 def _counts(chunk: Postings) -> np.ndarray:

@@ -15,7 +15,7 @@ from beirflow.families.first_stages import FirstStages
 from beirflow.families.rerank.pairs import PAIRS, read_pairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.ranking.ranking import rank_hits
-from beirflow.ranking.run_file import NewRun, run_writer
+from beirflow.ranking.run_file import NewRun, write_run
 
 
 def rerank_run(
@@ -36,9 +36,7 @@ def rerank_run(
         read |= record["inputs"] | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
         tables.append(pairs)
         records.append(record)
-    query_ids, doc_ids, scores, ranks = reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, run.top_k)
-    with run_writer(run.run_path) as write:
-        write(query_ids, doc_ids, scores, ranks)
+    write_run(run.run_path, [reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, run.top_k)])
     first.write_record(
         run,
         made=together(record["made"] for record in records),

@@ -1,0 +1,136 @@
+"""Artifacts and steps: the files of the results, and the functions that make them of one another.
+
+A step is a function from opened inputs to data. It neither checks nor records anything: the runner (:mod:`beirflow.run.runner`)
+opens and verifies its inputs, writes what it returns, and writes the record beside it::
+
+    @step(Statistics, stage="index", ancestors=(DOCUMENTS,))
+    def sum_statistics(postings: Sequence[Postings], index: Index) -> Made: ...
+
+A parameter whose type is an artifact is the input of the rule with that name; ``threads`` are those of the job; any other is the
+value in the rule's ``params``, or the wildcard, of that name.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, ClassVar
+
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import record_of
+from beirflow.core.patterns import Pattern
+from beirflow.core.records import output_digest, read_json
+from beirflow.core.verified import check_digest
+
+
+class Artifact:
+    """A file of the results whose record has been read; each kind of file is a subclass.
+
+    Raises DataError if the record was damaged, or does not name the file.
+    """
+
+    pattern: ClassVar[Pattern]  # of the paths of such files
+    large: ClassVar[bool] = False  # the digest is compared while a step reads the file, in place of before
+    represents: ClassVar[bool] = False  # holds texts as they are searched, so that its size is recorded
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.record_path = self.find_record(self.path)
+        self.record: Mapping[str, Any] = read_json(self.record_path)
+        self.digest = output_digest(self.record, self.path)
+        self.name = str(PurePosixPath(self.record["path"]).with_name(self.path.name))
+
+    @property
+    def results(self) -> Path:
+        """Folder of all results."""
+        return self.path.parents[self.name.count("/")]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names in its path, such as the chunk."""
+        return self.pattern.names_in(self.name) or {}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Digests by which the record of what is made from this file names it, by path below the results."""
+        return {self.name: self.digest, self.record["path"]: file_digest(self.record_path)}
+
+    @property
+    def here(self) -> dict[str, str]:
+        """Digests of the files behind it that are there now: what is made elsewhere from another of these is not its own."""
+        return self.named
+
+    def check(self) -> None:
+        """Raise DataError unless the file has the digest in its record."""
+        check_digest(self.path, self.digest, self.record_path)
+
+    def read(self) -> Any:
+        """Return the content, as :meth:`write` takes it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def find_record(path: Path) -> Path:
+        """Return the path of the record of such a file."""
+        return record_of(path)
+
+    @staticmethod
+    def write(stream: BinaryIO, data: Any) -> None:
+        """Write the content to a stream that cannot be read or moved in."""
+        raise NotImplementedError
+
+    @staticmethod
+    def distance(first: Any, second: Any) -> float:
+        """Return how far two contents are from one another: 0 if they are equal."""
+        return 0.0 if first.equals(second) else math.inf
+
+
+class Made:
+    """What a step returns: the content of its output, and facts for the record.
+
+    Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own. The content is None where a record is
+    the only output.
+    """
+
+    def __init__(self, content: Any, **facts: Any) -> None:
+        self.content, self.facts = content, facts
+
+
+class Step:
+    """A function that makes an artifact, and what the runner has to know of it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Made],
+        makes: type[Artifact] | None,
+        stage: str,
+        ancestors: Sequence[Pattern] | None,
+        same: Sequence[str],
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.makes, self.stage, self.ancestors, self.same = function, makes, stage, ancestors, same
+
+    def __call__(self, *arguments: Any, **named: Any) -> Made:
+        """Call the function itself."""
+        return self.function(*arguments, **named)
+
+    def inputs(self, opened: Sequence[Artifact]) -> dict[str, str]:
+        """Return the digests that the record of the output names, by path below the results."""
+        inputs: dict[str, str] = {}
+        for each in opened:
+            behind = each.record.get("inputs", {})
+            kinds = self.ancestors
+            inputs |= {name: behind[name] for name in behind if kinds is None or any(kind.names_in(name) for kind in kinds)}
+        for each in opened:
+            inputs |= each.named
+        return inputs
+
+
+def step(
+    makes: type[Artifact] | None, *, stage: str, ancestors: Sequence[Pattern] | None = (), same: Sequence[str] = ()
+) -> Callable[[Callable[..., Made]], Step]:
+    """Return the decorator of a function that makes an artifact; None for a record without another file.
+
+    ``stage`` is the name of its time in records; ``ancestors`` are the files behind its inputs that its own record names too,
+    None for all of them; ``same`` are the facts in which all inputs and parameters that have them must agree.
+    """
+    return lambda function: Step(function, makes, stage, ancestors, same)
