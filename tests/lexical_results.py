@@ -19,10 +19,10 @@ from beirflow.core.records import Job, read_json
 from beirflow.data.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.expansions.given import read_given
-from beirflow.families.lexical.index import Index
+from beirflow.families.lexical import LexicalSettings
+from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.index_chunk import index_chunk
 from beirflow.families.lexical.search_index import search_index
-from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import sum_statistics
 from beirflow.families.postings.names import ENGLISH
 from beirflow.families.sparse.settings import SparseSettings

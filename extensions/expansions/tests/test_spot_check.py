@@ -14,7 +14,7 @@ from beirflow.extensions.expansions.word_weigher import WordWeigher
 from beirflow.extensions.expansions.writer import QueryWriter
 from beirflow.families.expansions.files import write_expansion
 from beirflow.families.expansions.settings import Expansion
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.spot_check import spot_checks
 from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject
 from beirflow.families.system import System

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from beirflow.config.load import load_experiment
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from forger import FAILED, PASSED, Forger, named
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil

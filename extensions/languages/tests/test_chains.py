@@ -13,8 +13,8 @@ import beirflow.extensions.languages.chains
 from beirflow.core.errors import ConfigError
 from beirflow.extensions.languages.chains import STEPS, chain
 from beirflow.extensions.languages.names import ANALYZERS, REFUSED
-from beirflow.families.lexical.index import Index
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
+from beirflow.families.lexical.fields import Index
 from beirflow.families.postings.analyzer import analyze
 from lexical_results import LexicalResults, rows_of
 

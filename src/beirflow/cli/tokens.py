@@ -70,7 +70,7 @@ def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Lines]]
     """Return by class of settings the function that reads a text."""
     from beirflow.families.dense.settings import DenseSettings
     from beirflow.families.late_interaction.settings import LateSettings
-    from beirflow.families.lexical.settings import LexicalSettings
+    from beirflow.families.lexical import LexicalSettings
     from beirflow.families.rerank.settings import RerankSettings
     from beirflow.families.sparse.settings import SparseSettings
 

@@ -9,7 +9,7 @@ from beirflow.families.family import Family
 from beirflow.families.fusion.family import FAMILY as FUSION
 from beirflow.families.imported.family import FAMILY as IMPORTED
 from beirflow.families.late_interaction.family import FAMILY as LATE
-from beirflow.families.lexical.family import FAMILY as LEXICAL
+from beirflow.families.lexical import FAMILY as LEXICAL
 from beirflow.families.rerank.family import FAMILY as RERANK
 from beirflow.families.sparse.family import FAMILY as SPARSE
 

@@ -47,9 +47,7 @@ MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes
 def run_entrance(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
     with job(snakemake) as this:
-        if isinstance(entrance := by_name(snakemake.params.get("entrance")), Step):
-            run_step(entrance, snakemake, this)
-        elif (text := call_entrance(snakemake, this)) is not None:
+        if (text := call_entrance(snakemake, this)) is not None:
             try:
                 print(text, flush=True)
             except BrokenPipeError:  # nobody reads what a person reads in the results, too
@@ -59,6 +57,8 @@ def run_entrance(snakemake: Any) -> None:
 def call_entrance(snakemake: Any, this: Job) -> Any:
     """Return the value of the entrance for Snakemake's object of that name, or one with the same attributes."""
     entrance = by_name(snakemake.params.get("entrance"))
+    if isinstance(entrance, Step):
+        return run_step(entrance, snakemake, this)
     return entrance(**Sources(snakemake, this).arguments(entrance))
 
 

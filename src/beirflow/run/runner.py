@@ -46,7 +46,7 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
     """
     params = {key: value for key, value in rule.params.items() if key not in OWN and not TRIGGER.fullmatch(key)}
     output, record_path = rule.output[0], rule.output[-1]
-    call = _call(step, dict(rule.input.items()), {**rule.wildcards, **params, "threads": rule.threads})
+    call = _call(step, dict(rule.input.items()), {**dict(rule.wildcards.items()), **params, "threads": rule.threads})
     if unused := params.keys() - call.arguments.keys():
         raise TypeError(f"rule {rule.rule}: {step.__name__} takes no {', '.join(sorted(unused))} of the params")
     for each in call.opened:

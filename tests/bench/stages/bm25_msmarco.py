@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.core.records import Job, read_json
-from beirflow.families.lexical.index import Index
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
+from beirflow.families.lexical.fields import Index
 from bench.child import report
 from bench.stages.texts import Writer, words
 

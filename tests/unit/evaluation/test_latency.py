@@ -18,7 +18,7 @@ from beirflow.evaluation import latency as module
 from beirflow.evaluation.latency import _rates, measure_latency, milliseconds, time_answers
 from beirflow.families import answers
 from beirflow.families.fusion.settings import FusionSettings
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from beirflow.ranking.ranking import Hits, no_hits
 from by_name import call
 from latencies import write_latency

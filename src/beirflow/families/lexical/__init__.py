@@ -1,1 +1,187 @@
-"""BM25 as Lucene computes it, bit for bit: analysis of texts, postings by chunk, statistics of the corpus, exact search."""
+"""Lexical systems: BM25 over postings, with what is added to the documents.
+
+Steps: ``index_chunk`` analyses the documents of a chunk, ``sum_statistics`` sums up over the chunks, and ``search_index`` scores
+every document with a term of a query, in Lucene's arithmetic.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_RECORD, POSTINGS, POSTINGS_RECORD, STATISTICS, STATISTICS_RECORD
+from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.schema import nearest
+from beirflow.families.expansions.models import model_problem
+from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
+from beirflow.families.family import TOOK, Family, Record, Stage
+from beirflow.families.lexical.fields import Bm25, Index
+from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses, modules_of
+from beirflow.families.system import Setting, System
+
+WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
+
+COUNTED = (*TOOK, "counts", "analyzer", "statistics")
+
+
+@dataclass(frozen=True)
+class LexicalSettings:
+    """The settings that determine the scores of BM25. The schema checks what they may be."""
+
+    name: str
+    k1: float = 0.9  # how late the weight of a repeated term saturates; 0 makes the number of repetitions irrelevant
+    b: float = 0.4  # how much long documents are held back, from 0, not at all, to 1
+    # "contents", title and text as one field; or "title", "text" or both, each with its own statistics, their scores added.
+    fields: Sequence[str] = ("contents",)
+    analyzer: str = ENGLISH  # of texts into terms
+    ties: Literal["descending", "ascending"] = "ascending"  # at the cut; Lucene's ids ascend
+    expansion: WrittenQueries | None = None  # queries that are added to the documents
+    weights: WordWeights | None = None  # of the words of the documents, in place of their frequencies
+    analyzers: Mapping[str, str] = field(default_factory=dict)  # by dataset in another language, where no analyzer is stated
+    # How much a term of the query counts: "counts", as often as the query has it; or "bm25", as if the query were a document.
+    query_weights: Literal["counts", "bm25"] = "counts"
+
+    def __post_init__(self) -> None:
+        """Convert entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        for key, kind in (("expansion", WrittenQueries), ("weights", WordWeights)):
+            given: Any = getattr(self, key)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, key, kind(**given))  # of a frozen class
+
+    def for_dataset(self, dataset: str, _corpus: str = "") -> "LexicalSettings":
+        """Return the settings for a dataset, with the analyzer of its language."""
+        return replace(self, analyzer=self.analyzers.get(dataset, self.analyzer), analyzers={})
+
+    @property
+    def added(self) -> Expansion | None:
+        """Additions to the documents; None without any."""
+        return self.expansion or self.weights
+
+    @property
+    def index(self) -> Index:
+        """Index that is searched."""
+        if self.expansion:
+            return Index(self.analyzer, self.expansion.name, self.expansion.join)
+        if self.weights:
+            return Index(self.analyzer, self.weights.name, self.weights.scale)
+        return Index(self.analyzer)
+
+    @property
+    def bm25(self) -> Bm25:
+        """Fields that decide over a search."""
+        return Bm25(self.index.name, self.k1, self.b, self.searched, self.analyzer, self.query_weights, self.ties)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Fields of the postings that are searched.
+
+        Queries that are a field of their own stand where titles do, and title and text together where texts do: so the field of
+        the queries counts where there is a text, as each field does.
+        """
+        return ("title", "text") if self.expansion and self.expansion.join == "field" else tuple(self.fields)
+
+
+class LexicalFamily(Family):
+    """Systems that count terms."""
+
+    name = "lexical"
+    settings = LexicalSettings
+    by_dataset = has_expansion = True
+    spot_checks = "beirflow.families.lexical.spot_check:spot_checks"
+    follows = "beirflow.families.lexical.run_check:follows"
+    answers = "beirflow.families.lexical.answers:open_answers"
+    representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
+    records = (
+        Record(POSTINGS_RECORD, (DOCUMENTS, EXPANSION, EXPANSION_RECORD), (POSTINGS,), (*TOOK, "analyzer", "rows")),
+        Record(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), COUNTED),
+    )
+    represents = Stage("index_chunk", chunked=True, word=2e-6)
+    searches = Stage("search_index", chunked=True, pair=2e-9)
+    other_stages = (Stage("sum_statistics", word=1e-8),)
+
+    def system(self, name: str, entry: Mapping[str, Any]) -> System:
+        """Make a system; unless its entry states an analyzer, that of each dataset is the one of its language."""
+        return super().system(name, entry if "analyzer" in entry else {**entry, "analyzers": _analyzers()})
+
+    def problem(self, settings: LexicalSettings) -> Setting | None:
+        """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
+        if problem := _problem_with(settings.analyzer):
+            return Setting("analyzer", settings.analyzer, problem)
+        if settings.query_weights == "bm25" and settings.searched != ("contents",):
+            todo = "queries are weighed in title and text as one field; use fields: [contents], and no field of queries"
+            return Setting("query_weights", "bm25", todo)
+        if settings.expansion and settings.weights:
+            return Setting(
+                "weights", settings.weights.name, "weighed words cannot be combined with queries; remove one of the two"
+            )
+        if tuple(settings.fields) != ("contents",):
+            if settings.weights:
+                return Setting("fields", list(settings.fields), "words are weighed in title and text together; use [contents]")
+            if settings.expansion and settings.expansion.join == "field":
+                todo = "with a field of queries, title and text are one field; use [contents], or join: append"
+                return Setting("fields", list(settings.fields), todo)
+        for key in ("expansion", "weights"):
+            added = getattr(settings, key)
+            if added and (found := model_problem(added)):
+                return Setting(f"{key}.model", added.model, found)
+        return None
+
+    def problems_on(self, settings: LexicalSettings, datasets: Iterable[str]) -> list[Setting]:
+        """Return the datasets whose language has no analyzer here."""
+        missing: dict[str, list[str]] = {}
+        for dataset in datasets:
+            if _problem_with(analyzer := settings.analyzers.get(dataset, ENGLISH)):
+                missing.setdefault(analyzer, []).append(dataset)
+        return [
+            Setting("analyzer", analyzer, f"that of the language of {', '.join(of)}; {_problem_with(analyzer)}")
+            for analyzer, of in missing.items()
+        ]
+
+    def learns(self, settings: LexicalSettings) -> bool:
+        """Test whether a model adds to the documents."""
+        return settings.added is not None
+
+    def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
+        """Return the system, and the index that it searches."""
+        return {"system": settings.name, "analyzer": settings.index.name}
+
+    def indexes(self, settings: LexicalSettings) -> list[Index]:
+        """Return the postings that are searched, of datasets in each language."""
+        return [settings.index, *(settings.for_dataset(dataset).index for dataset in settings.analyzers)]
+
+    def given_files(self, settings: LexicalSettings, dataset: str) -> dict[str, Path]:
+        """Return the file that holds what is added to the documents of a corpus; none where a model makes it."""
+        added = {"expansion": settings.expansion, "weights": settings.weights}
+        files = {f"{key}.path": value.file(dataset) for key, value in added.items() if value}
+        return {key: path for key, path in files.items() if path}
+
+    def stored_bytes(self, settings: LexicalSettings, documents: int, words: float) -> float:
+        """Return the bytes of the postings of documents."""
+        return WORD_BYTES * words * documents
+
+    def by_name(self, settings: LexicalSettings) -> tuple[str, ...]:
+        """Return the module that makes the analyzer, unless it is that of English."""
+        return modules_of(settings.analyzer)
+
+
+@cache
+def _analyzers() -> dict[str, str]:
+    """Return by dataset of the catalogue that is not in English the analyzer of its language, here or not."""
+    kinds = load_catalogue().kinds
+    every = {name: f"lucene-{kind['language'].lower()}" for name, kind in kinds.items() if kind["language"] != "Multilingual"}
+    return {name: analyzer for name, analyzer in every.items() if analyzer != ENGLISH}
+
+
+def _problem_with(analyzer: str) -> str | None:
+    """Return why there is no analyzer of a name, and what to do; None if there is one."""
+    known = analyses()
+    if analyzer in known:
+        return known[analyzer].problem or None
+    allowed = [name for name, analysis in known.items() if not analysis.problem]
+    if allowed == [ENGLISH]:
+        return f"only {ENGLISH} is here; {ELSEWHERE}"
+    return f"allowed are {', '.join(allowed)}{nearest(analyzer, allowed)}"
+
+
+FAMILY = LexicalFamily()

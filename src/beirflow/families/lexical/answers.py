@@ -8,10 +8,10 @@ import pyarrow as pa
 from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.core.records import read_json
 from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.postings import open_postings
 from beirflow.families.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
 from beirflow.families.lexical.search import inverse_norms_of, search_postings
-from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies
 from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
 

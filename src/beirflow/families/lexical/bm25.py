@@ -12,12 +12,9 @@ the query has the term.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-from beirflow.ranking.ranking import Ties
 
 FREE_CODES = 24
 """Number of lengths with a code of their own (Lucene's ``SmallFloat``); of longer ones, four significant bits are kept."""
@@ -33,18 +30,6 @@ def _length_of(code: int) -> int:
 
 LENGTHS = np.array([_length_of(code) for code in range(256)], dtype=np.int64)
 """The length that each code represents, int64 of shape (256,), ascending."""
-
-
-class Bm25(NamedTuple):
-    """The fields of a lexical system that decide over a search."""
-
-    index: str  # name of the index that is searched
-    k1: float
-    b: float
-    searched: Sequence[str]  # fields of the postings, each with its own statistics, whose scores are added
-    analyzer: str  # of texts into terms
-    query_weights: Literal["counts", "bm25"]
-    ties: Ties  # at the cut
 
 
 class FieldStatistics(NamedTuple):

@@ -12,7 +12,7 @@ from beirflow.core.progress import Progress
 from beirflow.core.verified import damaged
 from beirflow.data.corpus_files import Documents
 from beirflow.families.expansions.files import ExpansionFile
-from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.indexing import Texts, WeightedWords, index_texts, index_words
 from beirflow.families.lexical.postings import ChunkPostings, Postings, made_with
 

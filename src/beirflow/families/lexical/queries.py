@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.core.errors import DataError
-from beirflow.families.lexical.bm25 import Bm25, inverse_norms, query_weights, weights
+from beirflow.families.lexical.bm25 import inverse_norms, query_weights, weights
+from beirflow.families.lexical.fields import Bm25
 from beirflow.families.lexical.statistics import CorpusStatistics
 from beirflow.families.postings.analyzer import Vocabulary, cut, large_strings
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.core.records import read_json
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.bm25 import length_codes, scores
 from beirflow.families.lexical.postings import Postings, read_postings
 from beirflow.families.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
-from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
 from beirflow.families.spot_checks.compared_ranks import Scores, SearchCheck
 from beirflow.families.spot_checks.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject

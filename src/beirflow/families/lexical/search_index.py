@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from beirflow.core.artifact import Made, step
 from beirflow.data.corpus_files import Documents, Queries
 from beirflow.families.expansions.files import ExpansionRecord
-from beirflow.families.lexical.bm25 import Bm25
+from beirflow.families.lexical.fields import Bm25
 from beirflow.families.lexical.postings import ChunkPostings
 from beirflow.families.lexical.queries import analyze_queries, weigh
 from beirflow.families.lexical.search import search_postings

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from beirflow.core.artifact import Artifact, Made, step
 from beirflow.core.layout import DOCUMENTS, STATISTICS
 from beirflow.families.lexical.bm25 import FieldStatistics
-from beirflow.families.lexical.index import Index
+from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.postings import ChunkPostings, Postings, made_with
 from beirflow.ranking.searched import places_of
 

@@ -10,7 +10,7 @@ from beirflow.core.layout import RUN_RECORD
 from beirflow.families.answers import NoAnswerError
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.families.imported.settings import ImportedSettings
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.system import System
 from fused_runs import fuse_systems
 from lexical_results import DATASET, LexicalResults, rows_of

@@ -11,7 +11,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.layout import POSTINGS
 from beirflow.families import answers
 from beirflow.families.answers import NoAnswerError
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.system import System
 from lexical_results import DATASET, LexicalResults, damage, rows_of
 

@@ -11,8 +11,8 @@ import pytest
 
 from beirflow.core.errors import DataError
 from beirflow.core.layout import EXPANSION, EXPANSION_RECORD, RUN, RUN_RECORD
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.index_chunk import frequencies
-from beirflow.families.lexical.settings import LexicalSettings
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document
 

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 import lucene_reference
 from beirflow.core.errors import DataError
-from beirflow.families.lexical import postings, search, statistics
+from beirflow.families.lexical import LexicalSettings, postings, search, statistics
 from beirflow.families.lexical.bm25 import FieldStatistics
 from beirflow.families.lexical.indexing import index_texts
 from beirflow.families.lexical.postings import open_postings, write_postings
 from beirflow.families.lexical.queries import analyze_queries, weigh
 from beirflow.families.lexical.search import search_postings
-from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, add_up
 from beirflow.families.postings import search as lists_search
 from beirflow.families.postings.names import ENGLISH

@@ -25,8 +25,8 @@ from beirflow.core.layout import (
     STATISTICS_RECORD,
 )
 from beirflow.core.records import read_json, write_json
-from beirflow.families.lexical.index import Index
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
+from beirflow.families.lexical.fields import Index
 from beirflow.ranking.ranking import Ties
 from lexical_results import LexicalResults, Row, damage, rows_of
 from lucene_reference import Document

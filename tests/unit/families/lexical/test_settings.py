@@ -10,7 +10,7 @@ from beirflow.config.load import load_experiment
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.postings.analyzer import analyzer_of
 from beirflow.models.settings import EncoderSettings
 from refusals import problems_of

@@ -13,10 +13,8 @@ import pytest
 
 from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.core.records import read_json, write_json
-from beirflow.families.lexical import run_check
-from beirflow.families.lexical.family import FAMILY
+from beirflow.families.lexical import FAMILY, LexicalSettings, run_check
 from beirflow.families.lexical.postings import read_postings, write_postings
-from beirflow.families.lexical.settings import LexicalSettings
 from beirflow.families.lexical.spot_check import PostingsCheck, spot_checks
 from beirflow.families.postings.names import ENGLISH
 from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject

@@ -7,7 +7,7 @@ import pytest
 
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
-from beirflow.families.lexical.settings import LexicalSettings
+from beirflow.families.lexical import LexicalSettings
 from tiny_bert import save_tiny_bert
 
 HUB = {"model": "owner/name", "revision": "0" * 40}

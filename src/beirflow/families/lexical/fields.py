@@ -1,6 +1,7 @@
-"""The identity of an index: the analyzer, and what is added to the documents."""
+"""The fields of a lexical system that each of its steps depends on."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from beirflow.families.expansions.settings import WordWeights, WrittenQueries
 from beirflow.families.postings.names import ENGLISH
@@ -22,3 +23,15 @@ class Index(NamedTuple):
     def name(self) -> str:
         """Name in paths, shared by all systems that search the index."""
         return self.analyzer if self.expansion is None else f"{self.analyzer}-{self.use}-{self.expansion}"
+
+
+class Bm25(NamedTuple):
+    """The fields of a lexical system that decide over a search."""
+
+    index: str  # name of the index that is searched
+    k1: float
+    b: float
+    searched: Sequence[str]  # fields of the postings, each with its own statistics, whose scores are added
+    analyzer: str  # of texts into terms
+    query_weights: Literal["counts", "bm25"]
+    ties: Literal["descending", "ascending"]  # at the cut
