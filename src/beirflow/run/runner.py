@@ -78,7 +78,7 @@ def replay(step: Step, record_path: Path, values: Mapping[str, Any]) -> Replayed
     results = record_path.parents[record["path"].count("/")]
     inputs = {
         name: [str(results / path) for path in record["inputs"] if kind.pattern.names_in(path)]
-        for name, (kind, _) in _files_of(step).items()
+        for name, (kind, _) in files_of(step).items()
     }
     call = _call(step, inputs, values)
     distance = 0.0
@@ -98,7 +98,7 @@ def replay(step: Step, record_path: Path, values: Mapping[str, Any]) -> Replayed
     return Replayed(distance, other)
 
 
-def _files_of(step: Step) -> dict[str, tuple[type[Artifact], bool]]:
+def files_of(step: Step) -> dict[str, tuple[type[Artifact], bool]]:
     """Return the kind of file that each parameter of a step takes, and whether it takes several."""
     found = {}
     for name, parameter in inspect.signature(step.function).parameters.items():
@@ -112,7 +112,7 @@ def _call(step: Step, inputs: Mapping[str, Any], values: Mapping[str, Any]) -> C
     """Open the inputs of a step by the names of its parameters, and take its other arguments from values by name."""
     arguments: dict[str, Any] = {}
     opened: list[Artifact] = []
-    files = _files_of(step)
+    files = files_of(step)
     for name, parameter in inspect.signature(step.function).parameters.items():
         if name in files:
             kind, several = files[name]
