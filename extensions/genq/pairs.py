@@ -12,7 +12,7 @@ from beirflow.core.records import Job
 from beirflow.core.verified import damaged
 from beirflow.data.corpus_files import Documents
 from beirflow.data.document_text import as_read
-from beirflow.families.expansions.files import COLUMNS, ExpansionFile
+from beirflow.families.expansions.files import COLUMNS, checked_expansion
 
 FILE_ROWS = 65_536  # rows of a file that are read at a time
 
@@ -82,7 +82,7 @@ def read_pairs(documents_path: str, query_paths: Sequence[str], separator: str |
     queries: list[list[str]] = []
     with Documents(documents_path) as documents:
         for chunk, path in enumerate(query_paths):
-            batches = ExpansionFile(path, "queries", documents_path, job).batches(FILE_ROWS)
+            batches = checked_expansion(path, "queries", documents_path, job).batches(FILE_ROWS)
             rows = pa.Table.from_batches(batches, COLUMNS["queries"])
             table = documents.read([chunk], ["doc_id", "text", "title_bytes"])
             if not rows["doc_id"].combine_chunks().equals(table["doc_id"].combine_chunks()):

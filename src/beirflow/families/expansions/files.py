@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 
 from beirflow.core.artifact import Artifact
 from beirflow.core.layout import EXPANSION
+from beirflow.core.records import Job, check_inputs
 from beirflow.core.verified import damaged, reading
 from beirflow.core.writing import atomic_path
+from beirflow.data.corpus_files import recorded_digest
 
 COLUMNS = {
     "queries": pa.schema([("doc_id", pa.string()), ("queries", pa.list_(pa.large_string()))]),
@@ -55,6 +57,14 @@ class ExpansionFile(Artifact):
             if not file.schema_arrow.equals(COLUMNS[self.record["kind"]]):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
             yield from file.iter_batches(rows)
+
+
+def checked_expansion(path: str, kind: str, documents_path: str, job: Job) -> ExpansionFile:
+    """Open additions to the documents of a corpus; DataError if they were damaged, or are of another kind or corpus."""
+    added = ExpansionFile(path)
+    check_inputs(added.record_path, added.record, {job.below(documents_path): recorded_digest(documents_path)}, kind=kind)
+    added.check()
+    return added
 
 
 class ExpansionRecord(ExpansionFile):

@@ -12,7 +12,7 @@ from beirflow.core.errors import ModelError
 from beirflow.core.records import Job
 from beirflow.core.writing import DigestingWriter
 from beirflow.data.corpus_files import sources_of
-from beirflow.families.expansions.files import ExpansionFile
+from beirflow.families.expansions.files import ExpansionFile, checked_expansion
 from beirflow.families.expansions.settings import WrittenQueries
 from beirflow.families.represent import Texts, document_texts, query_texts, represent
 from beirflow.families.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
@@ -56,7 +56,7 @@ def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:
 
     Raises DataError if the expansion is damaged, or of another number of documents.
     """
-    added.check_rows(chunk, table.num_rows)
+    added.check_rows(WrittenQueries.kind, chunk, table.num_rows)
     return table.append_column(ADDED, pa.chunked_array(list(added.joined(BATCH_DOCUMENTS)), pa.large_string()).combine_chunks())
 
 
@@ -104,7 +104,7 @@ def weigh_chunk(
 
     texts, added = document_texts(documents_path, chunk), None
     if expansion_path is not None:
-        added = ExpansionFile(expansion_path, WrittenQueries.kind, documents_path, job)
+        added = checked_expansion(expansion_path, WrittenQueries.kind, documents_path, job)
         texts = replace(texts, table=with_added(texts.table, added, chunk))
     _weigh(texts, output_path, weighing, job, write, added)
 
@@ -143,7 +143,7 @@ def _weigh(
         output_path,
         job,
         system=settings.name,
-        inputs=sources_of(job, texts.source_path, weighing.model_path) | job.digests(added.inputs if added else {}),
+        inputs=sources_of(job, texts.source_path, weighing.model_path) | (added.named if added else {}),
         gpu=weighing.gpu(saves_memory="lower token_budget or max_length"),
         load=partial(load_weigher, weighing, texts.kind),
         compute=compute,
