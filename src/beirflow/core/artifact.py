@@ -10,7 +10,6 @@ A parameter whose type is an artifact is the input of the rule with that name; `
 value in the rule's ``params``, or the wildcard, of that name.
 """
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -21,6 +20,10 @@ from beirflow.core.layout import record_of
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import output_digest, read_json
 from beirflow.core.verified import check_digest
+from beirflow.core.writing import DigestingWriter
+
+Stream = BinaryIO | DigestingWriter
+"""File to which an artifact is written; nothing of it can be read, nor written again."""
 
 
 class Artifact:
@@ -74,8 +77,8 @@ class Artifact:
         return record_of(path)
 
     @staticmethod
-    def write(stream: BinaryIO, data: Any) -> None:
-        """Write the content to a stream that cannot be read or moved in."""
+    def write(stream: Stream, data: Any) -> None:
+        """Write the content."""
         raise NotImplementedError
 
     @staticmethod
@@ -106,7 +109,7 @@ class Step:
         ancestors: Sequence[Pattern] | None,
         same: Sequence[str],
     ) -> None:
-        functools.update_wrapper(self, function)
+        self.name, self.__doc__ = function.__name__, function.__doc__
         self.function, self.makes, self.stage, self.ancestors, self.same = function, makes, stage, ancestors, same
 
     def __call__(self, *arguments: Any, **named: Any) -> Made:

@@ -6,14 +6,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import METRICS, PER_QUERY
 from beirflow.core.records import Job, output_digest, read_json
@@ -40,7 +40,7 @@ class Scores(Artifact):
         return pq.read_table(self.path)
 
     @staticmethod
-    def write(stream: BinaryIO, data: pd.DataFrame) -> None:
+    def write(stream: Stream, data: pd.DataFrame) -> None:
         """Write what :func:`~beirflow.evaluation.measures.measure` returns."""
         table = pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata()
         pq.write_table(table, stream, compression="zstd")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import CANDIDATES, record_of
 from beirflow.core.records import Job, output_digest, write_record
@@ -53,7 +53,7 @@ class Candidates(Artifact):
             return query, row, score
 
     @staticmethod
-    def write(stream: BinaryIO, data: Hits) -> None:
+    def write(stream: Stream, data: Hits) -> None:
         """Write hits."""
         with pa.ipc.new_file(stream, COLUMNS) as writer:
             writer.write_table(pa.table(list(data), schema=COLUMNS))
@@ -94,7 +94,7 @@ def searched_inputs(
 def write_candidates(path: str | Path, hits: Hits, job: Job, *, inputs: Mapping[str, str], **facts: Any) -> None:
     """Write candidates and their record; ``inputs`` by path below the results."""
     with atomic_path(path) as partial, DigestingWriter(partial) as stream:
-        Candidates.write(stream, hits)  # type: ignore[arg-type]
+        Candidates.write(stream, hits)
         digest = stream.digest()
     named = {job.results / name: of for name, of in inputs.items()}
     write_record(record_of(path), job, inputs=named, outputs={path: digest}, **facts)

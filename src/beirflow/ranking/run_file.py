@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.core import layout
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Digests, Job, check_inputs, output_digest, read_json, write_record
@@ -81,7 +81,7 @@ class Run(Artifact):
         return pq.ParquetFile(self.path).read()
 
     @staticmethod
-    def write(stream: BinaryIO, data: Iterable[Columns]) -> None:
+    def write(stream: Stream, data: Iterable[Columns]) -> None:
         """Write rows a part at a time, and warn of a run that ranks nothing."""
         ranking = _Ranking()
         with pq.ParquetWriter(stream, RUN, compression="zstd") as writer:

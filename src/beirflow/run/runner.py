@@ -48,7 +48,7 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
     output, record_path = rule.output[0], rule.output[-1]
     call = _call(step, dict(rule.input.items()), {**dict(rule.wildcards.items()), **params, "threads": rule.threads})
     if unused := params.keys() - call.arguments.keys():
-        raise TypeError(f"rule {rule.rule}: {step.__name__} takes no {', '.join(sorted(unused))} of the params")
+        raise TypeError(f"rule {rule.rule}: {step.name} takes no {', '.join(sorted(unused))} of the params")
     for each in call.opened:
         if each.name != job.below(each.path):
             raise damaged(each.record_path, f"it is the record {each.record['path']}")
@@ -123,7 +123,7 @@ def _call(step: Step, inputs: Mapping[str, Any], values: Mapping[str, Any]) -> C
         elif name in values:
             arguments[name] = _value(parameter.annotation, values[name])
         elif parameter.default is inspect.Parameter.empty:
-            raise TypeError(f"{step.__name__} needs {name}")
+            raise TypeError(f"{step.name} needs {name}")
     return Call(step, arguments, opened)
 
 

@@ -28,7 +28,7 @@ class Index(NamedTuple):
 class Bm25(NamedTuple):
     """The fields of a lexical system that decide over a search."""
 
-    index: str  # name of the index that is searched
+    index_name: str  # of the index that is searched
     k1: float
     b: float
     searched: Sequence[str]  # fields of the postings, each with its own statistics, whose scores are added

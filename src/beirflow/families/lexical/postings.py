@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.layout import POSTINGS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
@@ -96,7 +96,7 @@ class ChunkPostings(Artifact):
         return read_postings(self.path, self.record["analyzer"]), self.record["analyzer"]
 
     @staticmethod
-    def write(stream: BinaryIO, data: tuple[Postings, str]) -> None:
+    def write(stream: Stream, data: tuple[Postings, str]) -> None:
         """Write postings, whose terms come from the analyzer of this name."""
         postings, analyzer = data
         part_terms = np.flatnonzero(np.diff(postings.starts[:-1] // PART_POSTINGS, prepend=-1))

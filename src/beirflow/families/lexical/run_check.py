@@ -4,12 +4,10 @@ Queries are scored for all documents, term by term and without anything of ``sea
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.core.records import read_json
@@ -17,9 +15,10 @@ from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.bm25 import length_codes, scores
 from beirflow.families.lexical.postings import Postings, read_postings
 from beirflow.families.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
-from beirflow.families.lexical.statistics import FREQUENCIES, TABLE, CorpusStatistics, Frequencies
+from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, sum_statistics
 from beirflow.families.spot_checks.compared_ranks import Scores, SearchCheck
 from beirflow.families.spot_checks.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
+from beirflow.run.runner import replay
 
 
 def follows(subject: Subject, sample: int, random: np.random.Generator) -> list[SpotCheck]:
@@ -44,22 +43,12 @@ class LexicalRunCheck(SearchCheck):
 
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
-        return self.compare_statistics(self._postings(chunk) for chunk in range(self.subject.chunks))
-
-    def compare_statistics(self, postings: Iterable[Postings]) -> Finding:
-        """Add up postings of all chunks, and compare with the stored statistics."""
-        path, record_path = (str(pattern(**self.names)) for pattern in (STATISTICS, STATISTICS_RECORD))
-        stored, record = pq.read_table(self.path(STATISTICS)), read_json(self.path(STATISTICS_RECORD))["statistics"]
-        try:
-            table, counts = plain_statistics(postings)
-        except ValueError as error:
-            return Finding(False, f"{self.subject.name}: {error}", "as many terms as its postings give it")
-        if counts != record:
-            wrong = ", ".join(key for key in counts if counts[key] != record.get(key)) or "more than that"
-            return Finding(False, f"{record_path} says other {wrong}", "what the postings give")
-        if not table.equals(stored.cast(table.schema)):
-            return Finding(False, f"{path} has other terms, or another number of documents with them", "what the postings give")
-        return Finding(True, f"{self.subject.name}: {len(table)} terms of {counts['documents']} documents")
+        record_path, name = self.subject.file(STATISTICS_RECORD(**self.names)), STATISTICS(**self.names)
+        again = replay(sum_statistics, record_path, {"index": self.settings.index})
+        if again.distance or again.facts:
+            wrong = ", ".join([*(["terms, or number of documents with them"] if again.distance else []), *again.facts])
+            return Finding(False, f"{name} has other {wrong}", "what the postings give")
+        return Finding(True, f"{self.subject.name}: the terms and counts of {name}")
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""
@@ -116,43 +105,3 @@ def _score_term(
         total[some] += scores(np.full(len(some), field.weights[pair]), counts[field.name][some], inverse)
         present[some] = True
     return rows[present] - start, total[present]
-
-
-def plain_statistics(chunks: Iterable[Postings]) -> tuple[pa.Table, dict[str, Any]]:
-    """Count over the postings of all chunks, a second implementation of the statistics.
-
-    Returns in how many documents each field has each term, as ``TABLE``, terms in byte order; and the other counts, as their
-    record has them. Raises ValueError if a document has another length than its postings give it.
-    """
-    tables, fields, others = [TABLE.empty_table()], np.zeros((len(FREQUENCIES), 2), np.int64), np.zeros(3, np.int64)
-    for number, chunk in enumerate(chunks):
-        documents, per_term = len(chunk.text_filled), np.diff(chunk.starts)
-        term, filled = np.repeat(np.arange(len(chunk.terms)), per_term), chunk.text_filled
-        has = (np.ones(len(term), bool), (chunk.title_counts > 0) & filled[chunk.rows], chunk.text_counts > 0)
-        tables.append(
-            pa.Table.from_arrays([chunk.terms, *(pa.array(_count(term, each, len(chunk.terms))) for each in has)], schema=TABLE)
-        )
-        titles, texts = (_lengths(chunk.rows, counts, documents) for counts in (chunk.title_counts, chunk.text_counts))
-        for found, stored in ((titles, chunk.title_lengths), (texts, chunk.text_lengths)):
-            if not np.array_equal(found, stored):
-                row = int(np.flatnonzero(found != stored)[0])
-                raise ValueError(f"document {row} of chunk {number} has the length {stored[row]}, and {found[row]} terms")
-        for place, lengths in enumerate((titles + texts, titles * filled, texts)):
-            fields[place] += (lengths > 0).sum(), lengths.sum()
-        others += documents, (~(chunk.title_filled | filled)).sum(), (~filled).sum()
-    names = list(FREQUENCIES)
-    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
-    table = whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE).sort_by("term")
-    counted = {name: {"documents": int(some), "terms": int(all_)} for name, (some, all_) in zip(names, fields, strict=True)}
-    counts = dict(zip(("documents", "without_contents", "without_text"), others.tolist(), strict=True))
-    return table, {**counts, "fields": counted, "terms": len(table)}
-
-
-def _count(term: np.ndarray, has: np.ndarray, terms: int) -> np.ndarray:
-    """Count the postings of each term, int64 of shape (terms,)."""
-    return np.bincount(term[has], minlength=terms).astype(np.int64)
-
-
-def _lengths(rows: np.ndarray, counts: np.ndarray, documents: int) -> np.ndarray:
-    """Count the terms of each document, int64 of shape (documents,)."""
-    return np.bincount(rows, weights=counts, minlength=documents).astype(np.int64)

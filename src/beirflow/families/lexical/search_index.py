@@ -32,7 +32,7 @@ def search_index(
     """
     # Postings are read, and ids sorted, while this thread reads ids and analyses queries.
     with ThreadPoolExecutor(max_workers=2) as background:
-        opening = background.submit(postings.open, bm25.index)
+        opening = background.submit(postings.open, bm25.index_name)
         ids = read_ids(queries, documents, int(postings.names["chunk"]), drop_self_matches=retrieval.drop_self_matches)
         cut = background.submit(ids.cut, retrieval.top_k, bm25.ties)
         analyzed = analyze_queries(queries.read(["text"])["text"], bm25)

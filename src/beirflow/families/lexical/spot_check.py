@@ -14,6 +14,7 @@ from beirflow.families.expansions.spot_check import expansion_checks, stored_exp
 from beirflow.families.lexical.indexing import index_texts
 from beirflow.families.lexical.postings import Postings
 from beirflow.families.lexical.run_check import LexicalRunCheck
+from beirflow.families.lexical.statistics import Statistics, add_up
 from beirflow.families.postings.analyzer import analyze
 from beirflow.families.spot_checks.compared_ranks import compare_ranks
 from beirflow.families.spot_checks.spot_check import Finding, NotHereError, SpotCheck, Subject
@@ -47,9 +48,12 @@ class PostingsCheck(LexicalRunCheck):
             postings = self._postings(chunk)
             stored = _stored(postings, rows)
             filled = list(zip(postings.title_filled[rows], postings.text_filled[rows], strict=True))
+            lengths = list(zip(postings.title_lengths[rows], postings.text_lengths[rows], strict=True))
             documents = self._documents(chunk, rows)
-            for (doc_id, title, text, more), counts, has in zip(documents, stored, filled, strict=True):
-                if counts != self._terms(title, text, more) or has != self._filled(title, text, more):
+            for (doc_id, title, text, more), counts, has, length in zip(documents, stored, filled, lengths, strict=True):
+                right = self._terms(title, text, more)
+                same = counts == right and length == tuple(each.total() for each in right)
+                if not same or has != self._filled(title, text, more):
                     problem = f"{self.subject.name}: the postings of the document {doc_id!r} are others"
                     return Finding(False, problem, "the terms of its title and its text")
         number = sum(map(len, drawn))
@@ -76,6 +80,7 @@ class PostingsCheck(LexicalRunCheck):
         """
         if self.settings.weights:
             raise NotHereError("words with weights are not analysed again without their postings")
+        expected = "those of texts analysed again, by the stored statistics"
         parts = []
         for chunk, rows in enumerate(self.subject.draw_documents(self.sample, self.random)):
             documents = list(self._documents(chunk, rows))
@@ -85,14 +90,14 @@ class PostingsCheck(LexicalRunCheck):
             parts.append((doc_ids, index_texts([columns], analyzer=self.settings.analyzer)))
         ids = pa.concat_arrays([doc_ids for doc_ids, _ in parts])
         if len(ids) == self.subject.number_of_documents:
-            statistics = self.compare_statistics(postings for _, postings in parts)
-            if not statistics.passed:
-                return statistics
+            table, counts = add_up(postings for _, postings in parts)
+            stored = Statistics(self.path(STATISTICS))
+            if counts != stored.counts or not table.equals(stored.read()):
+                return Finding(False, f"{self.subject.name}: the statistics are others", expected)
         query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", ids, self.sample))
         if not len(query_ids):
             raise NotHereError("no sampled document is relevant to a query or a hit")
         scores = self._scores(self.subject.queries.take(pa.array(rows)), parts)
-        expected = "those of texts analysed again, by the stored statistics"
         names = query_ids.to_pylist()
         return compare_ranks(self.subject, names, scores.blocks, expected=expected, ties=scores.ties, whole=False)
 

@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.core.artifact import Artifact, Made, step
+from beirflow.core.artifact import Artifact, Made, Stream, step
 from beirflow.core.layout import DOCUMENTS, STATISTICS
 from beirflow.families.lexical.bm25 import FieldStatistics
 from beirflow.families.lexical.fields import Index
@@ -65,7 +65,7 @@ class Statistics(Artifact):
         return pq.read_table(self.path)
 
     @staticmethod
-    def write(stream: BinaryIO, data: pa.Table) -> None:
+    def write(stream: Stream, data: pa.Table) -> None:
         """Write the table."""
         pq.write_table(data, stream, compression="zstd", write_page_checksum=True)
 
