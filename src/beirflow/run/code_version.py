@@ -158,8 +158,7 @@ def _modules() -> set[str]:
         starts[folder] = f"{folder.name}." if folder.name.startswith(OTHERS) else f"extensions.{folder.name}."
     files = [(path.relative_to(folder), start) for folder, start in starts.items() for path in folder.rglob("*.py")]
     names = {start + ".".join(path.with_suffix("").parts) for path, start in files}
-    # Nobody keeps others from writing code into a package itself.
-    return {name.removesuffix(".__init__") if name.startswith(OTHERS) else name for name in names}
+    return {name.removesuffix(".__init__") for name in names}
 
 
 @cache
@@ -173,9 +172,9 @@ def _file_of(name: str) -> Path:
     first, _, below = name.partition(".")
     if first.startswith(OTHERS):
         path = _packages_of_others()[first].joinpath(*filter(None, below.split(".")))
-        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    folder = EXTENSIONS.parent if first == "extensions" else PACKAGE
-    return folder.joinpath(*name.split(".")).with_suffix(".py")
+    else:
+        path = (EXTENSIONS.parent if first == "extensions" else PACKAGE).joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _package_of(path: Path) -> str:
