@@ -1,0 +1,279 @@
+"""The runner opens and verifies what a step reads, and writes and records what it makes, or nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beirflow.core.artifact import Artifact, Made, Stream, step
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.patterns import Pattern
+from beirflow.core.records import Job, read_json, write_json, write_record
+from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.families.lexical import LexicalSettings
+from beirflow.families.lexical.fields import Index
+from beirflow.families.lexical.index_chunk import index_chunk
+from beirflow.families.lexical.statistics import sum_statistics
+from beirflow.run.runner import replay
+from lexical_results import LexicalResults
+from steps import run
+
+TEXTS, COUNTS, TOTAL = Pattern("texts/{name}.txt"), Pattern("counts/{name}.txt"), Pattern("total.txt")
+
+
+class Text(Artifact):
+    """A text."""
+
+    pattern = TEXTS
+
+    def read(self) -> str:
+        """Return the text."""
+        return self.path.read_text()
+
+    @staticmethod
+    def write(stream: Stream, data: str) -> None:
+        """Write the text."""
+        stream.write(data.encode())
+
+
+class LargeText(Text):
+    """A text that is compared with its digest while it is read."""
+
+    large = True
+
+
+class Counts(Artifact):
+    """Numbers, written one after another."""
+
+    pattern = COUNTS
+    represents = True
+
+    @staticmethod
+    def write(stream: Stream, data: Iterator[int]) -> None:
+        """Write a line a number."""
+        for number in data:
+            stream.write(f"{number}\n".encode())
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What is counted."""
+
+    sign: str
+
+
+@step(Counts, stage="count", same=("language",))
+def count(text: Text, other: Text | None, how: Sign, times: int, threads: int = 1) -> Made:
+    """Count a sign."""
+    found: dict[str, int] = {}
+
+    def numbers() -> Iterator[int]:
+        for each in filter(None, (text, other)):
+            found[each.name] = each.read().count(how.sign) * times
+            yield found[each.name]
+
+    return Made(numbers(), counts=found, seconds={"earlier": 1.0}, language=text.record["language"])
+
+
+@step(None, stage="", ancestors=None)
+def total(texts: Sequence[LargeText], name: str) -> Made:
+    """Count the texts."""
+    return Made(None, number=len(texts), length=sum(len(each.read()) for each in texts), called=name)
+
+
+class Folder:
+    """Results with texts and their records."""
+
+    def __init__(self, results: Path) -> None:
+        self.results, self.job = results, Job(results, "count/a", "c0de")
+        self.write("a", "one two")
+        self.write("b", "one")
+
+    def path(self, name: str) -> str:
+        return str(self.results / TEXTS(name=name))
+
+    def write(self, name: str, text: str, language: str = "en", **inputs: str) -> None:
+        """A text and its record; ``inputs`` are digests of files of the results."""
+        path = Path(self.path(name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        behind = {self.results / f"source/{key}": digest for key, digest in inputs.items()}
+        record = path.with_suffix(".json")
+        write_record(record, self.job, inputs=behind, outputs={path: file_digest(path)}, language=language)
+
+    def count(self, **changes: Any) -> dict[str, Any]:
+        """The record of the numbers of both texts."""
+        arguments = {"text": self.path("a"), "other": self.path("b"), "how": {"sign": "o"}, "times": "2"} | changes
+        outputs = [str(self.results / COUNTS(name="a")), str(self.results / "counts/a.json")]
+        run(count, self.job, outputs, **arguments)
+        return read_json(outputs[1])
+
+    def total(self, *names: str) -> dict[str, Any]:
+        """The record of the number of texts."""
+        output = str(self.results / "total.json")
+        run(total, self.job, [output], texts=[self.path(name) for name in names], name="x")
+        return read_json(output)
+
+    def refused(self, what: str, *names: str, error: type[Exception] = DataError, **changes: Any) -> str:
+        """The error of a step, which has written nothing."""
+        with pytest.raises(error, match=what) as caught:
+            _ = self.total(*names) if names else self.count(**changes)
+        assert not list(self.results.glob("counts/*"))
+        assert not (self.results / "total.json").exists()
+        return str(caught.value)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "results")
+
+
+def test_the_record_states_inputs_outputs_and_facts(folder: Folder) -> None:
+    record = folder.count()
+    seconds = record.pop("seconds")
+    assert (list(seconds), seconds["earlier"]) == (["earlier", "count"], 1.0)
+    names = ("texts/a.txt", "texts/a.json", "texts/b.txt", "texts/b.json")
+    output = folder.results / "counts/a.txt"
+    assert output.read_text() == "4\n2\n"
+    assert record == {
+        "path": "counts/a.json",
+        "format": 1,
+        "counts": {"texts/a.txt": 4, "texts/b.txt": 2},
+        "bytes": {"count": 4},
+        "language": "en",
+        "inputs": {name: file_digest(folder.results / name) for name in names},
+        "outputs": {"counts/a.txt": file_digest(output)},
+        "job": "count/a",
+        "code": "c0de",
+    }
+
+
+def test_an_input_may_be_left_out(folder: Folder) -> None:
+    assert folder.count(other=[])["counts"] == {"texts/a.txt": 4}
+    assert set(folder.count(other=None)["inputs"]) == {"texts/a.txt", "texts/a.json"}
+
+
+def test_several_inputs_and_what_is_behind_them(folder: Folder) -> None:
+    folder.write("b", "three", given="1" * 64)
+    record = folder.total("a", "b")
+    assert (record["number"], record["length"], record["called"], record["outputs"]) == (2, 12, "x", {})
+    assert record["inputs"]["source/given"] == "1" * 64
+    assert record["seconds"] == {}
+    assert "bytes" not in record
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_changed_input_is_refused(folder: Folder, name: str) -> None:
+    Path(folder.path(name)).write_text("one too")
+    said = folder.refused("sha256")
+    assert said.startswith(folder.path(name))
+    assert said.endswith(f"rm {folder.path(name)}")
+    folder.refused("sha256", "a", "b")
+
+
+def test_a_record_that_was_changed_or_is_of_another_file_is_refused(folder: Folder) -> None:
+    record = Path(folder.path("a")).with_suffix(".json")
+    whole = record.read_text()
+    record.write_text(whole.replace('"en"', '"de"'))
+    folder.refused("not the record that beirflow wrote")
+    record.write_text(Path(folder.path("b")).with_suffix(".json").read_text())
+    folder.refused("does not name it")
+    record.write_text(whole)
+    (folder.results / "texts").rename(folder.results / "other")
+    moved = str(folder.results / "other/a.txt")
+    folder.refused("it is the record texts/a.json", text=moved, other=None)
+
+
+def test_inputs_that_were_made_from_different_files_are_refused(folder: Folder) -> None:
+    folder.write("a", "one", given="1" * 64)
+    folder.write("b", "two", given="2" * 64)
+    said = folder.refused("it was made from the source/given")
+    assert f"{'2' * 64}, but {'1' * 64} is used here" in said
+    folder.refused("source/given", "a", "b")
+    folder.write("b", "two", given="1" * 64)
+    folder.count()
+
+
+def test_an_input_that_was_made_from_another_version_of_an_input_is_refused(folder: Folder) -> None:
+    path = Path(folder.path("b")).with_suffix(".json")
+    outputs = {Path(folder.path("b")): file_digest(folder.path("b"))}
+    inputs = {Path(folder.path("a")): "0" * 64}
+    write_record(path, folder.job, inputs=inputs, outputs=outputs, language="en")
+    assert folder.refused(r"it was made from the texts/a\.txt 0").startswith(str(path))
+
+
+def test_facts_that_have_to_be_the_same_are_compared(folder: Folder) -> None:
+    folder.write("b", "one", language="de")
+    assert "made from the language de, but en is used here" in folder.refused("language")
+    assert folder.total("a", "b")["number"] == 2  # another step does not depend on it
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [({"times": None}, "takes no"), ({"further": 1}, "count takes no further of the params"), ({"how": {"other": 1}}, "other")],
+)
+def test_a_rule_that_does_not_fit_the_step_is_an_error(folder: Folder, changes: Mapping[str, Any], says: str) -> None:
+    if changes == {"times": None}:
+        outputs = [str(folder.results / "counts/a.txt"), str(folder.results / "counts/a.json")]
+        with pytest.raises(TypeError, match="count needs times"):
+            run(count, folder.job, outputs, text=folder.path("a"), how={"sign": "o"})
+    else:
+        folder.refused(says, error=TypeError, **changes)
+
+
+@step(Counts, stage="fail")
+def fail(text: Text) -> Made:
+    """Fail while the content is written."""
+    return Made(1 // number for number in (1, len(text.read()) * 0))
+
+
+def test_what_ends_a_step_leaves_nothing(folder: Folder) -> None:
+    outputs = [str(folder.results / "counts/a.txt"), str(folder.results / "counts/a.json")]
+    with pytest.raises(ZeroDivisionError):
+        run(fail, folder.job, outputs, text=folder.path("a"))
+    assert not list(folder.results.glob("counts/*"))
+
+
+@pytest.fixture
+def lexical(tmp_path: Path) -> LexicalResults:
+    """Two chunks, searched and evaluated."""
+    corpus = [("a", "one", "two three"), ("b", "", "three four"), ("c", "two", "")]
+    made = LexicalResults(tmp_path, corpus, {"q": "two", "r": "four"}, size=2).index_all()
+    made.run(LexicalSettings("bm25"))
+    made.evaluate("bm25")
+    return made
+
+
+STEPS = {
+    "metrics/bm25/small.json": (evaluate_run, {"cutoffs": (1, 10), "system": "bm25", "dataset": "small"}),
+    "postings/lucene-english/small/statistics.json": (sum_statistics, {"index": {}}),
+    "postings/lucene-english/small/chunk-1.json": (index_chunk, {"index": {}, "chunk": 1}),
+}
+
+
+@pytest.mark.parametrize("path", STEPS)
+def test_a_step_is_called_again_and_compared(lexical: LexicalResults, path: str) -> None:
+    made, values = STEPS[path]
+    record_path = lexical.results / path
+    values = {key: Index() if key == "index" else value for key, value in values.items()}
+    again = replay(made, record_path, values)
+    assert (again.distance, list(again.facts)) == (0, [])
+    record = read_json(record_path)
+    changed = {"measures": {"NDCG@1": 1.0}} if "measures" in record else {"analyzer": "other"}
+    if "measures" in record:
+        write_json(record_path, record | changed)
+        assert list(replay(made, record_path, values).facts) == list(changed)
+    (name,) = record["outputs"]
+    output = lexical.results / name
+    other = lexical.results / name.replace("chunk-1", "chunk-0") if "chunk" in name else None
+    if other:
+        output.write_bytes(other.read_bytes())
+        write_json(record_path, record | {"outputs": {name: file_digest(output)}})
+        assert replay(made, record_path, values).distance > 0
+    source = lexical.results / [each for each in record["inputs"] if not each.endswith(".json")][-1]
+    source.write_bytes(source.read_bytes()[:-1] + b"x")
+    with pytest.raises(DataError):
+        replay(made, record_path, values)
