@@ -21,6 +21,7 @@ from beirflow.audit.chain.checks import NOT_CHECKED as NOT_CHECKED
 from beirflow.audit.chain.checks import PASSED as PASSED
 from beirflow.audit.chain.checks import WARNING as WARNING
 from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.repairs import Call
 from beirflow.audit.chain.root import Published
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
@@ -32,6 +33,7 @@ from beirflow.evaluation.summary import kept_self_matches, summarize
 from beirflow.extensions.genq.layout import TRAINED_FILE
 from results_maker import Made, average, evaluate
 from warm_snakemake import parse_each_rule_file_once
+from workflow_rules import rule_codes
 
 Edit = Callable[[dict[str, Any]], None]
 """Changes what a record holds."""
@@ -148,14 +150,15 @@ class Forger:
 
     def followed(self) -> Chain:
         """Walk from the manifest to every file, for single checks."""
-        chain = Chain(self.results, read_json(self.path(MANIFEST)), audited_with=self.experiment)
+        chain = Chain(self.results, read_json(self.path(MANIFEST)), call=Call(codes=rule_codes()), audited_with=self.experiment)
         chain.follow()
         return chain
 
     def checks(self, sample: int = 0, **published: Any) -> list[Check]:
         """Everything that an audit says; rule files are parsed once."""
         parse_each_rule_file_once()
-        _, sections, _ = run_checks(self.results, self.experiment, sample, 1, published=Published(**published))
+        call = Call(codes=rule_codes())
+        _, sections, _ = run_checks(self.results, self.experiment, sample, 1, call=call, published=Published(**published))
         return [check for section in sections.values() for check in section]
 
     def failed(self, sample: int = 0, **published: Any) -> list[Check]:

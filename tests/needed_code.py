@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from beirflow.run.code_version import NO_INFLUENCE, PACKAGE, entrances
+from beirflow.run.code_version import NO_INFLUENCE, PACKAGE
+from workflow_rules import functions_of
 
 
 class Names(NamedTuple):
@@ -21,7 +22,7 @@ ALWAYS = ""
 
 def needed_modules(rule: str) -> set[str]:
     """Return the modules of the package with a name that the functions of a rule need, directly or through other names."""
-    named = (function.removeprefix(f"{PACKAGE.name}.").partition(":") for function in entrances()[rule])
+    named = (function.removeprefix(f"{PACKAGE.name}.").partition(":") for function in functions_of(rule))
     waiting = [(module, name) for module, _, name in named]
     seen: set[tuple[str, str]] = set()
     while waiting:

@@ -35,9 +35,8 @@ rule collect_scores:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.evaluation.scores:collect_scores"),
         command=command_of("collect_scores"),
-        entrance="beirflow.evaluation.scores:collect_scores",
-        code=code_version("collect_scores"),
     message:
         "collect the scores of all queries"
     shell:
@@ -57,9 +56,8 @@ rule compare_systems:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.evaluation.significance:compare_systems"),
         command=command_of("compare_systems"),
-        entrance="beirflow.evaluation.significance:compare_systems",
-        code=code_version("compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
         averages=experiment.averages,
@@ -82,9 +80,8 @@ rule tabulate_confusion:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.evaluation.confusion:tabulate_confusion"),
         command=command_of("tabulate_confusion"),
-        entrance="beirflow.evaluation.confusion:tabulate_confusion",
-        code=code_version("tabulate_confusion"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
         cutoffs=config["cutoffs"],
@@ -107,9 +104,11 @@ rule collect_costs:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls(
+            "beirflow.evaluation.cost:collect_costs",
+            *additions_to("collect_costs", config),
+        ),
         command=command_of("collect_costs"),
-        entrance="beirflow.evaluation.cost:collect_costs",
-        code=code_version("collect_costs"),
         rows=experiment.chosen_rows,
         additions=additions_to("collect_costs", config),
     message:
@@ -129,9 +128,11 @@ rule describe_systems:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls(
+            "beirflow.evaluation.systems:describe_systems",
+            *additions_to("describe_systems", config),
+        ),
         command=command_of("describe_systems"),
-        entrance="beirflow.evaluation.systems:describe_systems",
-        code=code_version("describe_systems"),
         systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
@@ -155,9 +156,8 @@ rule inspect_dataset:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.report.analysis.inspection:inspect_dataset"),
         command=command_of("inspect_dataset"),
-        entrance="beirflow.report.analysis.inspection:inspect_dataset",
-        code=code_version("inspect_dataset"),
         main_measure=experiment.main_measure,
         analyzers=of_dataset(experiment.analyzers),
         analyzer_code=lambda wildcards: analyzer_code(
@@ -190,10 +190,11 @@ rule match_hits:
     resources:
         gpu=gpu_places,
     params:
+        **calls(
+            "beirflow.report.analysis.matches:match_hits",
+            settings="beirflow.families.system:settings_of()",
+        ),
         command=command_of("match_hits"),
-        entrance="beirflow.report.analysis.matches:match_hits",
-        settings="beirflow.families.system:settings_of()",
-        code=code_version("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),
         asked=lambda wildcards: asked_settings(

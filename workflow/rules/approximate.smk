@@ -44,9 +44,8 @@ rule build_index:
         "../../envs/encode.yaml"
     threads: lambda wildcards: built[wildcards.index].build_threads
     params:
+        **calls("beirflow.families.approximate.build_index:build_index"),
         command=command_of("build_index"),
-        entrance="beirflow.families.approximate.build_index:build_index",
-        code=code_version("build_index"),
         settings=lambda wildcards: vars(built[wildcards.index]),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
@@ -82,9 +81,8 @@ rule search_approximate:
         "../../envs/encode.yaml"
     threads: gpu_threads
     params:
+        **calls("beirflow.families.approximate.search_approximate:search_approximate"),
         command=command_of("search_approximate"),
-        entrance="beirflow.families.approximate.search_approximate:search_approximate",
-        code=code_version("search_approximate"),
         settings=of_system(experiment.settings),
         similarity=lambda wildcards: experiment.settings(
             *experiment.first_stages(wildcards.system)

@@ -43,10 +43,11 @@ rule audit:
     conda:
         "../../envs/audit.yaml"
     params:
+        **calls(
+            "beirflow.audit.audit:audit",
+            experiment="beirflow.config.load:load_experiment()",
+        ),
         command=command_of("audit"),
-        entrance="beirflow.audit.audit:audit",
-        experiment="beirflow.config.load:load_experiment()",
-        code=code_version("audit"),
         audited=audit_at.audited,
         results=audit_at.written,
         sample=audit_options.get("sample", 0),
@@ -54,7 +55,8 @@ rule audit:
             name: audit_options.get(name)
             for name in ("manifest_sha256", "manifest_signature", "allowed_signers")
         },
-        call=this_run.call,
+        # Once all rules are known.
+        call=lambda wildcards: {**this_run.call, "codes": this_run.codes},
         fact=audit_options.get("fact"),
     message:
         "audit the results"
@@ -73,9 +75,8 @@ rule gate:
     conda:
         "../../envs/audit.yaml"
     params:
+        **calls("beirflow.audit.gate:check_gate"),
         command=command_of("gate"),
-        entrance="beirflow.audit.gate:check_gate",
-        code=code_version("gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:
@@ -106,9 +107,11 @@ rule explain_result:
     conda:
         "../../envs/audit.yaml"
     params:
+        **calls(
+            "beirflow.audit.explanation:explain",
+            *additions_to("explain_result", config),
+        ),
         command=command_of("explain_result"),
-        entrance="beirflow.audit.explanation:explain",
-        code=code_version("explain_result"),
         settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} beside the published scores"

@@ -37,10 +37,11 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     threads: 4
     params:
+        **calls(
+            "beirflow.data.prepare:prepare_corpus",
+            source_path="beirflow.data.prepare:source_of()",
+        ),
         command=command_of("prepare_corpus"),
-        entrance="beirflow.data.prepare:prepare_corpus",
-        source_path="beirflow.data.prepare:source_of()",
-        code=code_version("prepare_corpus"),
         local_folder=of_dataset(experiment.folder),
         settings=of_dataset(experiment.corpus_settings),
         source_states=of_dataset(experiment.source_states),
@@ -68,9 +69,8 @@ rule match_texts:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.data.matching:match_texts"),
         command=command_of("match_texts"),
-        entrance="beirflow.data.matching:match_texts",
-        code=code_version("match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"
     shell:

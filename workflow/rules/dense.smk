@@ -41,9 +41,8 @@ rule encode_queries:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.dense.encode:encode_queries"),
         command=command_of("encode_queries"),
-        entrance="beirflow.families.dense.encode:encode_queries",
-        code=code_version("encode_queries"),
         settings=of_both(experiment.encoding, "document_prefix", "title_separator"),
         precision=config["precision"],
     message:
@@ -73,10 +72,11 @@ rule encode_chunk:
     resources:
         gpu=gpu_places,
     params:
+        **calls(
+            "beirflow.families.dense.encode:encode_chunk",
+            shared_paths="beirflow.families.dense.reuse:shared_files()",
+        ),
         command=command_of("encode_chunk"),
-        entrance="beirflow.families.dense.encode:encode_chunk",
-        shared_paths="beirflow.families.dense.reuse:shared_files()",
-        code=code_version("encode_chunk"),
         settings=of_both(experiment.encoding, "query_prefix"),
         precision=config["precision"],
     message:
@@ -102,10 +102,11 @@ rule find_ranges:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls(
+            "beirflow.families.dense.compression:find_ranges",
+            dimensions="beirflow.families.dense.compression:dimensions_of()",
+        ),
         command=command_of("find_ranges"),
-        entrance="beirflow.families.dense.compression:find_ranges",
-        dimensions="beirflow.families.dense.compression:dimensions_of()",
-        code=code_version("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
     message:
         "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}"
@@ -148,9 +149,8 @@ rule search_chunk:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.dense.search:search_chunk"),
         command=command_of("search_chunk"),
-        entrance="beirflow.families.dense.search:search_chunk",
-        code=code_version("search_chunk"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],
         variant=of_system(experiment.variant),
         retrieval=of_dataset(experiment.retrieval),

@@ -18,9 +18,8 @@ rule clean_representations:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.ranking.cleaning:clean_representations"),
         command=command_of("clean_representations"),
-        entrance="beirflow.ranking.cleaning:clean_representations",
-        code=code_version("clean_representations"),
     message:
         "delete searched representations"
     shell:

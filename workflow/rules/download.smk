@@ -52,9 +52,8 @@ rule fetch_dataset:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.data.sources.fetch_dataset:fetch_dataset"),
         command=command_of("fetch_dataset"),
-        entrance="beirflow.data.sources.fetch_dataset:fetch_dataset",
-        code=code_version("fetch_dataset"),
         settings=of_dataset(experiment.on_hub),
     message:
         "fetch {wildcards.dataset} from its hub"
@@ -77,9 +76,8 @@ rule fetch_model:
     conda:
         "../../envs/encode.yaml"
     params:
+        **calls("beirflow.models.model_files:fetch_model"),
         command=command_of("fetch_model"),
-        entrance="beirflow.models.model_files:fetch_model",
-        code=code_version("fetch_model"),
         system=of_system(experiment.model_settings),
         said=of_system(experiment.said),
         model_states=lambda wildcards: [

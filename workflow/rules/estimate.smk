@@ -18,10 +18,11 @@ rule estimate:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls(
+            "beirflow.config.estimate:estimate",
+            experiment="beirflow.config.load:load_experiment()",
+        ),
         command=command_of("estimate"),
-        entrance="beirflow.config.estimate:estimate",
-        experiment="beirflow.config.load:load_experiment()",
-        code=code_version("estimate"),
         configured=configured,
         on=experiment.options("estimate").get("on"),
     message:

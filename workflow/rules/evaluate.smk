@@ -29,9 +29,8 @@ rule evaluate_run:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.evaluation.evaluate:evaluate_run"),
         command=command_of("evaluate_run"),
-        entrance="beirflow.evaluation.evaluate:evaluate_run",
-        code=code_version("evaluate_run"),
         cutoffs=config["cutoffs"],
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
@@ -53,10 +52,9 @@ rule average_forums:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.evaluation.evaluate:average_forums"),
         command=command_of("average_forums"),
-        entrance="beirflow.evaluation.evaluate:average_forums",
         dataset=lambda wildcards: wildcards.row,
-        code=code_version("average_forums"),
     message:
         "average the forums of {wildcards.row} for {wildcards.system}"
     shell:

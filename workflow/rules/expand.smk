@@ -32,10 +32,11 @@ rule read_given:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls(
+            "beirflow.families.expansions.given:read_given",
+            given="beirflow.families.expansions.settings:expansion_of()",
+        ),
         command=command_of("read_given"),
-        entrance="beirflow.families.expansions.given:read_given",
-        given="beirflow.families.expansions.settings:expansion_of()",
-        code=code_version("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         source_state=lambda wildcards: file_state(

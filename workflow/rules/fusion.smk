@@ -31,10 +31,11 @@ rule fuse_runs:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls(
+            "beirflow.families.fusion.fuse_runs:fuse_runs",
+            measure="beirflow.evaluation.measures:measure",
+        ),
         command=command_of("fuse_runs"),
-        entrance="beirflow.families.fusion.fuse_runs:fuse_runs",
-        measure="beirflow.evaluation.measures:measure",
-        code=code_version("fuse_runs"),
         settings=of_system(experiment.settings),
         tuned_on=of_both(experiment.tuned_on),
         main_measure=lambda wildcards: (

@@ -33,9 +33,8 @@ rule import_run:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.families.imported.import_run:import_run"),
         command=command_of("import_run"),
-        entrance="beirflow.families.imported.import_run:import_run",
-        code=code_version("import_run"),
         retrieval=of_dataset(experiment.retrieval),
         run_settings=of_both(experiment.run_settings),
         run_state=of_both(experiment.run_state),

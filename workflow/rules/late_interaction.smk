@@ -35,9 +35,8 @@ rule encode_query_tokens:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.late_interaction.encode:encode_query_tokens"),
         command=command_of("encode_query_tokens"),
-        entrance="beirflow.families.late_interaction.encode:encode_query_tokens",
-        code=code_version("encode_query_tokens"),
         settings=of_both(
             experiment.settings_on,
             *("weights_sha256", "document_length", "pool_factor"),
@@ -67,9 +66,8 @@ rule encode_tokens:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.late_interaction.encode:encode_tokens"),
         command=command_of("encode_tokens"),
-        entrance="beirflow.families.late_interaction.encode:encode_tokens",
-        code=code_version("encode_tokens"),
         settings=of_both(experiment.settings_on, "weights_sha256", "query_length"),
         precision=config["precision"],
     message:
@@ -103,9 +101,8 @@ rule search_tokens:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.late_interaction.search:search_tokens"),
         command=command_of("search_tokens"),
-        entrance="beirflow.families.late_interaction.search:search_tokens",
-        code=code_version("search_tokens"),
         retrieval=of_dataset(experiment.retrieval),
     message:
         "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"

@@ -36,9 +36,8 @@ rule measure_latency:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.evaluation.latency:measure_latency"),
         command=command_of("measure_latency"),
-        entrance="beirflow.evaluation.latency:measure_latency",
-        code=code_version("measure_latency"),
         answering_code=lambda wildcards: asked_code(
             experiment, wildcards.system, wildcards.dataset
         ),

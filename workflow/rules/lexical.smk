@@ -34,9 +34,8 @@ rule index_chunk:
         "../../envs/data.yaml"
     threads: 2
     params:
+        **calls("beirflow.families.lexical.index_chunk:index_chunk"),
         command=command_of("index_chunk"),
-        entrance="beirflow.families.lexical.index_chunk:index_chunk",
-        code=code_version("index_chunk"),
         analyzer_code=lambda wildcards: analyzer_code(
             [experiment.expansions.index(wildcards.analyzer).analyzer]
         ),
@@ -62,9 +61,8 @@ rule sum_statistics:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.families.lexical.statistics:sum_statistics"),
         command=command_of("sum_statistics"),
-        entrance="beirflow.families.lexical.statistics:sum_statistics",
-        code=code_version("sum_statistics"),
         index=rules.index_chunk.params.index,
     message:
         "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}"
@@ -96,9 +94,8 @@ rule search_index:
         "../../envs/data.yaml"
     threads: 2
     params:
+        **calls("beirflow.families.lexical.search_index:search_index"),
         command=command_of("search_index"),
-        entrance="beirflow.families.lexical.search_index:search_index",
-        code=code_version("search_index"),
         analyzer_code=lambda wildcards: code_by_name(
             experiment, wildcards.system, wildcards.dataset
         ),

@@ -51,9 +51,8 @@ rule summarize:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.evaluation.conclusion:conclude"),
         command=command_of("summarize"),
-        entrance="beirflow.evaluation.conclusion:conclude",
-        code=code_version("summarize"),
         main_measure=experiment.main_measure,
         trained_on=experiment.in_domain,
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
@@ -80,9 +79,8 @@ rule tabulate_figures:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.report.figure_tables:write_figure_tables"),
         command=command_of("tabulate_figures"),
-        entrance="beirflow.report.figure_tables:write_figure_tables",
-        code=code_version("tabulate_figures"),
         main_measure=experiment.main_measure,
         blocks=experiment.blocks,
     message:
@@ -116,9 +114,8 @@ rule draw_figures:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.report.figures:draw_figures"),
         command=command_of("draw_figures"),
-        entrance="beirflow.report.figures:draw_figures",
-        code=code_version("draw_figures"),
         main_measure=experiment.main_measure,
         blocks=experiment.blocks,
         style=experiment.figure_style,
@@ -141,9 +138,8 @@ rule collect_references:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.report.references:collect_references"),
         command=command_of("collect_references"),
-        entrance="beirflow.report.references:collect_references",
-        code=code_version("collect_references"),
         tasks=experiment.reference_tasks,
         measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],
     message:
@@ -172,9 +168,8 @@ rule export_tables:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls("beirflow.report.exports:export_tables"),
         command=command_of("export_tables"),
-        entrance="beirflow.report.exports:export_tables",
-        code=code_version("export_tables"),
         baseline=experiment.baseline,
     message:
         "export the tables"
@@ -226,9 +221,11 @@ rule write_report:
     conda:
         "../../envs/report.yaml"
     params:
+        **calls(
+            "beirflow.report.report:write_report",
+            *additions_to("write_report", config),
+        ),
         command=command_of("write_report"),
-        entrance="beirflow.report.report:write_report",
-        code=code_version("write_report"),
         baseline=experiment.baseline,
         additions=additions_to("write_report", config),
     message:

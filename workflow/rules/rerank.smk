@@ -40,9 +40,8 @@ rule score_pairs:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.rerank.score_pairs:score_pairs"),
         command=command_of("score_pairs"),
-        entrance="beirflow.families.rerank.score_pairs:score_pairs",
-        code=code_version("score_pairs"),
         scorer_code=lambda wildcards: code_by_name(
             experiment, wildcards.system, wildcards.dataset
         ),
@@ -72,9 +71,8 @@ rule rerank_run:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.families.rerank.rerank_run:rerank_run"),
         command=command_of("rerank_run"),
-        entrance="beirflow.families.rerank.rerank_run:rerank_run",
-        code=code_version("rerank_run"),
         settings=of_both(experiment.settings_on, "weights_sha256"),
         top_k=config["top_k"],
         run_settings=of_both(experiment.run_settings),

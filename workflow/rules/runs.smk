@@ -31,9 +31,8 @@ rule merge_chunks:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.ranking.merge:merge_chunks"),
         command=command_of("merge_chunks"),
-        entrance="beirflow.ranking.merge:merge_chunks",
-        code=code_version("merge_chunks"),
         top_k=config["top_k"],
         run_settings=of_both(experiment.run_settings),
     message:
@@ -55,10 +54,9 @@ rule trec_run:
     conda:
         "../../envs/data.yaml"
     params:
+        **calls("beirflow.ranking.run_file:write_trec"),
         command=command_of("trec_run"),
-        entrance="beirflow.ranking.run_file:write_trec",
         tag=lambda wildcards: wildcards.system,
-        code=code_version("trec_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"
     shell:

@@ -35,9 +35,8 @@ rule fetch_sparse_model:
     conda:
         "../../envs/encode.yaml"
     params:
+        **calls("beirflow.families.sparse.model_folders:fetch_sparse_model"),
         command=command_of("fetch_sparse_model"),
-        entrance="beirflow.families.sparse.model_folders:fetch_sparse_model",
-        code=code_version("fetch_sparse_model"),
         settings=of_system(
             experiment.settings,
             *("pooling", "activation", "max_length", "query_max_length", "most_terms"),
@@ -72,9 +71,8 @@ rule weigh_queries:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.sparse.weigh:weigh_queries"),
         command=command_of("weigh_queries"),
-        entrance="beirflow.families.sparse.weigh:weigh_queries",
-        code=code_version("weigh_queries"),
         settings=of_system(
             experiment.settings,
             *("ties", "weights_sha256", "document_prefix"),
@@ -107,9 +105,8 @@ rule weigh_chunk:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.families.sparse.weigh:weigh_chunk"),
         command=command_of("weigh_chunk"),
-        entrance="beirflow.families.sparse.weigh:weigh_chunk",
-        code=code_version("weigh_chunk"),
         # Its name, and not where its model is.
         expansion_state=of_system(experiment.expansions.of_system),
         settings=of_system(
@@ -149,9 +146,8 @@ rule search_weights:
         "../../envs/encode.yaml"
     threads: 2
     params:
+        **calls("beirflow.families.sparse.search:search_weights"),
         command=command_of("search_weights"),
-        entrance="beirflow.families.sparse.search:search_weights",
-        code=code_version("search_weights"),
         settings=of_system(experiment.settings),
         retrieval=of_dataset(experiment.retrieval),
     message:

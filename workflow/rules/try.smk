@@ -21,10 +21,11 @@ rule try:
         "../../envs/encode.yaml"
     threads: all_cores(this_run.limits)
     params:
+        **calls(
+            "beirflow.config.trial:try_systems",
+            experiment="beirflow.config.load:load_experiment()",
+        ),
         command=command_of("try"),
-        entrance="beirflow.config.trial:try_systems",
-        experiment="beirflow.config.load:load_experiment()",
-        code=code_version("try"),
         snakefile=str(SNAKEFILE),
         limits=this_run.limits,
     message:

@@ -47,9 +47,8 @@ rule write_choice:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.choice.page:write_choice"),
         command=command_of("write_choice"),
-        entrance="beirflow.extensions.choice.page:write_choice",
-        code=code_version("write_choice"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
         base_encoders=base_encoders(experiment),

@@ -39,9 +39,8 @@ rule open_run:
     conda:
         "../../../envs/audit.yaml"
     params:
+        **calls("beirflow.extensions.exchange.open_run:write_open_run"),
         command=command_of("open_run"),
-        entrance="beirflow.extensions.exchange.open_run:write_open_run",
-        code=code_version("open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
     shell:
@@ -63,9 +62,8 @@ rule write_predictions:
     conda:
         "../../../envs/data.yaml"
     params:
+        **calls("beirflow.extensions.exchange.predictions:write_predictions"),
         command=command_of("write_predictions"),
-        entrance="beirflow.extensions.exchange.predictions:write_predictions",
-        code=code_version("write_predictions"),
     message:
         "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"
     shell:
@@ -89,9 +87,8 @@ rule export_crate:
     conda:
         "../../../envs/audit.yaml"
     params:
+        **calls("beirflow.extensions.exchange.crate:export_crate"),
         command=command_of("export_crate"),
-        entrance="beirflow.extensions.exchange.crate:export_crate",
-        code=code_version("export_crate"),
     message:
         "describe the results as an RO-Crate"
     shell:
@@ -105,9 +102,8 @@ rule compare:
     conda:
         "../../../envs/audit.yaml"
     params:
+        **calls("beirflow.extensions.exchange.compare:compare"),
         command=command_of("compare"),
-        entrance="beirflow.extensions.exchange.compare:compare",
-        code=code_version("compare"),
         other=experiment.options("compare").get("other"),
     message:
         "compare the results with others"
@@ -122,10 +118,11 @@ rule leaderboard:
     conda:
         "../../../envs/audit.yaml"
     params:
+        **calls(
+            "beirflow.extensions.exchange.joint_leaderboard:collect_folders",
+            experiment="beirflow.config.load:load_experiment()",
+        ),
         command=command_of("leaderboard"),
-        entrance="beirflow.extensions.exchange.joint_leaderboard:collect_folders",
-        experiment="beirflow.config.load:load_experiment()",
-        code=code_version("leaderboard"),
         folders=experiment.options("leaderboard").get("folders", []),
         main_measure=experiment.main_measure,
         sample=experiment.options("audit").get("sample", 0),

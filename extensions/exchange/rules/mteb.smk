@@ -44,9 +44,8 @@ rule export_mteb:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.exchange.mteb:export_mteb"),
         command=command_of("export_mteb"),
-        entrance="beirflow.extensions.exchange.mteb:export_mteb",
-        code=code_version("export_mteb"),
         language=lambda wildcards: experiment.catalogue.mteb[
             dataset_of_task[wildcards.task]
         ].language,
@@ -72,9 +71,8 @@ rule write_model_index:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.exchange.mteb:write_model_index"),
         command=command_of("write_model_index"),
-        entrance="beirflow.extensions.exchange.mteb:write_model_index",
-        code=code_version("write_model_index"),
         datasets={
             task.name: task.dataset for task in experiment.catalogue.mteb.values()
         },

@@ -33,11 +33,12 @@ rule fetch_expansion_model:
     conda:
         "../../../envs/encode.yaml"
     params:
+        **calls(
+            "beirflow.models.model_files:fetch_model",
+            system="beirflow.extensions.expansions.models:model_of()",
+        ),
         command=command_of("fetch_expansion_model"),
-        entrance="beirflow.models.model_files:fetch_model",
-        system="beirflow.extensions.expansions.models:model_of()",
         said=None,
-        code=code_version("fetch_expansion_model"),
         kind=lambda wildcards: experiment.expansions.kind(wildcards.expansion),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         model_states=lambda wildcards: [
@@ -67,9 +68,8 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.extensions.expansions.writer:write_queries"),
         command=command_of("write_queries"),
-        entrance="beirflow.extensions.expansions.writer:write_queries",
-        code=code_version("write_queries"),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
@@ -96,9 +96,8 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.extensions.expansions.word_weigher:weigh_words"),
         command=command_of("weigh_words"),
-        entrance="beirflow.extensions.expansions.word_weigher:weigh_words",
-        code=code_version("weigh_words"),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:

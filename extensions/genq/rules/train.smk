@@ -38,9 +38,8 @@ rule train_encoder:
     resources:
         gpu=gpu_places,
     params:
+        **calls("beirflow.extensions.genq.train_encoder:train_encoder"),
         command=command_of("train_encoder"),
-        entrance="beirflow.extensions.genq.train_encoder:train_encoder",
-        code=code_version("train_encoder"),
         settings=of_both(part_of_training(experiment, "encoder")),
         similarity=of_both(part_of_training(experiment, "similarity")),
         training=of_both(part_of_training(experiment, "train")),

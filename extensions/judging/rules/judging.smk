@@ -38,9 +38,8 @@ rule pool_unjudged:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.judging.pool:pool_unjudged"),
         command=command_of("pool_unjudged"),
-        entrance="beirflow.extensions.judging.pool:pool_unjudged",
-        code=code_version("pool_unjudged"),
         pool_depth=config["pool_depth"],
     message:
         "pool the unjudged documents of {wildcards.dataset}"
@@ -67,9 +66,8 @@ rule judge_pool:
     conda:
         "../../../envs/data.yaml"
     params:
+        **calls("beirflow.extensions.judging.judge:judge_pool"),
         command=command_of("judge_pool"),
-        entrance="beirflow.extensions.judging.judge:judge_pool",
-        code=code_version("judge_pool"),
         judge=config["judge"],
     message:
         "let the judge grade the pool of {wildcards.dataset}"
@@ -93,9 +91,8 @@ rule write_judge_page:
     conda:
         "../../../envs/audit.yaml"
     params:
+        **calls("beirflow.extensions.judging.page:write_judge_page"),
         command=command_of("write_judge_page"),
-        entrance="beirflow.extensions.judging.page:write_judge_page",
-        code=code_version("write_judge_page"),
         main_measure=experiment.main_measure,
     message:
         "compare the judge of {wildcards.dataset} with people"

@@ -9,7 +9,8 @@ from beirflow.config.asked import analyzer_code, asked_code, code_by_name
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.run import code_version
-from beirflow.run.code_version import code_of, rule_modules
+from beirflow.run.code_version import code_of
+from workflow_rules import rule_modules, workflow_rules
 
 
 def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_is_stated() -> None:
@@ -47,7 +48,7 @@ def test_what_cannot_be_analyzed_is_refused(config: dict[str, Any], said: str) -
 
 def test_jobs_of_other_languages_alone_depend_on_their_code() -> None:
     chains = "extensions.languages.chains"
-    rules = {rule: rule_modules(rule) for rule in code_version.entrances()}
+    rules = {rule: rule_modules(rule) for rule in workflow_rules()}
     assert not [rule for rule, names in rules.items() if any(name.startswith("extensions.languages") for name in names)]
     analysing = {rule for rule, names in rules.items() if "families.postings.analyzer" in names}
     assert analysing == {"index_chunk", "search_index", "inspect_dataset"}  # beside what answers a query

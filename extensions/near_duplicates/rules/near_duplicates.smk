@@ -38,9 +38,10 @@ rule find_near_duplicates:
     conda:
         "../../../envs/data.yaml"
     params:
+        **calls(
+            "beirflow.extensions.near_duplicates.near_duplicates:find_near_duplicates"
+        ),
         command=command_of("find_near_duplicates"),
-        entrance="beirflow.extensions.near_duplicates.near_duplicates:find_near_duplicates",
-        code=code_version("find_near_duplicates"),
         main_measure=experiment.main_measure,
     message:
         "find near-duplicates of {wildcards.dataset} in {wildcards.other}"

@@ -45,9 +45,8 @@ rule tabulate_paper:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.score_tables:write_tables"),
         command=command_of("tabulate_paper"),
-        entrance="beirflow.extensions.paper.score_tables:write_tables",
-        code=code_version("tabulate_paper"),
         measures=of_paper.SCORE_TABLES,
     message:
         "tabulate scores with the printed ones"
@@ -69,9 +68,8 @@ rule count_corpus:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.statistics:count_corpus"),
         command=command_of("count_corpus"),
-        entrance="beirflow.extensions.paper.statistics:count_corpus",
-        code=code_version("count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
     shell:
@@ -92,9 +90,8 @@ rule describe_corpora:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.corpus_tables:write_table_1"),
         command=command_of("describe_corpora"),
-        entrance="beirflow.extensions.paper.corpus_tables:write_table_1",
-        code=code_version("describe_corpora"),
         rows=experiment.chosen_rows,
     message:
         "tabulate statistics of the corpora with the printed ones"
@@ -116,9 +113,8 @@ rule check_claims:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.findings:write_claims"),
         command=command_of("check_claims"),
-        entrance="beirflow.extensions.paper.findings:write_claims",
-        code=code_version("check_claims"),
     message:
         "check the findings of the paper"
     shell:
@@ -138,9 +134,8 @@ rule compare_with_baseline:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.score_tables:write_against_baseline"),
         command=command_of("compare_with_baseline"),
-        entrance="beirflow.extensions.paper.score_tables:write_against_baseline",
-        code=code_version("compare_with_baseline"),
         baseline=experiment.baseline,
     message:
         "count the datasets on which systems beat the baseline"
@@ -159,9 +154,8 @@ rule measure_overlap:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.overlap:measure_overlap"),
         command=command_of("measure_overlap"),
-        entrance="beirflow.extensions.paper.overlap:measure_overlap",
-        code=code_version("measure_overlap"),
         rows=experiment.chosen_rows,
     message:
         "measure the word overlap of datasets"
@@ -182,9 +176,8 @@ rule tabulate_lengths:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.corpus_tables:write_length_tables"),
         command=command_of("tabulate_lengths"),
-        entrance="beirflow.extensions.paper.corpus_tables:write_length_tables",
-        code=code_version("tabulate_lengths"),
         rows=experiment.chosen_rows,
     message:
         "tabulate the lengths of retrieved and judged documents"
@@ -205,9 +198,8 @@ rule compare_similarities:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.score_tables:compare_similarities"),
         command=command_of("compare_similarities"),
-        entrance="beirflow.extensions.paper.score_tables:compare_similarities",
-        code=code_version("compare_similarities"),
         pairs=experiment.similarity_pairs,
     message:
         "compare two similarities of the same vectors"
@@ -231,9 +223,8 @@ rule draw_paper:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.figures:draw_figures"),
         command=command_of("draw_paper"),
-        entrance="beirflow.extensions.paper.figures:draw_figures",
-        code=code_version("draw_paper"),
         pairs=experiment.similarity_pairs,
         style=experiment.figure_style,
     message:
@@ -258,9 +249,8 @@ rule measure_bias:
     conda:
         "../../../envs/data.yaml"
     params:
+        **calls("beirflow.extensions.paper.bias:measure_bias"),
         command=command_of("measure_bias"),
-        entrance="beirflow.extensions.paper.bias:measure_bias",
-        code=code_version("measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
         extra_paths=experiment.extra_judgements,
@@ -286,9 +276,8 @@ rule tabulate_efficiency:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls("beirflow.extensions.paper.efficiency:tabulate_efficiency"),
         command=command_of("tabulate_efficiency"),
-        entrance="beirflow.extensions.paper.efficiency:tabulate_efficiency",
-        code=code_version("tabulate_efficiency"),
     message:
         "tabulate latency and index size with quoted values"
     shell:
@@ -324,10 +313,11 @@ rule write_paper:
     conda:
         "../../../envs/report.yaml"
     params:
+        **calls(
+            "beirflow.extensions.paper.page:write_paper",
+            other_paths="beirflow.extensions.paper.page:counted_files()",
+        ),
         command=command_of("write_paper"),
-        entrance="beirflow.extensions.paper.page:write_paper",
-        other_paths="beirflow.extensions.paper.page:counted_files()",
-        code=code_version("write_paper"),
     message:
         "write the page of the paper"
     shell:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import runpy
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from typing import Any
 
 from beirflow import WORKFLOW
 from beirflow.core.errors import ConfigError
+from beirflow.core.extensions import with_extensions
 
 FURTHER = "--configfile"
 
@@ -181,7 +183,6 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
 def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:
     """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
     from beirflow.report.overview import is_made, meant
-    from beirflow.run.code_version import rule_names
 
     rules = rule_names()
     for target in targets:
@@ -191,6 +192,13 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
             raise second_configuration(target)
         others = "" if (near := meant(target, results, experiment, rules)) else "; docs/targets.md lists all files"
         raise ConfigError(f"{target}: no rule makes this{near or others}")
+
+
+def rule_names() -> list[str]:
+    """Return the names of rules in the Snakefile and the rule files; one that a loop makes has wildcards, and is no target."""
+    files = (path for folder in with_extensions(WORKFLOW / "rules") for path in sorted(folder.glob("*.smk")))
+    texts = (path.read_text(encoding="utf-8") for path in (WORKFLOW / "Snakefile", *files))
+    return [name for text in texts for name in re.findall(r"^rule (\w+):", text, re.MULTILINE)]
 
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:

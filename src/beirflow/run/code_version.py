@@ -12,13 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from beirflow import EXTENSIONS, WORKFLOW
-from beirflow.core.extensions import extensions, with_extensions
+from beirflow import EXTENSIONS
+from beirflow.core.extensions import extensions
 from beirflow.core.python_source import parse_python
-from beirflow.run.by_name import FUNCTION
 
 PACKAGE = Path(__file__).parents[1]
-RULES = WORKFLOW / "rules"
 
 NO_INFLUENCE = {
     *("core.disks", "core.errors", "core.extensions", "core.progress"),
@@ -33,9 +31,6 @@ PATHS = "core.layout"
 """Nor does an edit to the paths of results: where those of a job's files are others, Snakemake reruns it."""
 
 PATHS_OF_EXTENSION = re.compile(r"(?:extensions\.\w+|beirflow_\w+)\.layout")
-
-RULE = re.compile(r"^rule (\w+):\n((?:(?: .*)?\n)*)", re.MULTILINE)  # a rule in a rule file: its name and its text
-NAMED = re.compile(rf'"({FUNCTION})(?:\(\))?"')  # a function in the text of a rule
 
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+(?:beirflow|\.)[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package, or a relative one, on lines of its own."""
@@ -60,34 +55,30 @@ class Module(NamedTuple):
     imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
 
 
-@cache
-def entrances() -> dict[str, list[str]]:
-    """Return, by rule, the functions of the package that its text names, its entrance first, and those that extensions add."""
-    files = (path for folder in with_extensions(RULES) for path in sorted(folder.glob("*.smk")))
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    found = {name: NAMED.findall(block) for name, block in RULE.findall(text)}
-    for rule, addition in (entry for extension in extensions() for entry in extension.additions.items()):
-        found[rule].append(addition.function)
-    return found
+def calls(entrance: str, *functions: str, **makers: str) -> dict[str, str]:
+    """Return entries of a rule's ``params``: its entrance, functions that make arguments of it, and the digest of their code.
 
-
-def rule_names() -> list[str]:
-    """Return the names of the rules in the Snakefile, and of those of the workflow and of extensions."""
-    return [*(name for name, _ in RULE.findall((WORKFLOW / "Snakefile").read_text(encoding="utf-8"))), *entrances()]
+    Args:
+        entrance: ``"beirflow.<module>:<function>"``.
+        *functions: Others that the job calls, such as those that extensions add to the rule.
+        **makers: By argument, ``"beirflow.<module>:<function>()"``; without ``()`` the function is the argument.
+    """
+    called = (entrance, *(maker.removesuffix("()") for maker in makers.values()), *functions)
+    return {"entrance": entrance, **makers, "code": code_version(*called)}
 
 
 @cache
-def code_version(rule: str) -> str:
-    """Return 16 hexadecimal digits of the functions that a rule names, and of all package modules that they are in or reach."""
-    return _digest(rule_modules(rule), *entrances()[rule])
+def code_version(*functions: str) -> str:
+    """Return 16 hexadecimal digits of the names of functions, and of all package modules that they are in or reach."""
+    return _digest(modules_of(*functions), *functions)
 
 
-def rule_modules(rule: str) -> set[str]:
-    """Return the modules whose code a rule's job may run, e.g. ``"families.dense.encode"``, without those of ``NO_INFLUENCE``.
+def modules_of(*functions: str) -> set[str]:
+    """Return the modules whose code functions may run, e.g. ``"families.dense.encode"``, without those of ``NO_INFLUENCE``.
 
     Modules of a package ``beirflow_<name>`` have their full names, as everywhere here.
     """
-    return _with_reached(function.partition(":")[0] for function in entrances()[rule])
+    return _with_reached(function.partition(":")[0] for function in functions)
 
 
 def code_of(modules: Iterable[str]) -> str:

@@ -150,6 +150,12 @@ class WorkflowRun:
         return [rule.name for rule in self._workflow.rules]
 
     @property
+    @otherwise(dict, "an audit compares no digests of code")
+    def codes(self) -> dict[str, str | None]:
+        """Digests of the code of all rules, by their names in this workflow; None for a rule without one."""
+        return {self._name(rule): rule.params.get("code") for rule in self._workflow.rules}
+
+    @property
     @otherwise(set, "wrong names of rules in set-resources and set-threads are not found")
     def named_rules(self) -> set[str]:
         """Names of rules in ``set-resources`` and ``set-threads``, of which Snakemake ignores a wrong one."""

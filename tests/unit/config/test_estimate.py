@@ -17,11 +17,11 @@ from beirflow.config.guess import TWO_CORES, Device, device_of, guessed_seconds,
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, write_record
-from beirflow.run.code_version import entrances
 from beirflow.run.gpus import Gpu
 from beirflow.run.overall import START
 from results_maker import Made, make_results
 from results_of_families import families_config
+from workflow_rules import workflow_rules
 
 GB = 1e9
 HUB = {"model": "some/model", "revision": "0" * 40}
@@ -272,7 +272,7 @@ def test_progress_and_estimate_agree_on_the_time_of_a_system(
 
 
 def test_every_stage_is_a_rule() -> None:
-    assert set(STAGES) <= set(entrances())
+    assert set(STAGES) <= set(workflow_rules())
 
 
 def test_a_guess_has_the_time_of_what_models_add_to_documents(tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from beirflow import WORKFLOW
 from beirflow.config.families import FAMILIES
 from beirflow.core.extensions import Extension, extensions
 from beirflow.families.rerank.settings import ENCODERS
 from beirflow.run import code_version as module
-from beirflow.run.code_version import NO_INFLUENCE, PATHS, code_of, code_version, entrances, rule_modules
+from beirflow.run.code_version import NO_INFLUENCE, PATHS, calls, code_of, code_version
 from forks import run_code_in_fork
 from needed_code import needed_modules
+from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
 
 SOURCES = module.PACKAGE.parent
 MODULES = sorted(
@@ -28,12 +30,12 @@ MODULES = sorted(
     for path in module.PACKAGE.rglob("*.py")
     if path.stem != "__init__"
 )
-RULES = sorted(rule for rule, functions in entrances().items() if functions)
+RULES = {rule: functions_of(rule) for rule in sorted(rule_codes())}
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package and the rule files."""
+    """A copy of the package."""
     folder = tmp_path_factory.mktemp("code")
     shutil.copytree(module.PACKAGE, folder / "beirflow", ignore=shutil.ignore_patterns("__pycache__"))
     return folder
@@ -42,13 +44,12 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """That copy, which the digests are made of; a test may change it."""
-    before = {path: path.stat() for path in (*copied.rglob("*.py"), *copied.rglob("*.smk"))}
+    before = {path: path.stat() for path in copied.rglob("*.py")}
     monkeypatch.setattr(module, "PACKAGE", copied / "beirflow")
-    monkeypatch.setattr(module, "RULES", copied / "beirflow/workflow/rules")
     forget()
     yield copied
     forget()
-    for path in (*copied.rglob("*.py"), *copied.rglob("*.smk")):
+    for path in copied.rglob("*.py"):
         if path not in before:
             path.unlink()
         elif path.stat().st_mtime_ns != before[path].st_mtime_ns:
@@ -57,30 +58,32 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Read the files again."""
-    for cached in (entrances, code_version, module.module_at, module._file_of, module._modules, module._packages_of_others):
+    for cached in (code_version, module.module_at, module._file_of, module._modules, module._packages_of_others):
         cached.cache_clear()
 
 
-def fresh_versions(rules: Sequence[str] = RULES) -> dict[str, str]:
+def fresh_versions() -> dict[str, str]:
     forget()
-    return {rule: code_version(rule) for rule in rules}
+    return {rule: code_version(*functions) for rule, functions in RULES.items()}
 
 
 def edit(path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "\nedited = True\n", encoding="utf-8")
 
 
-def changes(copy: Path, rule: str, edited: str) -> bool:
-    before = fresh_versions([rule])
+def changes(copy: Path, functions: Sequence[str], edited: str) -> bool:
+    forget()
+    before = code_version(*functions)
     edit(copy.joinpath("beirflow", *edited.split(".")).with_suffix(".py"))
-    return fresh_versions([rule]) != before
+    forget()
+    return code_version(*functions) != before
 
 
 def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(copy: Path) -> None:
     reached = rule_modules("merge_chunks")
     assert {"ranking.merge", "ranking.ranking", "core.records", "core.patterns"} <= reached
     for edited in sorted({*reached, "families.dense.encode", "evaluation.measures", PATHS} - NO_INFLUENCE):
-        assert changes(copy, "merge_chunks", edited) == (edited in reached), edited
+        assert changes(copy, RULES["merge_chunks"], edited) == (edited in reached), edited
 
 
 WRITTEN = """def double(x):
@@ -149,7 +152,7 @@ def test_an_edit_to_what_only_one_stage_needs_does_not_rerun_the_other(one: str,
 
 
 def test_an_edit_to_the_interface_of_families_makes_no_result_again() -> None:
-    reach_it = [rule for rule in module.entrances() if any(name.endswith(".family") for name in rule_modules(rule))]
+    reach_it = [rule for rule in RULES if any(name.endswith(".family") for name in rule_modules(rule))]
     assert sorted(reach_it) == ["audit", "compare", "estimate", "export_crate", "gate", "leaderboard", "try"]
 
 
@@ -163,31 +166,27 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
         ("families.dense.exact_scores", "dense"),
     ):
         before = {key: code_of(modules) for key, modules in used.items()}
-        assert not changes(copy, "score_pairs", edited)
+        assert not changes(copy, RULES["score_pairs"], edited)
         assert [key for key, modules in used.items() if code_of(modules) != before[key]] == [of]
 
 
-def test_another_entrance_changes_the_digest_of_its_rule_alone_and_words_none(copy: Path) -> None:
-    before, path = fresh_versions(), copy / "beirflow/workflow/rules/dense.smk"
+def test_another_entrance_changes_a_digest_and_words_change_none(copy: Path) -> None:
+    before = fresh_versions()
     for edited in (*NO_INFLUENCE, PATHS):
         edit(module._file_of(edited))
     encoder = module._file_of("models.encoders.encoder")
     encoder.write_text('"""Other words."""\n\n# And more.\n' + encoder.read_text())
     assert fresh_versions() == before
-    path.write_text(path.read_text().replace(":encode_chunk", ":encode_queries"))
-    after = fresh_versions()
-    assert [rule for rule in RULES if after[rule] != before[rule]] == ["encode_chunk"]
+    encode = "beirflow.families.dense.encode"
+    assert code_version(f"{encode}:encode_chunk") != code_version(f"{encode}:encode_queries")
 
 
 def test_a_digest_is_the_same_in_every_place_and_differs_between_rules(copy: Path) -> None:
     digests = list(fresh_versions().values())
     assert len(set(digests)) == len(RULES) >= 60
     assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
-    program = f"from beirflow.run.code_version import code_version; print(*map(code_version, {RULES}))"
+    program = f"from beirflow.run.code_version import code_version; print(*(code_version(*each) for each in {[*RULES.values()]}))"
     assert run(program).split() == digests
-
-
-ONE = 'rule one:\n    params:\n        entrance="beirflow.one:f",\n'
 
 
 @pytest.mark.parametrize(
@@ -210,14 +209,13 @@ ONE = 'rule one:\n    params:\n        entrance="beirflow.one:f",\n'
 )
 def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(copy: Path, statement: str) -> None:
     (copy / "beirflow/one.py").write_text(f'"""A module."""\n{statement}\n')
-    (copy / "beirflow/workflow/rules/one.smk").write_text(ONE)
     folder, name = (copy / "beirflow/room", "room.") if "room" in statement else (copy / "beirflow", "")
     folder.mkdir(exist_ok=True)
     (folder / "a.py").write_text(f"from beirflow.{name}b import x\n")
     (folder / "b.py").write_text(f"from beirflow.{name}a import y\nx = 1\n")
-    assert changes(copy, "one", f"{name}a")
-    assert changes(copy, "one", f"{name}b")
-    assert not changes(copy, "one", "core.writing")
+    assert changes(copy, ["beirflow.one:f"], f"{name}a")
+    assert changes(copy, ["beirflow.one:f"], f"{name}b")
+    assert not changes(copy, ["beirflow.one:f"], "core.writing")
 
 
 def test_the_statements_alone_name_what_whole_files_name_and_none_is_relative() -> None:
@@ -331,7 +329,7 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         "families.system",
     }
     callers |= {"audit.again.samples", "evaluation.cost", "report.report", "run.worker"}
-    callers |= {"run.code_version", "run.undocumented"}  # which only know the form of names
+    callers |= {"run.undocumented"}  # which only knows the form of names
     assert {name for name in MODULES if "run.by_name" in module.module_at(module._file_of(name)).imports} == callers
 
 
@@ -372,18 +370,13 @@ print(json.dumps(loaded))
 
 def lean_modules() -> list[str]:
     """List the modules of the rules whose environment has no torch."""
-    text = "\n".join(path.read_text() for path in module.RULES.glob("*.smk"))
-    environments = {name: re.search(r"envs/\w+\.yaml", block) for name, block in module.RULE.findall(text)}
-    lean = [
-        rule
-        for rule, found in environments.items()
-        if found and "torch==" not in (module.PACKAGE.parents[1] / found[0]).read_text()
-    ]
+    environments = {rule: WORKFLOW.parent / "envs" / Path(workflow_rules()[rule].conda_env).name for rule in RULES}
+    lean = [rule for rule, environment in environments.items() if "torch==" not in environment.read_text()]
     return sorted({name for rule in lean for name in rule_modules(rule)})
 
 
 def test_what_python_loads_for_a_job_is_in_its_digest() -> None:
-    modules = {rule: [function.partition(":")[0] for function in entrances()[rule]] for rule in RULES}
+    modules = {rule: [function.partition(":")[0] for function in RULES[rule]] for rule in RULES}
     skipped = [f"beirflow.{name}" for name in NO_INFLUENCE]
     done = run_code_in_fork(f"RULES, SKIPPED = {modules}, {skipped}\n{LOADED_BY_EACH_RULE}")
     assert done.returncode == 0, done.stderr
@@ -421,3 +414,14 @@ def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(
         (copy / f"beirflow/{name}.py").write_text(content)
     forget()
     assert code_of(["beirflow.a", "beirflow.b"]) != before
+
+
+def test_entries_of_params_are_the_functions_of_a_job_and_the_digest_of_their_code() -> None:
+    encode, reuse = "beirflow.families.dense.encode:encode_chunk", "beirflow.families.dense.reuse:shared_files"
+    code = code_version(encode, reuse, "beirflow.families.system:settings_of")
+    assert calls(encode, "beirflow.families.system:settings_of", shared_paths=f"{reuse}()") == {
+        "entrance": encode,
+        "shared_paths": f"{reuse}()",
+        "code": code,
+    }
+    assert code != code_version(encode, reuse) != code_version(encode)

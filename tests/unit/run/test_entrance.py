@@ -13,10 +13,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pytest
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
+from beirflow import WORKFLOW
 from beirflow.core.records import Job
-from beirflow.run import code_version
-from beirflow.run.by_name import by_name
+from beirflow.run.by_name import FUNCTION, by_name
 from beirflow.run.entrance import OWN, TRIGGER, Sources, parameters_of, run_entrance
+from workflow_rules import workflow_rules
 
 S_co = TypeVar("S_co", covariant=True)
 JOB = Job(Path("results"), "rule/a", "c0de")
@@ -170,7 +171,7 @@ def test_a_job_has_done_its_work_where_nobody_reads_what_it_returns(
         run_entrance(snakemake())
 
 
-RULES = "\n".join(path.read_text() for path in sorted(code_version.RULES.glob("*.smk")))
+RULES = "\n".join(path.read_text() for path in sorted((WORKFLOW / "rules").glob("*.smk")))
 
 SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
 """Mappings in params whose keys go to parameters; these are known only when a job runs."""
@@ -179,8 +180,10 @@ SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
 @pytest.mark.parametrize(("rule", "text"), re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", RULES, re.MULTILINE))
 def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> None:
     sections = dict(re.findall(r"^    (input|output|params):\n((?:        .*\n|\n)*)", text, re.MULTILINE))
-    names = {kind: re.findall(r"^        (\w+)=", sections.get(kind, ""), re.MULTILINE) for kind in ("input", "output", "params")}
-    stated = dict(re.findall(r'^        (\w+)="(beirflow.*)",$', sections["params"], re.MULTILINE))
+    names = {kind: re.findall(r"^        (\w+)=", sections.get(kind, ""), re.MULTILINE) for kind in ("input", "output")}
+    params = dict(workflow_rules()[rule].params.items())
+    names["params"] = [*params]
+    stated = {name: value for name, value in params.items() if isinstance(value, str) and re.match(FUNCTION, value)}
     (log,) = re.findall(r'"<results>/logs/(.*)"', text)
     of_rule = snakemake(
         input={name: ["x"] for name in names["input"]},

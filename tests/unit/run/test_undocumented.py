@@ -46,7 +46,7 @@ NAMES = {
     "workflow.pathvars": ("the folder of the results", WORKFLOW),
     "workflow.persistence": ("rerun of failed jobs", "running them again even if all requested files are there"),
     "workflow.resource_settings": ("names of rules in set-resources", "refusing a name that no rule has"),
-    "workflow.rules": ("names of rules, for messages", WORKFLOW),
+    "workflow.rules": ("names of rules, for messages; digests of their code, for audits", WORKFLOW),
     "workflow.scheduler": ("more than 100 started jobs a second", "one timer in place of one a job"),
     "workflow.storage_settings": ("whether results are in a bucket", WORKFLOW),
     "workflow.tear_down": ("rules of an audit", API),

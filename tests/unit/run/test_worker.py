@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from beirflow.run import client, lifetime
-from beirflow.run.code_version import entrances
 from beirflow.run.worker import start_worker
+from workflow_rules import functions_of, workflow_rules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
@@ -93,7 +93,7 @@ def printed(script: str, folder: Path) -> tuple[int, str, str]:
 
 def test_a_forked_job_finds_what_a_process_of_its_own_finds(folder: Path) -> None:
     own = printed(SURROUNDINGS, folder)
-    modules = {function.partition(":")[0] for functions in entrances().values() for function in functions}
+    modules = {function.partition(":")[0] for rule in workflow_rules() for function in functions_of(rule)}
     start_worker({*modules, "a_spy"})
     forked = printed(SURROUNDINGS, folder)
     assert (own[0], own[2]) == (forked[0], forked[2]) == (0, "")

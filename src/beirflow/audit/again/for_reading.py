@@ -19,7 +19,6 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import Page, extensions
 from beirflow.core.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
 from beirflow.core.records import RECORD_DIGEST
-from beirflow.run.code_version import code_version
 from beirflow.run.provenance import code_state
 
 NAME = "files for reading show the results"
@@ -214,7 +213,7 @@ def _codes(chain: Chain, path: str, code: str) -> tuple[str, str]:
     said, here = chain.manifest["repository"].get("commit"), code_state()["commit"]
     if said or here:
         return f"commit {said}", f"commit {here}"
-    return str(chain.manifest.get("code")), code_version("summarize")  # neither is a checkout, as in a container
+    return str(chain.manifest.get("code")), str(chain.call.codes.get("summarize"))  # neither is a checkout, as in a container
 
 
 def _made_with_other_facts(chain: Chain, path: str) -> bool:

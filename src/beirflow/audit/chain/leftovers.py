@@ -8,7 +8,6 @@ from beirflow.core import kinds, layout
 from beirflow.core.kinds import PATTERNS, TRACES, is_for_reading
 from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN
 from beirflow.core.writing import PARTIAL
-from beirflow.run.code_version import rule_names
 
 RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.MODEL_OF_DATASET))  # which is a folder
 """Every form that a result can have."""
@@ -96,7 +95,7 @@ def _rules_of_others(chain: Chain) -> list[str]:
     """Return the rules that have logs in the folder, and that neither the workflow nor an extension has here."""
     folder, ending = layout.LOG.folder(), ".log"
     logs = [path.removeprefix(folder) for path in chain.listing.files if path.startswith(folder) and path.endswith(ending)]
-    return sorted({log.partition("/")[0].removesuffix(ending) for log in logs}.difference(rule_names()))
+    return sorted({log.partition("/")[0].removesuffix(ending) for log in logs}.difference(chain.call.codes))
 
 
 def _check_unfinished(chain: Chain, paths: list[str]) -> list[Check]:

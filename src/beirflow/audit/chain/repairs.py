@@ -19,12 +19,14 @@ ABOUT_THE_CALL = ({*NO_INFLUENCE} - {"results"}) | {"pathvars"}
 
 @dataclass(frozen=True)
 class Call:
-    """Command line of the audit."""
+    """Command line of the audit, and the rules of its workflow."""
 
     snakefile: str = ""  # the main Snakefile; empty for that of the folder where one is
     directory: str = field(default_factory=lambda: str(Path.cwd()))  # where Snakemake works
     configfiles: Sequence[str] = ()  # configuration files that were named
     config: Mapping[str, Any] = field(default_factory=dict)  # what ``--config`` said
+    # by rule of the workflow, the digest of its code; None for a rule that makes nothing itself, or whose code changes nothing
+    codes: Mapping[str, str | None] = field(default_factory=dict)
 
     def snakemake(self, targets: Sequence[str]) -> str:
         """Return the command that makes files, called as the audit was."""

@@ -8,7 +8,6 @@ from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Ch
 from beirflow.audit.chain.facts import agree
 from beirflow.audit.chain.reading import part
 from beirflow.core.layout import MANIFEST, RUN_RECORD
-from beirflow.run.code_version import code_version, entrances
 from beirflow.run.provenance import code_state, knows_commit
 
 NAME = "the code of the results is known"
@@ -52,11 +51,11 @@ def _check_code(chain: Chain) -> Iterator[Check]:
     others = {}
     for path, record in records.items():
         rule = str(record.get("job", "")).partition("/")[0]
-        if rule not in entrances():
+        if (expected := chain.call.codes.get(rule)) is None:
             continue
         chain.note(path, "code", record.get("code"), f"the code of {rule}")
-        if record.get("code") != code_version(rule):
-            others[path] = f"{rule} {record.get('code')}, expected {code_version(rule)}"
+        if record.get("code") != expected:
+            others[path] = f"{rule} {record.get('code')}, expected {expected}"
     if others:
         path, found = next(iter(others.items()))
         results = unique(result for each in others for result in chain.results.get(each, ()))

@@ -18,9 +18,10 @@ from beirflow.core.layout import CHUNK_VECTORS, INDEX
 from beirflow.core.records import read_json
 from beirflow.families.approximate.build_index import trained_index
 from beirflow.families.approximate.settings import IndexSettings, faiss_library
-from beirflow.run.code_version import PACKAGE, rule_modules
+from beirflow.run.code_version import PACKAGE
 from forger import Forger
 from results_maker import Made, make_run, run_rules, with_systems
+from workflow_rules import rule_modules
 
 faiss: Any = pytest.importorskip("faiss")
 
