@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow.parquet as pq
 
+import steps
 from beir_writer import Judgements, write_beir
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
@@ -27,6 +28,7 @@ from beirflow.families.lexical.statistics import sum_statistics
 from beirflow.families.postings.names import ENGLISH
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.ranking.merge import merge_chunks
+from beirflow.ranking.searched import Retrieval
 from by_name import call
 from lucene_reference import Document
 
@@ -94,14 +96,16 @@ class LexicalResults:
 
     def index(self, chunk: int, index: Index = PLAIN, threads: int = 1, postings_of: Index | None = None) -> str:
         """Write the postings of a chunk, or those of another index in their place; gives their path."""
-        path, index = self.path(layout.POSTINGS, analyzer=index.name, chunk=chunk), postings_of or index
-        index_chunk(
-            documents_path=self.path(layout.DOCUMENTS),
-            chunk=chunk,
+        analyzer, index = index.name, postings_of or index
+        path = self.path(layout.POSTINGS, analyzer=analyzer, chunk=chunk)
+        steps.run(
+            index_chunk,
+            self.job("index_chunk"),
+            [path, self.path(layout.POSTINGS_RECORD, analyzer=analyzer, chunk=chunk)],
+            documents=self.path(layout.DOCUMENTS),
+            expansion=self.expansion_of(index, chunk),
             index=index,
-            expansion_path=self.expansion_of(index, chunk),
-            output_path=path,
-            job=self.job("index_chunk"),
+            chunk=chunk,
             threads=threads,
         )
         return path
@@ -130,10 +134,9 @@ class LexicalResults:
 
     def sum(self, index: Index = PLAIN, postings_of: Index | None = None) -> str:
         """Write the statistics of all chunks, or those of another index in their place; gives their path."""
-        path = self.path(layout.STATISTICS, analyzer=index.name)
+        path, record = (self.path(each, analyzer=index.name) for each in (layout.STATISTICS, layout.STATISTICS_RECORD))
         postings = [self.path(layout.POSTINGS, analyzer=index.name, chunk=chunk) for chunk in range(self.chunks)]
-        index = postings_of or index
-        sum_statistics(postings_paths=postings, index=index, output_path=path, job=self.job("sum_statistics"))
+        steps.run(sum_statistics, self.job("sum_statistics"), [path, record], postings=postings, index=postings_of or index)
         return path
 
     def index_all(self, index: Index = PLAIN, threads: int = 1) -> Self:
@@ -146,37 +149,34 @@ class LexicalResults:
     def search(self, settings: LexicalSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         """Write the candidates of a chunk; gives their path."""
         path = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk)
-        call(
+        steps.run(
             search_index,
-            settings=settings,
-            system=settings.name,
-            queries_path=self.path(layout.QUERIES),
-            documents_path=self.path(layout.DOCUMENTS),
-            chunk=chunk,
-            postings_path=self.path(layout.POSTINGS, analyzer=settings.index.name, chunk=chunk),
-            statistics_path=self.path(layout.STATISTICS, analyzer=settings.index.name),
-            expansion_path=self.expansion_of(settings.index, chunk),
-            output_path=path,
-            top_k=self.top_k,
-            drop_self_matches=drop,
-            job=self.job("search_index"),
+            self.job("search_index"),
+            [path, self.path(layout.CANDIDATES_RECORD, system=settings.name, chunk=chunk)],
+            queries=self.path(layout.QUERIES),
+            documents=self.path(layout.DOCUMENTS),
+            postings=self.path(layout.POSTINGS, analyzer=settings.index.name, chunk=chunk),
+            statistics=self.path(layout.STATISTICS, analyzer=settings.index.name),
+            expansion=self.expansion_of(settings.index, chunk),
+            bm25=settings.bm25,
+            retrieval=Retrieval(self.top_k, drop),
             threads=threads,
         )
         return path
 
     def merge(self, system: str) -> Path:
         """Write the run; gives its path."""
-        call(
+        steps.run(
             merge_chunks,
+            self.job("merge_chunks"),
+            [self.path(layout.RUN, system=system), self.path(layout.RUN_RECORD, system=system)],
+            queries=self.path(layout.QUERIES),
+            documents=self.path(layout.DOCUMENTS),
+            candidates=[self.path(layout.CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
             system=system,
             dataset=DATASET,
-            candidate_paths=[self.path(layout.CANDIDATES, system=system, chunk=chunk) for chunk in range(self.chunks)],
-            queries_path=self.path(layout.QUERIES),
-            documents_path=self.path(layout.DOCUMENTS),
             top_k=self.top_k,
-            run_path=self.path(layout.RUN, system=system),
-            record_path=self.path(layout.RUN_RECORD, system=system),
-            job=self.job("merge_chunks"),
+            run_settings={},
         )
         return Path(self.path(layout.RUN, system=system))
 
@@ -189,15 +189,14 @@ class LexicalResults:
     def evaluate(self, system: str, cutoffs: Sequence[int] = (1, 10)) -> dict[str, Any]:
         """Evaluate the run; gives the record of the metrics."""
         names = {"system": system, "dataset": DATASET}
-        call(
+        steps.run(
             evaluate_run,
-            **names,
-            run_path=self.path(layout.RUN, **names),
-            qrels_path=self.path(layout.QRELS),
+            self.job("evaluate_run"),
+            [self.path(layout.PER_QUERY, **names), self.path(layout.METRICS, **names)],
+            run=self.path(layout.RUN, **names),
+            qrels=self.path(layout.QRELS),
             cutoffs=cutoffs,
-            per_query_path=self.path(layout.PER_QUERY, **names),
-            means_path=self.path(layout.METRICS, **names),
-            job=self.job("evaluate_run"),
+            **names,
         )
         return self.record(layout.METRICS, **names)
 

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 from snakemake.iocontainers import Params
 
+import steps
 from beirflow import SNAKEFILE
 from beirflow.config.asked import corpus_of
 from beirflow.config.experiment import Experiment
@@ -28,7 +29,6 @@ from beirflow.report.registry import FIGURES
 from beirflow.run.entrance import call_entrance
 from beirflow.run.rule_job import COMMAND
 from beirflow.run.undocumented import RuleJobs, rule_jobs
-from by_name import call
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system
@@ -153,8 +153,14 @@ def run_job(results: Path, job: SimpleNamespace, threads: int = 1) -> None:
 def average(results: Path, experiment: Experiment, system: str, row: str) -> None:
     """The metrics of one system on a dataset of forums, from those of its forums as they are now."""
     paths = [f"{results}/metrics/{system}/{forum}.json" for forum in experiment.rows_of_forums[row]]
-    means_path = f"{results}/metrics/{system}/{row}.json"
-    average_forums(dataset=row, forum_paths=paths, means_path=means_path, job=Job(results, code="a"))
+    steps.run(
+        average_forums,
+        Job(results, code="a"),
+        [f"{results}/metrics/{system}/{row}.json"],
+        forums=paths,
+        system=system,
+        dataset=row,
+    )
 
 
 def add_invented_family(results: Path, experiment: Experiment) -> None:
@@ -207,15 +213,14 @@ def _invent(results: Path, experiment: Experiment, name: str) -> None:
 
 def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:
     """The metrics of one system on one corpus, from its run as it is now."""
-    corpus = f"{results}/corpora/{name}"
-    call(
+    metrics = f"{results}/metrics/{system}/{name}"
+    steps.run(
         evaluate_run,
+        Job(results, code="v"),
+        [f"{metrics}.parquet", f"{metrics}.json"],
+        run=f"{results}/runs/{system}/{name}.parquet",
+        qrels=f"{results}/corpora/{name}/qrels.parquet",
+        cutoffs=experiment.config["cutoffs"],
         system=system,
         dataset=name,
-        run_path=f"{results}/runs/{system}/{name}.parquet",
-        qrels_path=f"{corpus}/qrels.parquet",
-        cutoffs=experiment.config["cutoffs"],
-        per_query_path=f"{results}/metrics/{system}/{name}.parquet",
-        means_path=f"{results}/metrics/{system}/{name}.json",
-        job=Job(results, code="v"),
     )
