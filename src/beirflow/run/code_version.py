@@ -19,9 +19,9 @@ from beirflow.core.python_source import parse_python
 PACKAGE = Path(__file__).parents[1]
 
 NO_INFLUENCE = {
-    *("core.disks", "core.errors", "core.extensions", "core.progress"),
+    *("core.artifact", "core.disks", "core.errors", "core.extensions", "core.progress"),
     *("run.benchmark", "run.entrance", "run.gpu_job", "run.gpu_lease", "run.gpus"),
-    *("run.job", "run.lifetime", "run.results_lock"),
+    *("run.job", "run.lifetime", "run.results_lock", "run.runner"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
