@@ -41,7 +41,7 @@ class Ranking:
 
 
 def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
-    """Take the first ``depth`` documents of judged queries and look up their judgements, both as for :func:`measure`."""
+    """Rank the first ``depth`` documents of judged queries and look up their judgements, both as for :func:`measure`."""
     query_ids = pc.unique(qrels["query_id"])
     query_ids = query_ids.take(pc.sort_indices(query_ids))
     shape = (len(query_ids), depth)
@@ -50,13 +50,9 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     of_judged_query = np.flatnonzero(run_query >= 0)
     run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
     run_query = run_query[of_judged_query]
-    if "rank" in run.column_names:  # a run that the ranking rule has ordered is not sorted again
-        every = run["rank"].to_numpy()
-        kept = np.flatnonzero(every <= depth)
-        ranks = every[kept]
-    else:
-        scores = run["score"].to_numpy()
-        kept, ranks = rank(run_query, scores, lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth)
+    kept, ranks = rank(
+        run_query, run["score"].to_numpy(), lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth
+    )
     run_query = run_query[kept]
 
     judged_docs = pc.unique(qrels["doc_id"])

@@ -25,8 +25,7 @@ def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> pd.DataFr
     """Compute all measures of all judged queries.
 
     Args:
-        run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order, and ``rank`` if they are ranked by
-            the ranking rule; else they are ranked here.
+        run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
         qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements, and the further columns of ``qrels.parquet`` if there are
             any; metadata may say from which score a document is relevant.
         cutoffs: The k of the measures.
