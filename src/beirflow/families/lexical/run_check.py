@@ -15,7 +15,7 @@ from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.bm25 import length_codes, scores
 from beirflow.families.lexical.postings import Postings, read_postings
 from beirflow.families.lexical.queries import AnalyzedQueries, ScoredField, analyze_queries, weigh
-from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, sum_statistics
+from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, Statistics, sum_statistics
 from beirflow.families.spot_checks.compared_ranks import Scores, SearchCheck
 from beirflow.families.spot_checks.spot_check import BLOCK_ROWS, Finding, SpotCheck, Subject
 from beirflow.run.runner import replay
@@ -48,7 +48,8 @@ class LexicalRunCheck(SearchCheck):
         if again.distance or again.facts:
             wrong = ", ".join([*(["terms, or number of documents with them"] if again.distance else []), *again.facts])
             return Finding(False, f"{name} has other {wrong}", "what the postings give")
-        return Finding(True, f"{self.subject.name}: the terms and counts of {name}")
+        counts = Statistics(self.path(STATISTICS)).counts
+        return Finding(True, f"{self.subject.name}: {counts.terms} terms of {counts.documents} documents")
 
     def score(self, queries: pa.Table, rows: np.ndarray) -> Scores:
         """Score all documents for some queries, term by term."""
