@@ -44,6 +44,8 @@ class LexicalRunCheck(SearchCheck):
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
         record_path, name = self.subject.file(STATISTICS_RECORD(**self.names)), STATISTICS(**self.names)
+        for chunk in range(self.subject.chunks):
+            self.path(POSTINGS, chunk=chunk)  # which may have been deleted
         again = replay(sum_statistics, record_path, {"index": self.settings.index})
         if again.distance or again.facts:
             wrong = ", ".join([*(["terms, or number of documents with them"] if again.distance else []), *again.facts])
