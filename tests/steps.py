@@ -1,9 +1,10 @@
 """Jobs of steps, run in this process by the runner as those of rules are."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from beirflow.core.artifact import Step
+from beirflow.core.artifact import Artifact, Step
 from beirflow.core.records import Job
 from beirflow.run.rule_job import Named, RuleJob
 from beirflow.run.runner import files_of, run_step
@@ -15,3 +16,9 @@ def run(step: Step, job: Job, outputs: Sequence[str], *, threads: int = 1, **arg
     inputs = {name: arguments.pop(name) for name in files if arguments.get(name) is not None}
     params = {name: value for name, value in arguments.items() if name not in files}
     run_step(step, RuleJob("a", inputs, Named(outputs, {}), params, {}, {}, threads, []), job)
+
+
+def write(kind: type[Artifact], path: str | Path, data: Any) -> None:
+    """Write a file of a kind without a record."""
+    with Path(path).open("wb") as stream:
+        kind.write(stream, data)

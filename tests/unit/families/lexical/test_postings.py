@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucene_reference
+import steps
 from beirflow.core.errors import DataError
 from beirflow.families.lexical import indexing, postings, statistics
 from beirflow.families.lexical.indexing import index_texts
-from beirflow.families.lexical.postings import Postings, open_postings, read_postings, write_postings
+from beirflow.families.lexical.postings import ChunkPostings, Postings, open_postings, read_postings
 from beirflow.ranking.searched import places_of
 
 TITLES = ["Cats and dogs", "", " \x00", "Only a title", "Cat", "\u00a0"]
@@ -80,10 +81,10 @@ def test_nulls_are_empty_texts() -> None:
 
 def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        write_postings(tmp_path / name, indexed(), "lucene-english")
+        steps.write(ChunkPostings, tmp_path / name, (indexed(), "lucene-english"))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert equal(read_postings(tmp_path / "one", "lucene-english"), indexed())
-    write_postings(tmp_path / "none", index_texts([]), "lucene-english")
+    steps.write(ChunkPostings, tmp_path / "none", (index_texts([]), "lucene-english"))
     assert len(read_postings(tmp_path / "none", "lucene-english").rows) == 0
 
 
@@ -92,7 +93,7 @@ def test_parts_are_whole_terms_and_together_all_postings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, parts: int
 ) -> None:
     monkeypatch.setattr(postings, "PART_POSTINGS", size)
-    write_postings(tmp_path / "0.arrow", indexed(), "lucene-english")
+    steps.write(ChunkPostings, tmp_path / "0.arrow", (indexed(), "lucene-english"))
     assert equal(read_postings(tmp_path / "0.arrow", "lucene-english"), indexed())
     for keep in (False, True):
         found = open_postings(tmp_path / "0.arrow", "lucene-english", keep=keep)
@@ -107,7 +108,7 @@ def test_parts_are_whole_terms_and_together_all_postings(
 @pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
 def test_a_file_that_was_cut_is_refused(tmp_path: Path, keep: float) -> None:
     path = tmp_path / "0.arrow"
-    write_postings(path, indexed(), "lucene-english")
+    steps.write(ChunkPostings, path, (indexed(), "lucene-english"))
     content = path.read_bytes()
     path.write_bytes(content[: int(keep if keep >= 1 else keep * len(content))])
     with pytest.raises(DataError, match="rm "):
@@ -119,7 +120,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path, keep: float) -> None:
 )
 def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: str, values: list[int]) -> None:
     content = vars(indexed()) | {column: np.array(values, np.int32)}
-    write_postings(tmp_path / "0.arrow", Postings(**content), "lucene-english")
+    steps.write(ChunkPostings, tmp_path / "0.arrow", (Postings(**content), "lucene-english"))
     with pytest.raises(DataError, match="found"):
         read_postings(tmp_path / "0.arrow", "lucene-english")
 

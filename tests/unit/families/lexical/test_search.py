@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucene_reference
+import steps
 from beirflow.core.errors import DataError
 from beirflow.families.lexical import LexicalSettings, postings, search, statistics
 from beirflow.families.lexical.bm25 import FieldStatistics
 from beirflow.families.lexical.indexing import index_texts
-from beirflow.families.lexical.postings import open_postings, write_postings
+from beirflow.families.lexical.postings import ChunkPostings, open_postings
 from beirflow.families.lexical.queries import analyze_queries, weigh
 from beirflow.families.lexical.search import search_postings
-from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, add_up
+from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, Statistics, add_up
 from beirflow.families.postings import search as lists_search
 from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.ranking import Cut, Ties, byte_order, merge_hits
@@ -42,8 +43,10 @@ def analyzed(corpus: list[Document], folder: Path, chunk: int) -> tuple[list[Pat
     for start in range(0, len(corpus), chunk):
         _, titles, texts = zip(*corpus[start : start + chunk], strict=True)
         paths.append(folder / f"{start}.arrow")
-        write_postings(paths[-1], index_texts([(pa.array(titles), pa.array(texts))]), ENGLISH)
-    return paths, add_up(paths, ENGLISH, folder / "terms.parquet")
+        steps.write(ChunkPostings, paths[-1], (index_texts([(pa.array(titles), pa.array(texts))]), ENGLISH))
+    table, counts = add_up(open_postings(path, ENGLISH).head for path in paths)
+    steps.write(Statistics, folder / "terms.parquet", table)
+    return paths, counts
 
 
 def searched(
@@ -60,9 +63,9 @@ def searched(
     parts, self_matches = [], 0
     with TemporaryDirectory() as folder:
         paths, counted = analyzed(corpus, Path(folder), chunk)
-        asked = analyze_queries(pa.array(queries, pa.string()), system)
+        asked = analyze_queries(pa.array(queries, pa.string()), system.bm25)
         table = Path(folder) / "terms.parquet"
-        fields = weigh(asked, system, counted, Frequencies(table, [*system.fields]).of(asked.terms))
+        fields = weigh(asked, system.bm25, counted, Frequencies(table, [*system.fields]).of(asked.terms))
         for i, path in enumerate(paths):
             in_chunk = ids[i * chunk : (i + 1) * chunk]
             places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
