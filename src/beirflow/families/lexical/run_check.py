@@ -4,6 +4,7 @@ Queries are scored for all documents, term by term and without anything of ``sea
 """
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -43,9 +44,10 @@ class LexicalRunCheck(SearchCheck):
 
     def check_statistics(self) -> Finding:
         """Add up the postings of all chunks again, not of a sample: every score depends on each of them."""
-        record_path, name = self.subject.file(STATISTICS_RECORD(**self.names)), STATISTICS(**self.names)
         for chunk in range(self.subject.chunks):
             self.path(POSTINGS, chunk=chunk)  # which may have been deleted
+        record_path, name = Path(self.path(STATISTICS_RECORD)), STATISTICS(**self.names)
+        self.path(STATISTICS)
         again = replay(sum_statistics, record_path, {"index": self.settings.index})
         if again.distance or again.facts:
             wrong = ", ".join([*(["terms, or number of documents with them"] if again.distance else []), *again.facts])
