@@ -1,7 +1,7 @@
 """A TREC run holds what the Parquet run holds, or is not written."""
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QUERIES
 from beirflow.core.records import Job, write_record
-from beirflow.ranking.run_file import RUN, WHITESPACE, run_writer, write_trec
+from beirflow.ranking.run_file import RUN, WHITESPACE, Columns, write_trec
+from beirflow.ranking.run_file import write_run as write_parts
 
 Row = tuple[str, str, float, int]
 
@@ -102,11 +103,13 @@ def test_queries_of_another_corpus_are_refused(tmp_path: Path) -> None:
 def test_a_run_that_ranks_nothing_is_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, parts: list[list[tuple[str, float]]], says: str | None
 ) -> None:
-    with run_writer(tmp_path / "run.parquet") as write:
+    def columns() -> Iterator[Columns]:
         for part in parts:
             queries, scores = zip(*part, strict=True)
             ranks = np.arange(1, len(part) + 1, dtype=np.int32)
-            write(pa.array(queries), pa.array([f"d{rank}" for rank in ranks]), np.array(scores, np.float32), ranks)
+            yield pa.array(queries), pa.array([f"d{rank}" for rank in ranks]), np.array(scores, np.float32), ranks
+
+    write_parts(tmp_path / "run.parquet", columns())
     assert pq.read_table(tmp_path / "run.parquet").num_rows == sum(map(len, parts))
     assert (says in caplog.text) if says else caplog.text == ""
 
