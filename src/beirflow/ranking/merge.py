@@ -37,8 +37,9 @@ def merge_chunks(
 
     Raises DataError if they are not those of all chunks, or a given expansion was read from several files.
     """
-    if len(candidates) != len(documents.sizes):
-        found = f"{len(documents.sizes)} chunks, but candidates of {len(candidates)}"
+    chunks = [each.names["chunk"] for each in candidates]
+    if chunks != [str(chunk) for chunk in range(len(documents.sizes))]:
+        found = f"{len(documents.sizes)} chunks, but candidates of the chunks {', '.join(chunks)}"
         raise DataError(f"{documents.path}: {found}; search all chunks again")
     records = [each.record for each in candidates]
     sources = {path: source for record in records for path, source in record[SOURCES].items()}
