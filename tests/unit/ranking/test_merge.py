@@ -4,7 +4,6 @@ import re
 import resource
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import steps
 from beir_writer import write_corpus_record
+from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
+from beirflow.core.layout import record_of
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.data.corpus_files import Documents
 from beirflow.families.dense.search import search_chunk
 from beirflow.ranking import merge
-from beirflow.ranking.candidates import Candidates, read_candidates, write_candidates
 from beirflow.ranking.run_file import RUN
 from by_name import call
+from lexical_results import damage
 
 Row = tuple[str, str, float, int]
 
@@ -66,15 +68,28 @@ class Corpus:
         for number, chunk in enumerate(chunks):
             self.search(paths, number, chunk, k, threads)
         return {
-            **paths,
+            "queries": paths["queries_path"],
+            "documents": paths["documents_path"],
             "system": "toy",
             "dataset": "here",
-            "candidate_paths": [str(self.folder / f"chunk-{number}.npz") for number in range(len(chunks))],
+            "candidates": [self.candidates(number) for number in range(len(chunks))],
             "top_k": k,
-            "run_path": str(self.folder / "run.parquet"),
-            "record_path": str(self.folder / "run.json"),
-            "job": self.job,
+            "run_settings": {"similarity": "dot"},
         }
+
+    def candidates(self, number: int) -> str:
+        """The candidates of a chunk."""
+        return str(self.folder / layout.CANDIDATES(system="toy", dataset="here", chunk=number))
+
+    def merge(self, arguments: dict[str, Any]) -> pa.Table:
+        """Merge what was found; the run."""
+        outputs = [str(self.folder / name) for name in ("run.parquet", "run.json")]
+        steps.run(merge.merge_chunks, self.job, outputs, **arguments)
+        return pq.read_table(outputs[0])
+
+    def record(self) -> dict[str, Any]:
+        """The record of the run."""
+        return read_json(self.folder / "run.json")
 
     def deal(self, chunks: list[list[str]]) -> dict[str, str]:
         """Write the documents in chunks; the paths of queries and documents."""
@@ -95,7 +110,7 @@ class Corpus:
             chunk=number,
             query_vectors_path=str(self.folder / "queries.npy"),
             chunk_vectors_path=str(self.folder / f"chunk-{number}.npy"),
-            output_path=str(self.folder / f"chunk-{number}.npz"),
+            output_path=self.candidates(number),
             similarity="dot",
             top_k=k,
             drop_self_matches=True,
@@ -106,9 +121,7 @@ class Corpus:
         )
 
     def run(self, chunks: list[list[str]], k: int) -> pa.Table:
-        arguments = self.retrieve(chunks, k)
-        call(merge.merge_chunks, **arguments)
-        return pq.read_table(arguments["run_path"])
+        return self.merge(self.retrieve(chunks, k))
 
     def brute_force(self, k: int) -> list[Row]:
         """Scores by Python, sorted as the rule reads."""
@@ -160,7 +173,7 @@ def test_ids_are_read_a_chunk_at_a_time(corpus: Corpus, monkeypatch: pytest.Monk
     read, arguments = [], corpus.retrieve(dealt(list(corpus.documents), 3), 5)
     whole = Documents.read
     monkeypatch.setattr(Documents, "read", lambda file, chunks, *columns: read.append(chunks) or whole(file, chunks, *columns))
-    call(merge.merge_chunks, **arguments)
+    corpus.merge(arguments)
     assert read == [[0], [1], [2]]
 
 
@@ -169,26 +182,24 @@ def test_more_chunks_than_files_may_be_open_are_merged(corpus: Corpus) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/dev/fd").iterdir())) + 20, hard))
     try:
-        call(merge.merge_chunks, **arguments)
+        run = corpus.merge(arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(5)
+    assert rows_of(run) == corpus.brute_force(5)
 
 
 def test_repetition_and_threads_change_no_byte(corpus: Corpus) -> None:
     chunks = dealt(list(corpus.documents), 5)
     written = []
     for threads in (1, 2):
-        arguments = corpus.retrieve(chunks, 20, threads)
-        call(merge.merge_chunks, **arguments)
-        written.append(Path(arguments["run_path"]).read_bytes())
+        corpus.merge(corpus.retrieve(chunks, 20, threads))
+        written.append((corpus.folder / "run.parquet").read_bytes())
     assert written[0] == written[1]
 
 
 def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
-    arguments = corpus.retrieve(dealt(list(corpus.documents), 2), 4)
-    call(merge.merge_chunks, **arguments, run_settings={"similarity": "dot"})
-    record = read_json(arguments["record_path"])
+    corpus.merge(corpus.retrieve(dealt(list(corpus.documents), 2), 4))
+    record = corpus.record()
     seconds = record.pop("seconds")
     assert (seconds["load"], seconds["queries"], seconds["index"]) == (3, 2, 4)
     assert list(seconds) == ["load", "queries", "index", "search", "merge"]
@@ -208,7 +219,7 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "inputs": {
             name: file_digest(corpus.folder / name) for name in ("model.json", "queries.parquet", "documents.parquet", *names)
         },
-        "outputs": {"run.parquet": file_digest(arguments["run_path"])},
+        "outputs": {"run.parquet": file_digest(corpus.folder / "run.parquet")},
         "job": "merge_chunks/toy/here",
         "code": "c0de",
         "format": 1,
@@ -222,30 +233,29 @@ def arguments(corpus: Corpus) -> dict[str, Any]:
 
 
 def rewrite(path: str, **changes: Any) -> None:
-    """Write candidates again that say something else of where they come from."""
-    candidates, found = read_candidates(path)
-    write_candidates(path, candidates, replace(found, **changes))
+    """Write a record of candidates that says something else of where they come from."""
+    write_json(record_of(path), read_json(record_of(path)) | changes)
 
 
 def test_the_record_counts_what_was_reused_and_names_all_that_vectors_were_made_with(
     corpus: Corpus, arguments: dict[str, Any]
 ) -> None:
-    call(merge.merge_chunks, **arguments)
-    assert "documents_reused" not in read_json(arguments["record_path"])["counts"]
+    corpus.merge(arguments)
+    assert "documents_reused" not in corpus.record()["counts"]
     for number, made in enumerate([{}, {"device": ["H200", "cpu"], "torch": ["1", "3"]}]):
         path = corpus.folder / f"chunk-{number}.json"
         record = read_json(path)
         write_json(path, record | {"made": record["made"] | made, "counts": {"documents_reused": 5 * number + 2}})
-        _, found = read_candidates(arguments["candidate_paths"][number])
+        found = read_json(record_of(arguments["candidates"][number]))
         source = {key: read_json(path)[key] for key in ("made", "counts")}
         changes = {
-            "inputs": {**found.inputs, path.name: file_digest(path)},
-            "sources": {**found.sources, path.name: source},
+            "inputs": {**found["inputs"], path.name: file_digest(path)},
+            "sources": {**found["sources"], path.name: source},
             "made": {"search": number},
         }
-        rewrite(arguments["candidate_paths"][number], **changes)
-    call(merge.merge_chunks, **arguments)
-    record = read_json(arguments["record_path"])
+        rewrite(arguments["candidates"][number], **changes)
+    corpus.merge(arguments)
+    record = corpus.record()
     assert record["counts"]["documents_reused"] == 2 + 7
     several = {"device": ["H200", "cpu"], "torch": ["1", "2", "3"], "search": [0, 1]}
     assert record["made"] == {**corpus.made, **several, "search_code": "5ea4c4"}
@@ -274,19 +284,19 @@ def test_chunks_that_were_searched_with_other_vectors_are_refused_by_name(
     chunks = dealt(list(corpus.documents), 3)
     arguments = corpus.retrieve(chunks, 4)
     change(corpus)
-    corpus.search({name: arguments[name] for name in ("queries_path", "documents_path")}, 1, chunks[1], 4)
-    paths = arguments["candidate_paths"]
-    assert refused(arguments).startswith(f"{paths[0]}: found candidates from queries.")
+    paths = {f"{name}_path": arguments[name] for name in ("queries", "documents")}
+    corpus.search(paths, 1, chunks[1], 4)
+    records = [str(record_of(path)) for path in arguments["candidates"]]
+    assert refused(corpus, arguments).startswith(f"{records[0]}: it was made from the queries.")
     (corpus.folder / "queries.json").unlink()  # what is stored of texts may be deleted
-    assert re.match(rf"{re.escape(paths[1])}: found candidates from (queries|model)\.", refused(arguments))
+    assert re.match(rf"{re.escape(records[1])}: it was made from the (queries|model)\.", refused(corpus, arguments))
 
 
-def refused(arguments: dict[str, Any]) -> str:
+def refused(corpus: Corpus, arguments: dict[str, Any]) -> str:
     """Give the error of candidates that cannot be merged; nothing is written then."""
     with pytest.raises(DataError) as caught:
-        call(merge.merge_chunks, **arguments)
-    assert not Path(arguments["run_path"]).exists()
-    assert not Path(arguments["record_path"]).exists()
+        corpus.merge(arguments)
+    assert not list(corpus.folder.glob("run.*"))
     return str(caught.value)
 
 
@@ -296,26 +306,46 @@ ZEROS = "0" * 64
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"system": "other"}, "found candidates of system other, expected toy"),
-        ({"top_k": 5}, "found candidates of top_k 5, expected 4"),
-        ({"chunk": 2}, "found candidates of chunk 2, expected 1"),
-        ({"inputs": {}}, "it does not say in which "),
+        ({"top_k": 5}, "it was made from the top_k 5, but 4 is used here"),
+        ({"ties": "ascending"}, "it was made from the ties ascending, but descending is used here"),
         *(
-            ({name: ZEROS}, f"found candidates from {name} with the sha256 {ZEROS}, but ")
+            ({name: ZEROS}, f"it was made from the {name} {ZEROS}, but ")
             for name in ("documents.parquet", "queries.parquet", "queries.npy", "queries.json")
         ),
     ],
 )
 def test_candidates_of_something_else_are_refused_with_the_command_that_helps(
-    arguments: dict[str, Any], changes: dict[str, Any], says: str
+    corpus: Corpus, arguments: dict[str, Any], changes: dict[str, Any], says: str
 ) -> None:
-    odd = arguments["candidate_paths"][1]
+    odd = arguments["candidates"][1]
     if ZEROS in changes.values():
-        changes = {"inputs": {**read_candidates(odd)[1].inputs, **changes}}
+        changes = {"inputs": {**read_json(record_of(odd))["inputs"], **changes}}
     rewrite(odd, **changes)
-    said = refused(arguments)
-    assert said.startswith(f"{odd}: {says}")
-    assert said.endswith(f"rm {odd}")
+    said = refused(corpus, arguments)
+    assert said.startswith(f"{record_of(odd)}: {says}")
+    assert said.endswith(f"rm {record_of(odd)}")
+
+
+def test_candidates_of_another_chunk_or_system_are_refused(corpus: Corpus, arguments: dict[str, Any]) -> None:
+    odd, other = (Path(arguments["candidates"][number]) for number in (1, 2))
+    whole = {path: path.read_bytes() for path in (odd, record_of(odd))}
+    for path, of in ((odd, other), (record_of(odd), record_of(other))):
+        path.write_bytes(of.read_bytes())
+    assert refused(corpus, arguments).startswith(f"{odd}: its record is candidates/toy/here/chunk-2.json, which does not name it")
+    for path, content in whole.items():
+        path.write_bytes(content)
+    record, named = read_json(record_of(odd)), "candidates/other/here/chunk-1"
+    write_json(record_of(odd), record | {"path": f"{named}.json", "outputs": {f"{named}.arrow": file_digest(odd)}})
+    assert refused(corpus, arguments).startswith(f"{record_of(odd)}: it is the record {named}.json")
+
+
+@pytest.mark.parametrize("kind", [".arrow", ".json"])
+def test_candidates_that_were_damaged_are_refused(corpus: Corpus, arguments: dict[str, Any], kind: str) -> None:
+    path = Path(arguments["candidates"][1]).with_suffix(kind)
+    damage(path)
+    said = refused(corpus, arguments)
+    assert said.startswith(f"{path}: ")
+    assert said.endswith(f"rm {path}")
 
 
 def test_candidates_of_another_corpus_are_refused_whatever_is_left_of_it(corpus: Corpus) -> None:
@@ -325,42 +355,46 @@ def test_candidates_of_another_corpus_are_refused_whatever_is_left_of_it(corpus:
     for kind in ("npy", "json"):
         for path in corpus.folder.glob(f"chunk-*.{kind}"):
             path.unlink()
-    assert refused(arguments).startswith(f"{arguments['candidate_paths'][0]}: found candidates from documents.parquet ")
+    found = refused(corpus, arguments)
+    assert found.startswith(f"{record_of(arguments['candidates'][0])}: it was made from the documents.parquet ")
 
 
 def test_vectors_that_were_encoded_again_since_the_search_are_refused(corpus: Corpus, arguments: dict[str, Any]) -> None:
     """Their record is another, if only for its times."""
     path = corpus.folder / "chunk-1.json"
     write_json(path, read_json(path) | {"seconds": {"load": 9.0, "index": 9.0}})
-    assert refused(arguments).startswith(f"{arguments['candidate_paths'][1]}: found candidates from chunk-1.json ")
+    found = refused(corpus, arguments)
+    assert found.startswith(f"{record_of(arguments['candidates'][1])}: it was made from the chunk-1.json ")
 
 
-@pytest.mark.parametrize("given", [1, 2, 4])
-def test_candidates_of_another_number_of_chunks_than_the_corpus_has_are_refused(arguments: dict[str, Any], given: int) -> None:
-    arguments["candidate_paths"] = (arguments["candidate_paths"] * 2)[:given]
-    said = f"{arguments['documents_path']}: 3 chunks, but candidates of {given}; search all chunks again"
-    assert refused(arguments) == said
+@pytest.mark.parametrize("given", [[0], [0, 1], [0, 1, 2, 0], [0, 2, 1], [0, 1, 1]])
+def test_candidates_of_other_chunks_than_the_corpus_has_are_refused(
+    corpus: Corpus, arguments: dict[str, Any], given: list[int]
+) -> None:
+    arguments["candidates"] = [arguments["candidates"][number] for number in given]
+    chunks = ", ".join(map(str, given))
+    said = f"{arguments['documents']}: 3 chunks, but candidates of the chunks {chunks}; search all chunks again"
+    assert refused(corpus, arguments) == said
 
 
 def test_vectors_need_not_be_there(corpus: Corpus, arguments: dict[str, Any]) -> None:
     """The merge reads candidates, queries and documents alone."""
     for path in [*corpus.folder.glob("*.npy"), *corpus.folder.glob("chunk-*.json"), *corpus.folder.glob("model.json")]:
         path.unlink()
-    call(merge.merge_chunks, **arguments)
-    assert rows_of(pq.read_table(arguments["run_path"])) == corpus.brute_force(4)
+    assert rows_of(corpus.merge(arguments)) == corpus.brute_force(4)
 
 
-def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(arguments: dict[str, Any]) -> None:
+def test_what_chunks_share_is_counted_once_whatever_found_the_candidates(corpus: Corpus, arguments: dict[str, Any]) -> None:
     """A family without vectors and without records of its own: its run says what it was found in and how long that took."""
-    for path in arguments["candidate_paths"]:
-        candidates, found = read_candidates(path)
-        inputs = {name: found.inputs[name] for name in ("queries.parquet", "documents.parquet")}
-        plain = replace(found, inputs=inputs, sources={}, seconds=0.5, made={}, code="", job="")
-        write_candidates(path, Candidates(*candidates[:3], self_matches=1), plain)
-    call(merge.merge_chunks, **arguments)
-    record = read_json(arguments["record_path"])
+    for path in arguments["candidates"]:
+        found = read_json(record_of(path))["inputs"]
+        inputs = {name: found[name] for name in ("queries.parquet", "documents.parquet")}
+        counts = {"self_matches_dropped": 1}
+        rewrite(path, inputs=inputs, sources={}, seconds={"search": 0.5}, made={}, counts=counts, code="c", job="j")
+    corpus.merge(arguments)
+    record = corpus.record()
     assert record["inputs"] == inputs
-    assert (record["made"], record["bytes"], record["jobs"]) == ({}, {}, [])
+    assert (record["made"], record.get("bytes"), record["jobs"]) == ({"search_code": "c"}, {}, ["j"])
     assert record["counts"] == {"self_matches_dropped": 3}
     assert (set(record["seconds"]), record["seconds"]["search"]) == ({"search", "merge"}, 1.5)
 
