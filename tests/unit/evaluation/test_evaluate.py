@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.layout import record_of
@@ -15,7 +16,6 @@ from beirflow.core.records import Job, read_json, totals, write_record
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.evaluation.scores import most_documents
 from beirflow.ranking.run_file import RUN
-from by_name import call
 
 Row = tuple[str, str, float, int]
 
@@ -27,7 +27,7 @@ RUN_PATH, QRELS_PATH, CORPUS_PATH = "runs/toy/tiny.parquet", "corpora/tiny/qrels
 
 
 def prepare(
-    folder: Path, rows: list[Row], system: str = "toy", documents: str = "of the documents", **made: Any
+    folder: Path, rows: list[Row], system: str = "toy", dataset: str = "tiny", documents: str = "of the documents", **made: Any
 ) -> dict[str, Any]:
     """Write a run and its judgements; the arguments to evaluate it."""
     run_path, qrels_path = folder / RUN_PATH, folder / QRELS_PATH
@@ -39,21 +39,25 @@ def prepare(
     query_ids, doc_ids, scores = zip(*QRELS, strict=True)
     pq.write_table(pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())}), qrels_path)
     job, queries = Job(folder), {qrels_path.with_name("queries.parquet"): "of the queries"}
-    facts = {"seconds": SECONDS, "counts": {"self_matches_dropped": 7}, "system": system, "ties": "descending"}
+    facts = {"seconds": SECONDS, "counts": {"self_matches_dropped": 7}, "system": system, "dataset": dataset}
     inputs = queries | {qrels_path.with_name("documents.parquet"): documents}
     outputs = {run_path: file_digest(run_path)}
     write_record(run_path.with_suffix(".json"), job, inputs=inputs, outputs=outputs, made=made, **facts)
     outputs = queries | {qrels_path.with_name("documents.parquet"): "of the documents", qrels_path: file_digest(qrels_path)}
     write_record(folder / CORPUS_PATH, job, inputs={}, outputs=outputs, counts=COUNTS, split="dev", official=None)
-    metrics = {"per_query_path": folder / "metrics/toy/tiny.parquet", "means_path": folder / "metrics/toy/tiny.json"}
-    paths = {name: str(path) for name, path in {"run_path": run_path, "qrels_path": qrels_path, **metrics}.items()}
-    return {"system": "toy", "dataset": "tiny", "cutoffs": [1, 10], **paths, "job": Job(folder, "evaluate_run/toy/tiny", "c0de")}
+    return {"system": "toy", "dataset": "tiny", "cutoffs": [1, 10], "run": str(run_path), "qrels": str(qrels_path)}
+
+
+def evaluate(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Evaluate a run; its means."""
+    outputs = [str(folder / f"metrics/toy/tiny.{kind}") for kind in ("parquet", "json")]
+    steps.run(evaluate_run, Job(folder, "evaluate_run/toy/tiny", "c0de"), outputs, **arguments)
+    return read_json(outputs[1])
 
 
 def evaluated(folder: Path, rows: list[Row] = RUN_ROWS) -> tuple[pd.DataFrame, dict[str, Any]]:
-    arguments = prepare(folder, rows)
-    call(evaluate_run, **arguments)
-    return pq.read_table(arguments["per_query_path"]).to_pandas().set_index("query_id"), read_json(arguments["means_path"])
+    means = evaluate(folder, prepare(folder, rows))
+    return pq.read_table(folder / "metrics/toy/tiny.parquet").to_pandas().set_index("query_id"), means
 
 
 def test_every_judged_query_has_a_row_and_means_are_over_all_of_them_in_full_precision(tmp_path: Path) -> None:
@@ -92,9 +96,7 @@ def test_the_means_repeat_how_many_relevant_documents_no_run_can_have(tmp_path: 
 
 def test_the_means_repeat_what_was_assumed_for_the_run(tmp_path: Path) -> None:
     for made, expected in (({}, []), ({"assumed": "one"}, ["one"]), ({"assumed": ["two", "one"]}, ["one", "two"])):
-        arguments = prepare(tmp_path, RUN_ROWS, **made)
-        call(evaluate_run, **arguments)
-        assert read_json(arguments["means_path"])["assumed"] == expected
+        assert evaluate(tmp_path, prepare(tmp_path, RUN_ROWS, **made))["assumed"] == expected
 
 
 @pytest.mark.parametrize(
@@ -135,26 +137,27 @@ def test_queries_without_results_are_0_and_those_without_judgements_change_nothi
     assert means["counts"]["queries_without_results"] == 2
 
 
-def refused(arguments: dict[str, Any], match: str) -> str:
+def refused(folder: Path, arguments: dict[str, Any], match: str) -> str:
     with pytest.raises(DataError, match=match) as caught:
-        call(evaluate_run, **arguments)
-    assert not Path(arguments["means_path"]).parents[1].exists()
+        evaluate(folder, arguments)
+    assert not list(folder.glob("metrics/toy/*"))
     return str(caught.value)
 
 
 def test_a_run_or_judgements_that_were_changed_or_are_of_another_system_or_corpus_are_refused(tmp_path: Path) -> None:
     arguments = prepare(tmp_path, RUN_ROWS)
-    record = record_of(arguments["run_path"]).read_bytes()
+    record = record_of(arguments["run"]).read_bytes()
     prepare(tmp_path, RUN_ROWS[:-1])
-    record_of(arguments["run_path"]).write_bytes(record)
-    problem = refused(arguments, f"^{arguments['run_path']}: sha256 ")
-    assert problem.endswith(f"rm {arguments['run_path']}")
+    record_of(arguments["run"]).write_bytes(record)
+    problem = refused(tmp_path, arguments, f"^{arguments['run']}: sha256 ")
+    assert problem.endswith(f"rm {arguments['run']}")
     arguments = prepare(tmp_path, RUN_ROWS)
-    pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels_path"])
-    refused(arguments, f"^{arguments['qrels_path']}: sha256 .*damaged or replaced")
-    for changes, what in (({"system": "other"}, "system other"), ({"documents": "older"}, "documents.parquet older")):
+    pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": pa.array([2], pa.int32())}), arguments["qrels"])
+    refused(tmp_path, arguments, f"^{arguments['qrels']}: sha256 .*damaged or replaced")
+    others = {"system": "other"}, {"dataset": "other"}, {"documents": "older"}
+    for changes, what in zip(others, ("system other", "dataset other", "documents.parquet older"), strict=True):
         arguments = prepare(tmp_path, RUN_ROWS, **changes)
-        refused(arguments, f"^{record_of(arguments['run_path'])}: it was made from the .*{what}, but")
+        refused(tmp_path, arguments, f"^{record_of(arguments['run'])}: it was made from the .*{what}, but")
 
 
 def write_means(path: str, official: bool | None, **values: Any) -> None:
@@ -169,8 +172,8 @@ def test_forums_are_averaged_plainly_and_their_counts_are_added(tmp_path: Path) 
         paths.append(str(tmp_path / f"toy/stack-{forum}.json"))
         facts = {"measures": {"NDCG@10": ndcg}, "counts": {"queries": queries}, "seconds": {"search": 2.0}}
         write_means(paths[-1], official, **facts, assumed=["of all", f"of {forum}"], precisions=[forum])
-    job = Job(tmp_path, "average_forums/toy/stack", "c0de")
-    average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "toy/stack.json"), job=job)
+    job, output = Job(tmp_path, "average_forums/toy/stack", "c0de"), str(tmp_path / "toy/stack.json")
+    steps.run(average_forums, job, [output], forums=paths, system="toy", dataset="stack")
     facts = {"system": "toy", "dataset": "stack", "split": "test", "official_data": None, "outputs": {}, "format": 1}
     made = {"path": "toy/stack.json", "job": "average_forums/toy/stack", "code": "c0de"}
     assert read_json(tmp_path / "toy/stack.json") == facts | made | {
@@ -189,5 +192,6 @@ def test_a_dataset_of_forums_is_official_when_all_of_them_are(tmp_path: Path) ->
     for official, together in (([True, True], True), ([True, None], None), ([None, False], False)):
         for path, value in zip(paths, official, strict=True):
             write_means(path, value, measures={}, counts={}, seconds={}, assumed=[], precisions=[])
-        average_forums(dataset="stack", forum_paths=paths, means_path=str(tmp_path / "stack.json"), job=Job(tmp_path))
+        outputs = [str(tmp_path / "stack.json")]
+        steps.run(average_forums, Job(tmp_path), outputs, forums=paths, system="toy", dataset="stack")
         assert read_json(tmp_path / "stack.json")["official_data"] is together
