@@ -62,6 +62,9 @@ def calls(entrance: str, *functions: str, **makers: str) -> dict[str, str]:
         entrance: ``"beirflow.<module>:<function>"``.
         *functions: Others that the job calls, such as those that extensions add to the rule.
         **makers: By argument, ``"beirflow.<module>:<function>()"``; without ``()`` the function is the argument.
+
+    Returns:
+        The entries, for ``**`` in ``params``; the digest is ``code``.
     """
     called = (entrance, *(maker.removesuffix("()") for maker in makers.values()), *functions)
     return {"entrance": entrance, **makers, "code": code_version(*called)}

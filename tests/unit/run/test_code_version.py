@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from beirflow.run import code_version as module
 from beirflow.run.code_version import NO_INFLUENCE, PATHS, calls, code_of, code_version
 from forks import run_code_in_fork
 from needed_code import needed_modules
+from reruns import COMMAND, LIST, reruns
 from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
 
 SOURCES = module.PACKAGE.parent
@@ -84,6 +86,11 @@ def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(
     assert {"ranking.merge", "ranking.ranking", "core.records", "core.patterns"} <= reached
     for edited in sorted({*reached, "families.dense.encode", "evaluation.measures", PATHS} - NO_INFLUENCE):
         assert changes(copy, RULES["merge_chunks"], edited) == (edited in reached), edited
+
+
+def test_an_edit_to_each_module_reruns_the_rules_of_the_list() -> None:
+    differ = [*unified_diff(LIST.read_text(encoding="utf-8").splitlines(), reruns().splitlines(), lineterm="", n=0)]
+    assert differ == [], f"`{COMMAND}` writes the list again; commit it if these rules should rerun"
 
 
 WRITTEN = """def double(x):
