@@ -12,6 +12,7 @@ from beirflow.audit.again import for_reading
 from beirflow.audit.again.for_reading import check_files_for_reading
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain.repairs import Call
 from beirflow.core import layout
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
@@ -60,7 +61,8 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 
 def checks_of(exported: Forger) -> list[Check]:
-    chain = Chain(exported.results, read_json(exported.path("manifest.json")), audited_with=exported.experiment)
+    manifest, call = read_json(exported.path("manifest.json")), Call(codes=rule_codes())
+    chain = Chain(exported.results, manifest, call=call, audited_with=exported.experiment)
     chain.follow()
     return check_files_for_reading(chain)
 

@@ -28,8 +28,7 @@ from beirflow.families.answers import Asked, NoAnswerError, Open, Opened
 from beirflow.families.system import System, system_of
 from beirflow.ranking.searched import read_every_id
 from beirflow.run.by_name import by_name
-from beirflow.run.hardware import ModelHardware
-from beirflow.run.provenance import processor
+from beirflow.run.hardware import ModelHardware, processor
 
 MOST_QUERIES = 200  # drawn from all queries
 SEED = 0  # of that draw

@@ -30,10 +30,5 @@ class Matched(NamedTuple):
     made: dict[str, str]  # precision, device and versions that they were computed with
 
 
-def readable(tokenizer: Any, token: int) -> str:
-    """Return a token as readable text: the letters that its bytes are; as the tokenizer has it where there are none."""
-    return str(tokenizer.decode([token]).strip() or tokenizer.convert_ids_to_tokens(token))
-
-
 FindMatches = Callable[[Pairs, Any], Matched]
 """Function of a family that finds the matches of pairs with a :class:`~beirflow.models.computing.model_settings.Computing`."""

@@ -1,9 +1,13 @@
 """The hardware that a job computes on: device, threads, share of a GPU; with a model also precision and size of batches."""
 
 import os
+import platform
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 
@@ -54,3 +58,22 @@ class ModelHardware(Hardware):
     def on(self) -> dict[str, Any]:
         """Return device, precision and size of batches, as the arguments of the function that loads a model."""
         return {"device": self.device, "precision": self.precision, "token_budget": self.token_budget}
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    return _of_processor("model name").strip() or platform.processor() or platform.machine()
+
+
+def features() -> str:
+    """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
+    flags = _of_processor("flags|Features")
+    return sha256(flags.encode()).hexdigest()[:12] if flags else ""
+
+
+def _of_processor(keys: str) -> str:
+    """Return what Linux says of the first processor under some key; empty if it does not."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    found = re.search(rf"^(?:{keys})\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else ""

@@ -9,13 +9,13 @@ import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from beirflow import WORKFLOW
 from beirflow.core.addresses import without_credentials
+from beirflow.run.hardware import processor
 
 COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -108,25 +108,6 @@ def name_the_user() -> None:
         getpass.getuser()
     except (KeyError, OSError):  # OSError since Python 3.13
         os.environ["USER"] = f"uid-{os.getuid()}"
-
-
-def processor() -> str:
-    """Return the name of the processor."""
-    return _of_processor("model name").strip() or platform.processor() or platform.machine()
-
-
-def features() -> str:
-    """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
-    flags = _of_processor("flags|Features")
-    return sha256(flags.encode()).hexdigest()[:12] if flags else ""
-
-
-def _of_processor(keys: str) -> str:
-    """Return what Linux says of the first processor under some key; empty if it does not."""
-    information = Path("/proc/cpuinfo")
-    text = information.read_text(errors="replace") if information.is_file() else ""
-    found = re.search(rf"^(?:{keys})\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1] if found else ""
 
 
 def environment() -> dict[str, Any]:

@@ -18,11 +18,10 @@ from beirflow.families.late_interaction.card import Reading, read_token_card, wi
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.token_pooling import LOSSY, pooled
 from beirflow.families.late_interaction.vectors import TokenVectors
-from beirflow.families.matches import readable
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, finish_behind, send
 from beirflow.models.computing.batching import Tokens, pad
 from beirflow.models.computing.failing import in_words
-from beirflow.models.computing.folder_tokenizer import assumed_tokens
+from beirflow.models.computing.folder_tokenizer import assumed_tokens, readable
 from beirflow.models.computing.made import made_with
 from beirflow.models.computing.token_budget import TokenBudget
 from beirflow.models.encoders.backbone import Backbone

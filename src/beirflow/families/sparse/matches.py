@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from beirflow.families.matches import Match, Matched, Pairs, readable
+from beirflow.families.matches import Match, Matched, Pairs
 from beirflow.families.sparse.files import Rows, quantized
 from beirflow.families.sparse.weigh import Weighing, load_weigher
+from beirflow.models.computing.folder_tokenizer import readable
 
 MOST_TERMS = 12  # terms of a pair that are shown: those that add most
 

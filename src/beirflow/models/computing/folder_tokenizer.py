@@ -335,3 +335,8 @@ def _probed(fast: Tokenizer) -> list[tuple[list[int], list[int]]]:
 def _encodings(fast: Tokenizer) -> Iterator[Any]:
     yield from (fast.encode(text) for text in PROBES)
     yield from (fast.encode(*pair) for pair in PROBE_PAIRS)
+
+
+def readable(tokenizer: Any, token: int) -> str:
+    """Return a token as readable text: the letters that its bytes are; as the tokenizer has it where there are none."""
+    return str(tokenizer.decode([token]).strip() or tokenizer.convert_ids_to_tokens(token))

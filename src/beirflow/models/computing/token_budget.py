@@ -11,7 +11,7 @@ import torch
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.batching import Tokens, plan
 from beirflow.run.devices import is_out_of_memory
-from beirflow.run.provenance import features, processor
+from beirflow.run.hardware import features, processor
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from beirflow.core.errors import DataError
 from beirflow.core.layout import DOCUMENTS, INSPECTION, MATCHES, MODEL, QUERIES
 from beirflow.core.records import read_json, write_record
 from beirflow.data.corpus_files import recorded_digest
-from beirflow.families.matches import readable
 from beirflow.families.sparse.settings import SparseSettings
+from beirflow.models.computing.folder_tokenizer import readable
 from beirflow.report.analysis.matches import match_hits
 from by_name import call
 from lexical_results import DATASET
