@@ -16,9 +16,18 @@ Code that only some systems need is imported by name: its digest is another para
 """
 
 
+FILE_OF = code_version._file_of  # as it is without an edit
+
+
 def reruns() -> str:
     """Return the list: a line with the path of each module and its rules."""
-    return HEAD + "".join(f"{name.replace('.', '/')}.py: {_listed(rules)}\n" for name, rules in _rules_by_module())
+    return HEAD + "".join(f"{_path_of(name)}: {_listed(rules)}\n" for name, rules in _rules_by_module())
+
+
+def _path_of(module: str) -> str:
+    """Return the path of a module below the package, or below the folder of the extensions."""
+    path = module.replace(".", "/")
+    return f"{path}/__init__.py".lstrip("/") if FILE_OF(module).name == "__init__.py" else f"{path}.py"
 
 
 def _rules_by_module() -> Iterator[tuple[str, set[str]]]:

@@ -17,6 +17,7 @@ from beirflow.audit.again.summary_check import stated_training
 from beirflow.audit.audit import SEED_BITS, Sections, run_checks
 from beirflow.audit.chain.chain import in_words
 from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.chain.repairs import Call
 from beirflow.audit.chain.root import Published
 from beirflow.audit.chain.setup import Setup
 from beirflow.audit.gate import Side, same_data
@@ -87,12 +88,13 @@ def collect_folders(
     main_measure: str,
     sample: int,
     seed: int | None = None,
+    codes: Mapping[str, str | None] | None = None,
 ) -> str:
     """Audit every folder of the entries ``folders``, and write the leaderboard of all into ``folder``.
 
-    A ``sample`` of so many documents and queries of each corpus is made again, drawn by ``seed``, or by chance if None. Returns
-    the verdict on every folder, for the terminal. Raises DataError if no folder is named, two have one name, or none can be
-    shown.
+    A ``sample`` of so many documents and queries of each corpus is made again, drawn by ``seed``, or by chance if None; ``codes``
+    are the digests of code by rule, None where they are not known. Returns the verdict on every folder, for the terminal. Raises
+    DataError if no folder is named, two have one name, or none can be shown.
     """
     named = [ResultsFolder.of(entry) for entry in folders]
     if not named:
@@ -100,7 +102,7 @@ def collect_folders(
     if twice := {each.name for each in named if [other.name for other in named].count(each.name) > 1}:
         raise DataError(f"{', '.join(sorted(twice))} is the name of two folders; give each a name: {{path: …, name: …}}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    verified = [_verify(each, experiment, sample, seed) for each in named]
+    verified = [_verify(each, experiment, sample, seed, Call(codes=codes or {})) for each in named]
     tables = [part for each in verified if (part := _rows(each, verified, main_measure)) is not None]
     words = "\n".join(f"{each.folder.name}: {each.verdict}{''.join(f'; {why}' for why in each.problems)}" for each in verified)
     if not tables:
@@ -118,11 +120,11 @@ def collect_folders(
     return f"{words}\nThe leaderboard: {page}"
 
 
-def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int) -> Verified:
+def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int, call: Call) -> Verified:
     """Audit a folder; what cannot be read is refused."""
     verified = Verified(folder)
     try:
-        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed, published=folder.published)
+        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed, call=call, published=folder.published)
     except UNREADABLE as error:
         verified.problems.append(f"{folder.path}: {in_words(error)}")
         return verified

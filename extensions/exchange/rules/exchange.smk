@@ -126,6 +126,8 @@ rule leaderboard:
         folders=experiment.options("leaderboard").get("folders", []),
         main_measure=experiment.main_measure,
         sample=experiment.options("audit").get("sample", 0),
+        # Once all rules are known.
+        codes=lambda wildcards: this_run.codes,
     message:
         "verify the folders and write their leaderboard"
     shell:

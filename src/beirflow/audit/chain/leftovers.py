@@ -92,7 +92,12 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
 
 
 def _rules_of_others(chain: Chain) -> list[str]:
-    """Return the rules that have logs in the folder, and that neither the workflow nor an extension has here."""
+    """Return the rules that have logs in the folder, and that neither the workflow nor an extension has here.
+
+    None where the rules here are not known.
+    """
+    if not chain.call.codes:
+        return []
     folder, ending = layout.LOG.folder(), ".log"
     logs = [path.removeprefix(folder) for path in chain.listing.files if path.startswith(folder) and path.endswith(ending)]
     return sorted({log.partition("/")[0].removesuffix(ending) for log in logs}.difference(chain.call.codes))
