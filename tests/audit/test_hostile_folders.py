@@ -31,7 +31,7 @@ from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_re
 from beirflow.audit.facts import corpora
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
-from beirflow.ranking.run_file import run_writer
+from beirflow.ranking.run_file import write_run
 from forger import FAILED, Forger, named
 from warm_snakemake import REPOSITORY
 
@@ -227,7 +227,7 @@ def write_header(forger: Forger, chunk: int, header: dict[str, Any]) -> str:
 def of_a_zip(forger: Forger) -> str:
     with zipfile.ZipFile(forger.results / "x", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(1 << 27))
-    return put_in(forger, "candidates/tiny/small/chunk-0.npz")
+    return put_in(forger, "candidates/tiny/small/chunk-0.arrow")
 
 
 def put_in(forger: Forger, name: str, content: bytes | None = None) -> str:
@@ -245,7 +245,7 @@ BOMBS = [of_many_rows, of_long_values, of_one_line, of_packed_zeros, of_aliases,
 MEMORY, SPARE = limits.MEMORY // 8, 1 << 28
 """Bytes that reading may take in these tests, an eighth of those elsewhere, so that small bombs do; and that the process may."""
 
-NOT_READ = ("models/tiny/small/model.safetensors", "candidates/tiny/small/chunk-0.npz")
+NOT_READ = ("models/tiny/small/model.safetensors", "candidates/tiny/small/chunk-0.arrow")
 """Files that no record names and no number depends on."""
 
 
@@ -389,11 +389,11 @@ def test_statistics_of_a_file_that_unpacks_to_more_than_its_size_are_not_compare
 
 def test_a_run_that_ranks_all_queries_alike_is_read(tmp_path: Path) -> None:
     queries, depth = 1000, 100
-    with run_writer(tmp_path / "a.parquet") as write:
-        write(
-            pa.array(np.repeat([f"{query:04}" for query in range(queries)], depth)),
-            pa.array([f"{place:03}" for place in reversed(range(depth))] * queries),
-            np.ones(queries * depth, np.float32),
-            np.tile(np.arange(1, depth + 1, dtype=np.int32), queries),
-        )
+    columns = (
+        pa.array(np.repeat([f"{query:04}" for query in range(queries)], depth)),
+        pa.array([f"{place:03}" for place in reversed(range(depth))] * queries),
+        np.ones(queries * depth, np.float32),
+        np.tile(np.arange(1, depth + 1, dtype=np.int32), queries),
+    )
+    write_run(tmp_path / "a.parquet", [columns])
     check_statistics(tmp_path / "a.parquet", "a.parquet")

@@ -139,11 +139,11 @@ def test_left_overs_of_an_earlier_configuration_are_one_warning_with_one_command
         "runs/old/small.parquet",
         "embeddings/old/small/chunk-0.npy",
     ]
-    for name in [*names, "candidates/tiny/small/chunk-0.npz"]:
+    for name in [*names, "candidates/tiny/small/chunk-0.arrow"]:
         forger.replace(name, b"x")
     (found,) = forger.noticed()
     assert (found.status, found.results) == (WARNING, ())
-    assert {*names, "candidates/tiny/small/chunk-0.npz"} == set(found.files)
+    assert {*names, "candidates/tiny/small/chunk-0.arrow"} == set(found.files)
     subprocess.run(["bash", "-c", found.repair], check=True)
     assert forger.noticed() == []
 

@@ -50,7 +50,7 @@ def test_a_full_disk_is_named_in_every_step_and_the_result_is_the_same_afterward
         for before, target, log, file, left in (
             ([], corpus, "prepare_corpus/small.log", r"corpora/small/\.partial-prepare\.\w+", 3 * BLOCK),
             ([corpus], postings, "index_chunk/lucene-english/small/chunk-1.log", postings, 2 * BLOCK),
-            ([f"candidates/tiny/small/chunk-{i}.npz" for i in range(2)], run, "merge_chunks/tiny/small.log", run, BLOCK),
+            ([f"candidates/tiny/small/chunk-{i}.arrow" for i in range(2)], run, "merge_chunks/tiny/small.log", run, BLOCK),
         ):
             if before:
                 larger.run(*(f"{disk}/{name}" for name in before))

@@ -92,7 +92,7 @@ def test_what_a_run_killed_after_a_merge_left_goes_with_the_next_run(lexical: Wo
     # As if killed after the job and before Snakemake removed its temporary input: nothing will merge the candidates again.
     lexical.run(SUMMARY, "--notemp")
     merged = {path: path.stat().st_mtime_ns for path in lexical.result("runs").rglob("*.*")}
-    assert list(lexical.result("candidates").rglob("*.npz"))
+    assert list(lexical.result("candidates").rglob("*.arrow"))
     lexical.result("summary.csv").unlink()
     lexical.run(SUMMARY)
     assert {path: path.stat().st_mtime_ns for path in merged} == merged

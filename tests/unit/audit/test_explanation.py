@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytrec_eval
 
+import steps
 from beir_writer import write_corpus_record
 from beirflow.audit import explanation
 from beirflow.audit.explanation import CAVEAT, explain
@@ -50,7 +51,7 @@ def page(
     means, per_query, qrels = (str(folder / pattern(**names)) for pattern in (METRICS, PER_QUERY, QRELS))
     Path(means).parent.mkdir(parents=True)
     of_run = {"run_path": run_path, "qrels_path": qrels, "means_path": means, "job": made.job}
-    evaluate_run(**names, **of_run, cutoffs=[10, 100], per_query_path=per_query)
+    steps.run(evaluate_run, made.job, [per_query, means], run=run_path, qrels=qrels, cutoffs=[10, 100], **names)
     path = folder / "explanation.html"
     settings = {"family": "lexical", "k1": 0.9}
     extra_path = str(folder / "more.qrels") if extra else None

@@ -22,7 +22,7 @@ def names_of(pattern: Pattern) -> list[str]:
 
 def test_a_pattern_is_filled_in() -> None:
     assert layout.RUN(system="bm25", dataset="scifact") == "runs/bm25/scifact.parquet"
-    assert layout.CANDIDATES(system="a", dataset="b-c", chunk=12) == "candidates/a/b-c/chunk-12.npz"
+    assert layout.CANDIDATES(system="a", dataset="b-c", chunk=12) == "candidates/a/b-c/chunk-12.arrow"
     assert layout.LOG(job="encode_chunk/a/b/chunk-3") == "logs/encode_chunk/a/b/chunk-3.log"
     assert type(layout.SUMMARY()) is str
     with pytest.raises(KeyError):

@@ -130,7 +130,7 @@ def test_what_was_changed_is_not_searched(small: LateResults, settings: LateSett
     change(small)
     with pytest.raises(BeirflowError, match=message):
         small.find(settings)
-    assert not list(Path(small.results).rglob("*.npz"))
+    assert not list(Path(small.results).glob("candidates/**/chunk-*"))
 
 
 def test_another_model_than_was_fetched_is_refused(small: LateResults, settings: LateSettings, tmp_path: Path) -> None:

@@ -117,9 +117,7 @@ def test_an_expansion_that_was_exchanged_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"chunk-1.parquet: its record is .*chunk-0.json, which does not name it"):
         made.search(settings, 1)
     made.give(settings, queries_of(4), [1])
-    with pytest.raises(
-        DataError, match=r"postings/.*/chunk-1.json: it was made from the expansions/.*/chunk-1\.(parquet|json) \w+, but"
-    ):
+    with pytest.raises(DataError, match=r"postings/.*/chunk-1.json: it was made from the expansions/.*/chunk-1\."):
         made.search(settings, 1)
 
 
