@@ -13,7 +13,7 @@ from beirflow.core.records import read_json
 from beirflow.core.writing import write_text
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.report.references import MEASURES, mteb_name
+from beirflow.report.references import mteb_name
 
 MAIN = "NDCG@10"  # MTEB's main score of retrieval
 LANGUAGES = {"English": "eng-Latn"}  # by name in the catalogue, the code in MTEB
@@ -35,7 +35,7 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         problem = f"has {', '.join(measures)}, and the main score of MTEB is {MAIN}"
         raise DataError(f"{means_path} {problem}; add 10 to the cutoffs of the configuration")
     scores = {
-        **{mteb_name(measure): value for measure, value in measures.items() if measure.partition("@")[0] in MEASURES},
+        **{name: value for measure, value in measures.items() if (name := mteb_name(measure))},
         "main_score": measures[MAIN],
         "hf_subset": "default",
         "languages": [LANGUAGES[language]],

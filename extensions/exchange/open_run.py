@@ -13,12 +13,12 @@ import yaml
 from beirflow.audit.chain.checks import UNREADABLE
 from beirflow.audit.chain.reading import part, read_record
 from beirflow.core.errors import DataError
+from beirflow.evaluation.summary import PUBLISHED
 from beirflow.extensions.exchange.layout import OPEN_RUN
 from beirflow.ranking.run_file import queries_without_line, write_trec
 from beirflow.ranking.run_rows import HEADER_END, HEADER_START
 
 START, END = (f"{line.decode()}\n" for line in (HEADER_START, HEADER_END))
-MEASURES = ["NDCG@10", "Recall@100"]  # those that the BEIR paper reports
 
 OF_THE_MACHINE = ("device", "driver")
 
@@ -76,7 +76,7 @@ def metadata_of(
             },
             "research goal": {
                 "evaluation": {
-                    "reporting measures": MEASURES,
+                    "reporting measures": [*PUBLISHED],
                     "baseline": [configuration.get("baseline") or next(iter(part(manifest, "systems", kind=dict)))],
                 }
             },

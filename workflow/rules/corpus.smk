@@ -47,7 +47,7 @@ rule prepare_corpus:
         source_states=of_dataset(experiment.source_states),
         # Derived from `input` so that Snakemake does not compare them: they change no file of a corpus.
         self_matches=lambda wildcards, input: experiment.self_matches(wildcards.dataset),
-        main_measure=lambda wildcards, input: experiment.main_measure,
+        topic_measure=lambda wildcards, input: experiment.topic_measure,
     message:
         "prepare {wildcards.dataset}"
     shell:

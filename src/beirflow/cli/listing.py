@@ -112,9 +112,9 @@ def _datasets(experiment: "Experiment") -> Listed:
 
 
 def _measures(experiment: "Experiment") -> Listed:
-    from beirflow.evaluation.meanings import MEASURES, OF_SOME
+    from beirflow.ranking.measures.all_measures import MEASURES
 
-    rows = [{"measure": f"{name}@k", "meaning": meaning} for name, meaning in {**MEASURES, **OF_SOME}.items()]
+    rows = [{"measure": f"{name}@k", "meaning": each.meaning} for name, each in MEASURES.items()]
     cutoffs = ", ".join(map(str, experiment.config["cutoffs"]))
     main = experiment.main_measure
     return Listed(rows, f"k: {cutoffs} (cutoffs in the configuration). Systems are ranked by {main} (main_measure)")

@@ -8,7 +8,7 @@ from typing import Any
 from beirflow.config.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
-from beirflow.config.main_measure import cutoff_of
+from beirflow.config.main_measure import cutoff_of, name_of
 from beirflow.config.source_checks import check_sources, disk_in_words
 from beirflow.config.systems import absent_systems, catalogue_systems, instead_of
 from beirflow.core.addresses import has_other_variables, shown
@@ -21,9 +21,7 @@ from beirflow.data.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.data.catalogue.own_datasets import names_in
 from beirflow.data.catalogue.schema import Problems, choices, defaults, nearest
 from beirflow.data.sources.forms import HubForm, SamplesForm
-
-OF_LAYOUTS = {"p-MRR": "followir", "robustness": "instructir", "alpha-nDCG": "freshstack", "coverage": "freshstack"}
-"""Measures that only datasets of a layout have, or files in BEIR form."""
+from beirflow.ranking.measures.all_measures import MEASURES
 
 OF_MODEL_CODE = ("torch", "transformers", "tokenizers")  # packages without which nothing computes with a model
 
@@ -193,7 +191,7 @@ def _computes(experiment: Experiment, name: str) -> bool:
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
-    """Check the baseline of the gate, a system or a folder of results, and the cutoffs of its measure and the main one."""
+    """Check the baseline of the gate, a system or a folder of results, and its measure and the main one."""
     gate = experiment.config["gate"]
     baseline, measure = gate.get("baseline"), gate.get("measure", "")
     if baseline is not None and baseline not in experiment.chosen_systems:
@@ -202,12 +200,24 @@ def _check_gate(experiment: Experiment, problems: Problems) -> None:
                 expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
                 problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
     for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
-        if value and cutoff_of(value) not in experiment.config["cutoffs"]:
-            problems.add(key, value, f"expected a measure at one of the cutoffs, {experiment.config['cutoffs']}; add it to these")
-        layout = OF_LAYOUTS.get((value or "").partition("@")[0])
-        for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets if layout else ()):
-            known = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else layout
-            if known != layout:
+        if value:
+            _check_measure(experiment, key, value, problems)
+
+
+def _check_measure(experiment: Experiment, key: str, value: str, problems: Problems) -> None:
+    """Check that a measure is known, at one of the cutoffs, and defined on all chosen datasets."""
+    known = {name: each for name, each in MEASURES.items() if each.ranks_systems}
+    if (name := name_of(value)) not in known:
+        names = ", ".join(f"{each} ({known[each].needs.words})" if known[each].needs else each for each in known)
+        with_cutoff = [f"{each}@{cutoff_of(value)}" for each in known]
+        problems.add(key, value, f"expected a measure with a cutoff, such as NDCG@10: {names}{nearest(value, with_cutoff)}")
+        return
+    if cutoff_of(value) not in experiment.config["cutoffs"]:
+        problems.add(key, value, f"expected a measure at one of the cutoffs, {experiment.config['cutoffs']}; add it to these")
+    if needs := known[name].needs:
+        for dataset in map(experiment.datasets.__getitem__, experiment.chosen_datasets):
+            layout = dataset.form.layout if isinstance(dataset.form, HubForm) else None if dataset.path is None else needs.layout
+            if layout != needs.layout:
                 problems.add(key, value, f"{dataset.row} does not state what this measure compares; name another")
 
 

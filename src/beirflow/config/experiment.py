@@ -8,7 +8,7 @@ from typing import Any
 
 from beirflow.config.dependencies import needed, runs_needed, trained_on, tuning_corpus
 from beirflow.config.known_systems import Systems
-from beirflow.config.main_measure import main_measure
+from beirflow.config.main_measure import main_measure, name_of
 from beirflow.config.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.core.addresses import shown
 from beirflow.core.digests import file_state
@@ -18,6 +18,7 @@ from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import defaults
 from beirflow.data.sources.forms import form_of
 from beirflow.families.postings.names import ENGLISH
+from beirflow.ranking.measures.all_measures import MEASURES
 from beirflow.ranking.run_settings import ConfiguredRun
 
 MOST_THREADS = 8  # of a job that encodes or searches
@@ -143,6 +144,12 @@ class Experiment(Systems):
     def main_measure(self) -> str:
         """Return the measure by which systems are ranked, compared, drawn and tuned."""
         return main_measure(self.config)
+
+    @property
+    def topic_measure(self) -> str:
+        """Return the main measure if it compares the queries of a topic, else nothing."""
+        needs = MEASURES[name_of(self.main_measure)].needs
+        return self.main_measure if needs and needs.compare_queries else ""
 
     @property
     def figure_style(self) -> dict[str, Any]:

@@ -13,6 +13,11 @@ def main_measure(configuration: Mapping[str, Any]) -> str:
     return f"NDCG@{min(configuration['cutoffs'], key=lambda cutoff: (abs(cutoff - 10), cutoff))}"
 
 
+def name_of(measure: str) -> str:
+    """Return the name of a measure without its cutoff, e.g. NDCG of NDCG@10."""
+    return measure.partition("@")[0]
+
+
 def cutoff_of(measure: str) -> int:
     """Return the k of a measure, e.g. 10 of NDCG@10."""
     return int(measure.partition("@")[2])

@@ -47,8 +47,6 @@ from beirflow.data.unreachable import counts_of, relevant_rows, spelled_otherwis
 
 logger = logging.getLogger(__name__)
 
-TOPIC_MEASURES = ("p-MRR", "robustness")  # that compare the queries of a topic
-
 
 @dataclass(frozen=True)
 class Preparation:
@@ -87,7 +85,7 @@ def prepare_corpus(
     corpus: PreparedCorpus,
     job: Job,
     self_matches: SelfMatches | None = None,
-    main_measure: str = "",
+    topic_measure: str = "",
     threads: int = 2,
 ) -> None:
     """Turn a dataset, of one on a hub the record of what was fetched, into the files that every system works from.
@@ -95,8 +93,8 @@ def prepare_corpus(
     Documents have the columns of ``DOCUMENTS``, longest first in each chunk; judged queries, ``query_id`` and ``text``, are in
     byte order of their ids, judgements, ``query_id``, ``doc_id``, ``score``, in byte order of query and document; the record has
     counts and length statistics. Raises DataError if the dataset is not what it should be, or if nobody stated that relevant
-    documents with the id of their query, but another text, are dropped, or if a sample has no topic for ``main_measure``; nothing
-    has been written then.
+    documents with the id of their query, but another text, are dropped, or if a sample has no topic for ``topic_measure``, a
+    main measure that compares the queries of a topic; nothing has been written then.
     """
     keep_freed_memory()
     split, expected = settings.split, settings.expected
@@ -108,8 +106,8 @@ def prepare_corpus(
         _check_documents(source, scan, expected["documents"], expected.get("most"))
         topics = whole_topics(qrels)
         scan, queries, qrels, part = _part_of(settings, scan, queries, qrels, spill_path(scratch))
-        if topics and not whole_topics(qrels) and main_measure.partition("@")[0] in TOPIC_MEASURES:
-            problem = f"none of the {topics} topics is whole in this sample, so {main_measure}, the main measure, is not defined"
+        if topic_measure and topics and not whole_topics(qrels):
+            problem = f"none of the {topics} topics is whole in this sample, so {topic_measure}, the main measure, is not defined"
             raise DataError(f"{problem}; take more documents or queries, or set another main_measure")
         if settings.relevant_from:
             qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})

@@ -12,7 +12,7 @@ import pyarrow as pa
 from beirflow.core.csv_files import write_csv
 from beirflow.core.records import Job, read_json
 from beirflow.data.corpus_files import read_table
-from beirflow.evaluation.judged_ranking import make_ranking
+from beirflow.ranking.judged_ranking import make_ranking
 from beirflow.ranking.run_file import read_run
 
 COLUMNS = ("TP", "FP", "FN", "TN", "accuracy")
@@ -51,10 +51,10 @@ def tabulate_confusion(
 
 def confusion(run: pa.Table, qrels: pa.Table, documents: int, cutoffs: Sequence[int]) -> pd.DataFrame:
     """Return the means over judged queries of one run on a corpus of so many documents: a row a ``k``."""
-    ranking = make_ranking(run, qrels, max(cutoffs))
+    ranking = make_ranking(run, qrels, cutoffs)
     rows = {}
     for k in cutoffs:
-        hits = (ranking.grades[:, :k] >= ranking.relevant_from).sum(axis=1)
+        hits = ranking.hits(k)
         false_positives = ranking.retrieved[:, :k].sum(axis=1) - hits
         missed = ranking.relevant - hits
         others = documents - hits - false_positives - missed

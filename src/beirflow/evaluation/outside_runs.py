@@ -111,8 +111,8 @@ def evaluate(
         qrels: ``{query: {document: grade}}``; a frame or rows with ``query``, ``document`` and ``grade`` (or ``query_id``,
             ``doc_id`` and ``relevance`` or ``score``; ``query-id``, ``corpus-id``, ``score``; ``qid``, ``docno``, ``label``); or
             the path of TREC's qrels, of BEIR's TSV, or of a ``qrels.parquet`` of results. Grades are integers.
-        measures: Names with a cutoff, such as ``"NDCG@10"``: NDCG, MAP, Recall, P, MRR, R_cap, Hole, Accuracy, F1 and NDCG_exp at
-            any k up to 100,000; by default those of ``summary.csv``.
+        measures: Names with a cutoff of at most 100,000, such as ``"NDCG@10"``; ``beirflow list measures`` has the names. The
+            default are those of ``summary.csv``.
         relevant_from: The least grade of a relevant document, for measures that do not weigh grades, as trec_eval's ``-l``. By
             default that of a ``qrels.parquet`` that says one, else 1.
 

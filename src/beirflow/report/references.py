@@ -12,17 +12,16 @@ import pandas as pd
 from beirflow.core.csv_files import write_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
+from beirflow.ranking.measures.all_measures import MEASURES
 
 logger = logging.getLogger(__name__)
 
-MEASURES = {"NDCG": "ndcg", "MAP": "map", "Recall": "recall", "P": "precision", "MRR": "mrr", "Accuracy": "hit_rate"}
-"""By measure of ours, its name in MTEB."""
 
-
-def mteb_name(measure: str) -> str:
-    """Return the name of a measure in MTEB, of those in :data:`MEASURES`."""
+def mteb_name(measure: str) -> str | None:
+    """Return the name of a measure in MTEB; None if that has no such measure."""
     name, _, k = measure.partition("@")
-    return f"{MEASURES[name]}_at_{k}"
+    known = MEASURES.get(name)
+    return f"{known.mteb}_at_{k}" if known and known.mteb else None
 
 
 def collect_references(
@@ -77,7 +76,7 @@ def _reference(path: Path, of_task: Sequence[str], measures: Sequence[str]) -> d
         reason = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
         problem = f"it is no result of {path.stem} on the split {split} as MTEB writes it ({reason})"
         raise DataError(f"{path}: {problem}; remove it, or name another folder in references") from error
-    names = {measure: mteb_name(measure) for measure in measures if measure.partition("@")[0] in MEASURES}
+    names = {measure: name for measure in measures if (name := mteb_name(measure))}
     values = {measure: scores[name] for measure, name in names.items() if name in scores}
     for measure, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:

@@ -35,6 +35,8 @@ PATHS_OF_EXTENSION = re.compile(r"(?:extensions\.\w+|beirflow_\w+)\.layout")
 IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+(?:beirflow|\.)[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package, or a relative one, on lines of its own."""
 
+LOADS_FOLDER = b"from pkgutil import iter_modules"  # line of a module that imports all modules beside it
+
 OURS = re.compile(rb"beirflow|\bfrom\s*\.")  # in a line with such a statement
 
 STRING = b"|".join(
@@ -122,6 +124,8 @@ def module_at(path: Path) -> Module:
     source = path.read_bytes()
     lines = code_lines(source)
     names = imported_names(source, lines, _package_of(path))
+    if LOADS_FOLDER in lines:
+        names |= {name for name in _modules() if _file_of(name).parent == path.parent}
     return Module(hashlib.sha256(b"\n".join(lines)).digest(), names & _modules() - NO_INFLUENCE)
 
 

@@ -455,7 +455,7 @@ def test_topics_that_a_sample_of_documents_breaks_are_left_out_or_refused(
     prepare(folder, tmp_path / "none", **sample)
     assert pq.read_table(tmp_path / "none/qrels.parquet").column_names == ["query_id", "doc_id", "score"]
     with pytest.raises(DataError, match=r"none of the 2 topics is whole in this sample, so p-MRR@10, the main measure"):
-        prepare(folder, tmp_path / "refused", **sample, main_measure="p-MRR@10")
+        prepare(folder, tmp_path / "refused", **sample, topic_measure="p-MRR@10")
 
 
 def test_a_sample_that_topics_do_not_add_up_to_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

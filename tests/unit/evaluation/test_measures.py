@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beirflow.evaluation.measures import measure
+from beirflow.ranking.measures.all_measures import MEASURES
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
 TREC = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
-NAMES = ["NDCG", "MAP", "Recall", "P", "MRR", "R_cap", "Hole", "Accuracy", "F1", "NDCG_exp"]
+NAMES = [name for name, each in MEASURES.items() if not each.needs]
 
 # d1 is relevant with grade 2, d3 judged and not relevant, d5 relevant with grade 1; d7, relevant with grade 3, is not found;
 # d2 is judged for another query, so it is no hole; d4 and d6 are holes.

@@ -1,24 +1,25 @@
 """Metrics computed again from runs and judgements, and the means of forums from these.
 
-Metrics are computed again by another path than the one that made them: ``reference_measures.py``, one query at a time.
+The measures are those of the evaluation, which the tests compare with trec_eval, ir_measures and their definitions.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+import pyarrow.compute as pc
+
 from beirflow.audit.again.runs import read_run, run_rules, unknown_documents
 from beirflow.audit.chain.chain import Chain
 from beirflow.audit.chain.checks import FAILED, PASSED, Check, RecordError, Result
-from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines, read_rows
+from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_packed_lines
 from beirflow.core.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
-from beirflow.data.corpus_files import relevant_from
-from beirflow.data.sources.forms import NUGGETS, TOPIC
+from beirflow.data.judged_queries import HIGHEST_SCORE
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.outside_runs import MOST_PLACES
 from beirflow.evaluation.scores import RETRIEVED_LIMIT, retrieved_limit
-from beirflow.ranking.reference_measures import measures_of_nuggets, measures_of_query, p_mrr
 
 TOLERANCE = 1e-9
 
@@ -67,73 +68,23 @@ def _check_trec(chain: Chain, system: str, dataset: str) -> Iterator[Check]:
 
 def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> Iterator[Check]:
     """Check that a run is ranked as it should be, and gives the recorded measures of every query and their means."""
-    path, qrels = METRICS(system=system, dataset=dataset), _read_qrels(chain, QRELS(dataset=dataset))
+    path, run_path, qrels_path = (form(system=system, dataset=dataset) for form in (METRICS, RUN, QRELS))
     chain.note(MANIFEST, "configuration/cutoffs", None, path)
-    judged = {doc_id for grades in qrels.values() for doc_id in grades}
-    cutoffs = part(chain.manifest, "configuration", "cutoffs", kind=list)
-    least = relevant_from(read_columns(chain.file(QRELS(dataset=dataset)), QRELS(dataset=dataset), ["score"]))
-    again = {query: measures_of_query([], grades, judged, cutoffs) for query, grades in qrels.items()}
+    cutoffs, qrels = part(chain.manifest, "configuration", "cutoffs", kind=list), read_columns(chain.file(qrels_path), qrels_path)
+    if wrong := [k for k in cutoffs if type(k) is not int or not 1 <= k <= MOST_PLACES]:
+        raise RecordError(f"has the cutoff {wrong[0]!r}, expected an integer from 1 to {MOST_PLACES:,}", MANIFEST)
+    if (highest := pc.max(qrels["score"]).as_py()) > HIGHEST_SCORE:
+        raise RecordError(f"has a judgement of {highest}, expected at most {HIGHEST_SCORE}", qrels_path)
     retrieved: dict[str, int] = {}
-    stated = _Stated.of(chain, QRELS(dataset=dataset))
-
-    def take(query: str, ids: list[str]) -> None:
-        retrieved[query] = len(ids)
-        if query in qrels:
-            again[query] = measures_of_query(ids, qrels[query], judged, cutoffs, least)
-            stated.ranked[query] = ids[: max(cutoffs)]
-
-    yield from _check_ranking(chain, system, dataset, (result,), take)
-    stated.add_to(again, cutoffs)
+    yield from _check_ranking(chain, system, dataset, (result,), lambda query, ids: retrieved.update({query: len(ids)}))
+    values = measure(read_columns(chain.file(run_path), run_path), qrels, cutoffs)
+    again = {row.pop("query_id"): row for row in values.to_dict("records")}
     yield _compare_queries(chain, path, result, again)
-    without = len(qrels.keys() - retrieved)
-    counts = {"queries": len(qrels), "retrieved": sum(retrieved.values()), "queries_without_results": without}
+    without = len(again.keys() - retrieved)
+    counts = {"queries": len(again), "retrieved": sum(retrieved.values()), "queries_without_results": without}
     if RETRIEVED_LIMIT in part(chain.record(path), "counts", kind=dict):
-        counts[RETRIEVED_LIMIT] = retrieved_limit([length for query, length in retrieved.items() if query in qrels])
+        counts[RETRIEVED_LIMIT] = retrieved_limit([length for query, length in retrieved.items() if query in again])
     yield _compare_means(chain, path, result, again, counts)
-
-
-@dataclass(frozen=True)
-class _Stated:
-    """Facts that judgements state beside grades, and the ranked documents of each query."""
-
-    topics: Mapping[str, list[str]]  # queries of each topic
-    changed: Mapping[str, list[str]] | None  # by query, documents that are relevant to no other query of the topic
-    nuggets: Mapping[str, dict[str, list[bool]]] | None  # by query and document, for each nugget whether it supports that
-    ranked: dict[str, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, chain: Chain, path: str) -> "_Stated":
-        """Read them from the judgements."""
-        topics: dict[str, list[str]] = {}
-        changed: dict[str, list[str]] = {}
-        nuggets: dict[str, dict[str, list[bool]]] = {}
-        table = read_columns(chain.file(path), path)
-        there = {*table.column_names} - {"query_id", "doc_id", "score"}
-        for row in table.to_pylist() if there else ():
-            query = row["query_id"]
-            if row.get(TOPIC) is not None and query not in topics.setdefault(row[TOPIC], []):
-                topics[row[TOPIC]].append(query)
-            if row.get("changed"):
-                changed.setdefault(query, []).append(row["doc_id"])
-            if row.get(NUGGETS) is not None:
-                nuggets.setdefault(query, {})[row["doc_id"]] = row[NUGGETS]
-        return cls(topics, changed if "changed" in there else None, nuggets if NUGGETS in there else None)
-
-    def add_to(self, again: dict[str, dict[str, float]], cutoffs: list[int]) -> None:
-        """Add the measures of what is stated; those of a topic are not-a-number but at one of its queries."""
-        for query, measures in again.items() if self.nuggets is not None else ():
-            measures |= measures_of_nuggets(self.ranked.get(query, []), (self.nuggets or {}).get(query, {}), cutoffs)
-        if not self.topics:
-            return
-        name = "robustness" if self.changed is None else "p-MRR"
-        for measures in again.values():
-            measures |= {f"{name}@{k}": math.nan for k in cutoffs}
-        for queries in self.topics.values():
-            if self.changed is None:
-                again[queries[0]] |= {f"{name}@{k}": min(again[query][f"NDCG@{k}"] for query in queries) for k in cutoffs}
-                continue
-            first, second = sorted(queries, key=lambda query: query not in (self.changed or {}))
-            again[first] |= p_mrr(self.ranked.get(first, []), self.ranked.get(second, []), self.changed[first], cutoffs)
 
 
 def _check_ranking(
@@ -159,13 +110,6 @@ def _check_ranking(
         yield chain.failed(RANKED, run_path, found, expected, results)
     else:
         yield Check(RANKED, PASSED, found, files=files)
-
-
-def _read_qrels(chain: Chain, path: str) -> dict[str, dict[str, int]]:
-    qrels: dict[str, dict[str, int]] = {}
-    for query, doc_id, grade in read_rows(chain.file(path), path, ("query_id", "doc_id", "score")):
-        qrels.setdefault(query, {})[doc_id] = grade
-    return qrels
 
 
 def _compare_queries(chain: Chain, path: str, result: Result, again: Mapping[str, Mapping[str, float]]) -> Check:

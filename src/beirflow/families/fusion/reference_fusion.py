@@ -1,6 +1,6 @@
 """Reference implementation of fusion and tuning for the audit, from their definitions, one query at a time.
 
-It shares no code with fusing and tuning, so that it does not repeat their mistakes.
+It shares no code with fusing and tuning but the measures, so that it does not repeat their mistakes.
 """
 
 import math
@@ -10,13 +10,16 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.core.layout import QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.core.records import read_json
 from beirflow.families.fusion.settings import STEP, TUNED, FusionSettings
 from beirflow.families.spot_checks.spot_check import Finding, Subject
-from beirflow.ranking.reference_measures import measures_of_query
+from beirflow.ranking.judged_ranking import make_ranking
+from beirflow.ranking.measures.all_measures import MEASURES
 
 ROUNDING = 2.0**-22
 """Largest change of a score by float32 and another order of adding, over the sum of the sizes of what is added."""
@@ -77,19 +80,16 @@ def check_tuning(subject: Subject, random: np.random.Generator) -> Finding:
         other_facts = f"{path} says that {facts[0]} queries of {tuned['on']} decided by {facts[2]}, and {facts[1]} were left out"
         right = f"{right_facts[0]}, those whose text is not evaluated, by {right_facts[2]}, and {right_facts[1]} left out"
         return Finding(False, other_facts, right)
-    documents, grades = _contributions(subject, settings, tuned["on"], queries), _grades(subject, tuned["on"], queries)
+    documents, qrels = _contributions(subject, settings, tuned["on"], queries), _qrels(subject, tuned["on"], queries)
     more = max(MORE_POINTS, WORK // max(1, sum(map(len, documents.values()))))
     drawn = random.choice(len(points), min(more, len(points)), replace=False).tolist()
     tried = dict.fromkeys([tuple(tuned["chosen"]), *(list(points)[number] for number in drawn)])
     for weights in tried:
-        lows, highs = zip(
-            *(_bounds(documents.get(query, {}), grades[query], weights, subject.main_measure) for query in grades), strict=True
-        )
+        low, high = (_mean(documents, qrels, weights, favour, subject.main_measure) for favour in (-1, 1))
         # What rounding changes in the mean itself.
-        low, high = fmean(lows) - 1e-9, fmean(highs) + 1e-9
-        if not low <= points.get(weights, math.nan) <= high:
+        if not low - 1e-9 <= points.get(weights, math.nan) <= high + 1e-9:
             said = f"{path} says that the weights {list(weights)} have the {tuned['measure']} {points.get(weights)}"
-            return Finding(False, said, f"{fmean(lows)!r} on the {len(queries)} queries of {tuned['on']}")
+            return Finding(False, said, f"{low!r} on the {len(queries)} queries of {tuned['on']}")
     return Finding(True, f"{subject.name}: {len(tried)} of {len(points)} weights, on {len(queries)} queries of {tuned['on']}")
 
 
@@ -123,30 +123,29 @@ def _contributions(subject: Subject, settings: FusionSettings, on: str, queries:
     return by_query
 
 
-def _grades(subject: Subject, on: str, queries: set[str]) -> dict[str, dict[str, int]]:
-    by_query: dict[str, dict[str, int]] = {query: {} for query in queries}
-    for row in _rows(subject, QRELS(dataset=on)):
-        if row["query_id"] in queries:
-            by_query[row["query_id"]][row["doc_id"]] = max(0, row["score"])
-    return by_query
+def _qrels(subject: Subject, on: str, queries: set[str]) -> pa.Table:
+    qrels = pq.read_table(subject.file(QRELS(dataset=on)))
+    return qrels.filter(pc.is_in(qrels["query_id"], value_set=pa.array(sorted(queries), pa.string())))
 
 
-def _bounds(
-    documents: Mapping[str, Sequence[float]], grades: Mapping[str, int], weights: Sequence[float], measure: str
-) -> tuple[float, float]:
-    """Return the least and the most that a measure of a query can be, whichever way scores are rounded."""
-    parts = {
-        doc_id: [weight * value for weight, value in zip(weights, values, strict=True)] for doc_id, values in documents.items()
-    }
-    size = 2 * ROUNDING * max((math.fsum(map(abs, values)) for values in parts.values()), default=0.0)
-    cutoff = int(measure.partition("@")[2])
-
-    def value(favour: float) -> float:
-        scores = {doc_id: math.fsum(values) + favour * size * grades.get(doc_id, 0) for doc_id, values in parts.items()}
-        best = sorted(scores, key=lambda doc_id: (scores[doc_id], doc_id), reverse=True)[:cutoff]
-        return measures_of_query(best, grades, grades, [cutoff])[measure]
-
-    return value(-1), value(1)
+def _mean(
+    documents: Mapping[str, Mapping[str, Sequence[float]]], qrels: pa.Table, weights: Sequence[float], favour: int, measure: str
+) -> float:
+    """Return the mean of a measure if rounding favours relevant documents, 1, or the others, -1."""
+    grades: dict[str, dict[str, int]] = {query: {} for query in documents}
+    for row in qrels.select(["query_id", "doc_id", "score"]).to_pylist():
+        grades.setdefault(row["query_id"], {})[row["doc_id"]] = max(0, row["score"])
+    name, _, cutoff = measure.partition("@")
+    ranked: list[tuple[str, str, int]] = []
+    for query, of_query in documents.items():
+        parts = {doc: [weight * value for weight, value in zip(weights, values, strict=True)] for doc, values in of_query.items()}
+        size = 2 * ROUNDING * max((math.fsum(map(abs, values)) for values in parts.values()), default=0.0)
+        scores = {doc: math.fsum(values) + favour * size * grades[query].get(doc, 0) for doc, values in parts.items()}
+        best = sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)[: int(cutoff)]
+        ranked += [(query, doc, -place) for place, doc in enumerate(best)]
+    columns = [list(column) for column in zip(*ranked, strict=True)] or [[], [], []]
+    run = pa.table(columns, schema=pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())]))
+    return float(np.nanmean(MEASURES[name].compute(make_ranking(run, qrels, [int(cutoff)]), int(cutoff))))
 
 
 def _rows(subject: Subject, path: str) -> list[Row]:

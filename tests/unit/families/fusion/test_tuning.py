@@ -19,8 +19,8 @@ from beirflow.families.fusion.run_check import follows
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.families.fusion.tuning import grid
 from beirflow.families.system import System
-from beirflow.ranking.reference_measures import measures_of_query
 from fused_runs import fuse_systems
+from reference_measures import measures_of_query
 from run_results import RunResults, Scores, ids, ranked
 
 DEV = "small.dev"

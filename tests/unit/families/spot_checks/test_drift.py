@@ -9,7 +9,7 @@ import pytest
 from beirflow.families.spot_checks import drift as module
 from beirflow.families.spot_checks.drift import LEAST_PAIRS, Drift, drift_of, drift_of_measure, drift_of_scores, drift_over_rivals
 from beirflow.families.system import System
-from beirflow.ranking.reference_measures import measures_of_query
+from reference_measures import measures_of_query
 from run_results import RunResults
 
 RNG = np.random.default_rng(4)
@@ -55,7 +55,7 @@ def test_rivals_that_were_pushed_away_are_found_and_rounding_is_not(axis: int) -
 @pytest.mark.parametrize("cutoff", [3, 10, 100])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_gain_is_the_difference_of_two_measures(seed: int, cutoff: int) -> None:
-    """By the audit's other implementation, of one ranking with the stored scores and one with a recomputed score."""
+    """By the oracle, of one ranking with the stored scores and one with a recomputed score."""
     random, ids = np.random.default_rng(seed), [f"d{number:02}" for number in range(20)]
     scores = -np.sort(-random.normal(0, 1, 20))
     again, grades = scores + random.normal(0, 0.4, 20), random.integers(-2, 4, 20).clip(0)

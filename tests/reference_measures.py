@@ -1,8 +1,8 @@
-"""A second implementation of the measures, from their definitions, one query at a time, for the audit alone.
+"""An oracle: the measures from their definitions, one query at a time.
 
-Nothing here is shared with ``measures.py`` or with pytrec_eval, so that a mistake in one of them is not repeated here. NDCG,
-MAP, Recall and P are trec_eval's ``ndcg_cut``, ``map_cut``, ``recall`` and ``P``; F1 and
-NDCG_exp are textbook measures, and the others follow the BEIR paper and package, FreshStack, FollowIR and InstructIR.
+Nothing here is shared with ``ranking/measures/`` or with pytrec_eval, so that a mistake in one of them is not repeated here.
+NDCG, MAP, Recall and P are trec_eval's ``ndcg_cut``, ``map_cut``, ``recall`` and ``P``; F1 and NDCG_exp are textbook measures,
+and the others follow the BEIR paper and package, FreshStack, FollowIR and InstructIR.
 """
 
 import math

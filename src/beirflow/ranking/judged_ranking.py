@@ -1,6 +1,9 @@
 """Runs and judgements as arrays, from which measures are computed."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -9,12 +12,16 @@ import pyarrow.compute as pc
 from beirflow.data.corpus_files import relevant_from
 from beirflow.ranking.ranking import byte_order, rank
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Ranking:
     """Runs and judgements as arrays: q judged queries in byte order of their ids, the first n ranks.
 
     Attributes:
+        cutoffs: The k of the measures, of which n is the largest.
+        qrels: The judgements, whose further columns some measures need.
         query_ids: Ids of the judged queries, length q.
         retrieved: Whether there is a document at a rank, bool of shape (q, n).
         grades: Judgement of the document at a rank, 0 if there is none, int64 of shape (q, n).
@@ -26,8 +33,11 @@ class Ranking:
         relevant: Number of relevant documents of each query, retrieved or not, int64 of shape (q,).
         ideal: Judgements of each query above 0 in descending order, then zeros, int64 of shape (q, n).
         missed: Number of the query and judgement of every document judged above 0 that is at no rank, int64 of shape (m, 2).
+        shared: Results of functions with :func:`once`.
     """
 
+    cutoffs: tuple[int, ...]
+    qrels: pa.Table
     query_ids: list[str]
     retrieved: np.ndarray
     grades: np.ndarray
@@ -38,10 +48,44 @@ class Ranking:
     ideal: np.ndarray
     missed: np.ndarray
     relevant_from: int = 1
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def is_relevant(self) -> np.ndarray:
+        """Whether the document at a rank is relevant, bool of shape (q, n)."""
+        return self.grades >= self.relevant_from
+
+    def hits(self, k: int) -> np.ndarray:
+        """Return the number of relevant documents among the first k of each query, int64 of shape (q,)."""
+        return self.is_relevant[:, :k].sum(axis=1)
 
 
-def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
-    """Rank the first ``depth`` documents of judged queries and look up their judgements, both as for :func:`measure`."""
+def once(compute: Callable[[Ranking], T]) -> Callable[[Ranking], T]:
+    """Decorate what several measures or cutoffs share: of each ranking it is computed once."""
+
+    @wraps(compute)
+    def shared(ranking: Ranking) -> T:
+        if compute not in ranking.shared:
+            ranking.shared[compute] = compute(ranking)
+        found: T = ranking.shared[compute]
+        return found
+
+    return shared
+
+
+def make_ranking(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> Ranking:
+    """Rank the documents of judged queries up to the largest cutoff, and look up their judgements.
+
+    Args:
+        run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
+        qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements, and the further columns of ``qrels.parquet`` if there are
+            any; metadata may say from which score a document is relevant.
+        cutoffs: The k of the measures.
+
+    Returns:
+        The judged queries with the first ranks of each.
+    """
+    depth = max(cutoffs)
     query_ids = pc.unique(qrels["query_id"])
     query_ids = query_ids.take(pc.sort_indices(query_ids))
     shape = (len(query_ids), depth)
@@ -71,6 +115,8 @@ def make_ranking(run: pa.Table, qrels: pa.Table, depth: int) -> Ranking:
     missed = positive.copy()
     missed[judgement] = False
     return Ranking(
+        tuple(cutoffs),
+        qrels,
         query_ids.to_pylist(),
         retrieved,
         grades,

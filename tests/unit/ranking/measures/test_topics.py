@@ -1,4 +1,4 @@
-"""Measures of nuggets against ndeval, and measures of topics against their formulas."""
+"""Measures of nuggets against ndeval, and measures of topics against their formulas, both against the oracle."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beirflow.evaluation.measures import measure
-from beirflow.ranking.reference_measures import measures_of_nuggets, p_mrr
+from reference_measures import measures_of_nuggets, p_mrr
 
 CUTOFFS = (1, 3, 5, 10, 20)
 DOCUMENTS = [f"d{number}" for number in range(14)]
