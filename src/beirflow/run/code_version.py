@@ -125,7 +125,8 @@ def module_at(path: Path) -> Module:
     lines = code_lines(source)
     names = imported_names(source, lines, _package_of(path))
     if LOADS_FOLDER in lines:
-        names |= {name for name in _modules() if _file_of(name).parent == path.parent}
+        beside = (name for name in _modules() if _file_of(name).parent == path.parent)
+        names |= {name for name in beside if not name.endswith("__init__")}
     return Module(hashlib.sha256(b"\n".join(lines)).digest(), names & _modules() - NO_INFLUENCE)
 
 

@@ -376,7 +376,12 @@ def noting(name, globals=None, locals=None, fromlist=(), level=0):
         named = [name, *(f"{name}.{each}" for each in fromlist or ())]
         direct.setdefault(globals["__name__"], set()).update(each for each in named if each in sys.modules)
     return found
-builtins.__import__ = noting
+def noting_call(name, package=None, plain=importlib.import_module):
+    found = plain(name, package)
+    if name.split(".")[0] == "beirflow":
+        direct.setdefault(sys._getframe(1).f_globals["__name__"], set()).add(name)
+    return found
+builtins.__import__, importlib.import_module = noting, noting_call
 loaded = {}
 for rule, modules in RULES.items():
     waiting, names = set(modules), set()
